@@ -1,0 +1,32 @@
+// One finding as the engine reports it and as it stands, one JSON object a line, in
+// <out>/findings.jsonl. Symbols, buckets and words are added by triage (Python), which knows files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/guard/guard.h"
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+enum class FindingKind : uint8_t {
+  fault,
+  hang,
+  unsafe_call,
+  terminal_call,
+  contract,     // an oracle; `clause` says which
+  count
+};
+std::string_view name_of(FindingKind kind);
+
+struct Finding {
+  FindingKind kind = FindingKind::fault;
+  std::string clause;   // contract: stable identifier, "count-exceeds-depth"; unsafe_call: function
+  std::string detail;   // one sentence with the values
+  FaultRecord fault;    // fault, hang, terminal_call; for unsafe_call and contract only the stack
+  Input input;          // as executed
+};
+
+}  // namespace framestorm

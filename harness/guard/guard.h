@@ -1,0 +1,98 @@
+// Containment of one walk: faults, hangs and async-signal-unsafe calls inside it come back as data.
+//
+//   Guard::call(fn)  ── saves a recovery point ──> fn ──> returned
+//        ▲                                          │ SIGSEGV SIGBUS SIGILL SIGFPE, watchdog signal,
+//        └── handler rewrites its ucontext to the ◄─┘ abort/exit/stdio reached through the tripwire
+//            recovery point and returns (the kernel restores mask and signal stack)
+//
+// A fault outside a walk is passed on to whoever owned the signal before: HotSpot, which dies as it
+// would without framestorm. Inside a walk HotSpot is asked first, and only for SafeFetch (see
+// HotSpotHooks::claim): anything else it would do for a faulting walk (throw StackOverflowError from
+// a guard page hit, treat it as an implicit null check) is what a profiler's user would lose the
+// process to, so it is a finding.
+#pragma once
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "harness/guard/tripwire.h"
+
+namespace framestorm {
+
+enum class WalkEnd : uint8_t {
+  returned,
+  fault,          // signal contained
+  hang,           // exceeded the limit, interrupted by the watchdog
+  terminal_call,  // abort, exit or a stdio call that is part of HotSpot's error reporting
+  count
+};
+
+inline constexpr size_t kMaxStack = 48;
+inline constexpr size_t kCodeBytesBefore = 16;
+inline constexpr size_t kCodeBytes = 48;
+
+// What was seen when a walk did not return. Plain data, filled in a signal handler.
+struct FaultRecord {
+  WalkEnd end = WalkEnd::returned;
+  int signo = 0;
+  int si_code = 0;
+  uintptr_t address = 0;  // si_addr
+  uintptr_t pc = 0, sp = 0, fp = 0;
+  greg_t registers[NGREG] = {};
+  // Return addresses of the walker, innermost first, stack[0] == pc; by frame pointers, bounded by
+  // the recovery point's frame.
+  uint32_t stack_size = 0;
+  uintptr_t stack[kMaxStack] = {};
+  // Bytes around pc, from pc - kCodeBytesBefore; code_size 0 when unreadable.
+  uint32_t code_size = 0;
+  uint8_t code[kCodeBytes] = {};
+  const char* function = nullptr;  // terminal_call: its name (static storage)
+  uint32_t locks_held = 0;         // pthread locks the walk still held: the process is not reusable
+};
+
+// How the guard asks the JVM about a fault; set once a JVM runs. Called in the signal handler.
+struct HotSpotHooks {
+  // True when HotSpot recognised the fault as one of its SafeFetch accesses and moved uc's pc to the
+  // continuation. Must not have any other effect.
+  bool (*claim)(int signo, siginfo_t* info, void* ucontext) = nullptr;
+};
+
+struct GuardLimits {
+  // A walk is hung when it burned this much CPU time, or this much wall time without burning CPU
+  // (blocked on something). CPU time, so that a busy machine does not make findings.
+  uint64_t cpu_ns = 200'000'000;
+  uint64_t wall_ns = 5'000'000'000;
+};
+
+class Guard {
+ public:
+  // Installs the front handlers (keeping the previous ones to forward to) and starts the watchdog
+  // thread. Once per process, after the JVM is up. Throws std::system_error.
+  static void install(const HotSpotHooks& hooks, const GuardLimits& limits);
+
+  // Gives the calling thread a signal stack of the guard's, so that a walk that overflows the
+  // thread's stack is contained too; detach restores what was there. Both async-signal-safe.
+  // At most kMaxAttached threads at a time; attach returns false beyond that.
+  static constexpr size_t kMaxAttached = 64;
+  static bool attach_thread();
+  static void detach_thread();
+
+  // Runs fn(arg) contained. In signal context or not; async-signal-safe itself; never nested on one
+  // thread. fn must not own anything that needs unwinding: it is abandoned on a fault.
+  // *fault is filled unless the walk returned; *unsafe always describes the unsafe calls it made.
+  static WalkEnd call(void (*fn)(void*), void* arg, FaultRecord* fault, UnsafeCalls* unsafe);
+
+  // Thread ids of the guard's own threads: they must never be halted.
+  static std::span<const int> own_threads();
+};
+
+// Return addresses by frame pointers: from pc and fp, reading only [sp, limit). Writes at most
+// `size`, returns how many. Async-signal-safe; never faults on a broken chain.
+size_t frame_pointer_backtrace(uintptr_t pc, uintptr_t sp, uintptr_t fp, uintptr_t limit,
+                               uintptr_t* out, size_t size);
+
+}  // namespace framestorm

@@ -1,0 +1,217 @@
+// The decoded form of one fuzz input. Every driver (fuzz targets, replay, tests, bench) hands one
+// of these to the engine; nothing else describes a walk.
+//
+//   bytes ──decode──> Input ──engine──> walk          decode is total, see binary.h
+//   text  ──parse───> Input ──to_text─> text          text -> Input -> text is the identity, text.h
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace framestorm {
+
+inline constexpr uint8_t kInputVersion = 1;
+inline constexpr size_t kMaxMutations = 16;
+inline constexpr size_t kMaxSymbolName = 96;  // bytes of a blob name in an artifact
+
+// Stable numbers: they are in artifacts. Append only.
+enum class ScenarioId : uint8_t {
+  interpreted_recursion,
+  c1,
+  c2_inlined,
+  osr,
+  native_method,
+  jni_sandwich,
+  monitor_blocked,
+  parked,
+  sleeping,
+  vm_call,
+  arraycopy,
+  digest,
+  vtable_dispatch,
+  itable_dispatch,
+  lambda,
+  method_handle,
+  exception_unwind,
+  class_init,
+  deoptimized_caller,
+  large_frame,
+  deep_stack,
+  stack_overflow,
+  ffi_downcall,
+  ffi_upcall,
+  virtual_fresh,
+  virtual_remounted,
+  virtual_pinned,
+  thread_starting,
+  thread_exiting,
+  native_attached,
+  native_unattached,
+  compiler_thread,
+  gc_thread,
+  vm_thread,
+  count
+};
+
+enum class Mode : uint8_t { same_thread, separate_thread, count };
+
+// Which walker gets the context. `plugin` is the .so given with --walker-plugin.
+enum class WalkerId : uint8_t { asgct, gst, plugin, count };
+
+// What a location is set to, said so that it means the same in another process, under ASLR and in
+// another JDK build. `delta` is in bytes and is added to whatever the kind yields.
+enum class ValueKind : uint8_t {
+  real,         // the location's own unmutated value
+  real_sp,      // the victim's unmutated sp / fp / pc
+  real_fp,
+  real_pc,
+  stack_base,   // highest address of the victim's stack (its first frame is below it)
+  stack_end,    // lowest usable address of the victim's stack
+  guard_page,   // an unreadable page of the harness
+  other_sp,     // sp / pc of another halted victim; `index` picks it, modulo how many there are
+  other_pc,
+  slot,         // the 8 bytes on the victim's stack at real sp + 8 * index (unmutated)
+  code,         // in the code cache: `code` says where
+  libc_text,    // start of libc's / libjvm's executable segment
+  libjvm_text,
+  java_heap,    // lowest mapped address of the Java heap
+  unmapped,     // an address that nothing maps
+  misaligned,   // the location's own value with the low three bits set to 1 + (delta & 3)
+  raw,          // `raw` itself
+  count
+};
+
+// A place in the code cache by name.
+enum class CodeKind : uint8_t { nmethod, stub, codelet, count };
+enum class CodeAnchor : uint8_t { entry, verified_entry, deopt_handler, end, count };
+
+struct CodeRef {
+  CodeKind kind = CodeKind::stub;
+  uint8_t tier = 0;  // nmethod only: 1..4, 0 for any
+  CodeAnchor anchor = CodeAnchor::entry;
+  // nmethod: "framestorm/C1.spin"; stub and codelet: the name HotSpot gives it ("call_stub").
+  // At most kMaxSymbolName bytes, printable ASCII without double quotes and backslashes.
+  std::string name;
+  bool operator==(const CodeRef&) const = default;
+};
+
+struct SymbolicValue {
+  ValueKind kind = ValueKind::real;
+  int32_t delta = 0;   // bytes; unused by raw
+  uint16_t index = 0;  // other_*, slot
+  uint64_t raw = 0;    // raw
+  CodeRef code;        // code
+  bool operator==(const SymbolicValue&) const = default;
+};
+
+// General registers in the order of the architecture's context interface, see
+// victim/context.h; pc, sp and fp are named so that an artifact can be read on any architecture.
+enum class Register : uint8_t {
+  pc,
+  sp,
+  fp,
+  r0,  // x86-64: rax rbx rcx rdx rsi rdi r8 .. r15
+  r1,
+  r2,
+  r3,
+  r4,
+  r5,
+  r6,
+  r7,
+  r8,
+  r9,
+  r10,
+  r11,
+  r12,
+  r13,
+  flags,
+  count
+};
+
+// Fields of the victim's JavaThread.
+enum class ThreadField : uint8_t { state, last_java_sp, last_java_pc, last_java_fp, count };
+
+// Where a stack word is addressed from. The word is at base + 8 * offset.
+enum class StackAnchor : uint8_t { sp, fp, stack_base, last_java_sp, count };
+
+enum class MutationKind : uint8_t { set_register, set_stack_word, set_thread_field, count };
+
+struct Mutation {
+  MutationKind kind = MutationKind::set_register;
+  Register reg = Register::pc;                  // set_register
+  StackAnchor anchor = StackAnchor::sp;         // set_stack_word
+  int16_t offset = 0;                           // set_stack_word, in words
+  ThreadField field = ThreadField::state;       // set_thread_field
+  SymbolicValue value;
+  bool operator==(const Mutation&) const = default;
+};
+
+// Depth passed to the walker, relative to the victim's unmutated trace where it says `exact`.
+enum class DepthKind : uint8_t { normal, zero, one, exact, exact_minus_1, exact_plus_1, huge, raw, count };
+enum class ContextArg : uint8_t { victim, null, misaligned, count };
+enum class EnvArg : uint8_t { victim, null, other_victim, count };
+
+struct CallArgs {
+  DepthKind depth = DepthKind::normal;
+  int32_t raw_depth = 0;  // DepthKind::raw
+  ContextArg context = ContextArg::victim;
+  EnvArg env = EnvArg::victim;
+  uint32_t options = 0;   // walker-specific bits; no walker of this version reads them
+  bool operator==(const CallArgs&) const = default;
+};
+
+// Where the victim is to be halted. `any`: wherever it is when its halt signal arrives.
+// Otherwise the halt is sought by pc (code or libjvm position) and, with has_frame_offset, by the
+// distance in bytes from sp up to the victim's stack base.
+struct HaltPoint {
+  bool any = true;
+  CodeRef code;               // a position in the code cache: anchor + delta
+  int32_t delta = 0;
+  bool has_frame_offset = false;
+  uint32_t frame_offset = 0;
+  bool operator==(const HaltPoint&) const = default;
+};
+
+struct Input {
+  ScenarioId scenario = ScenarioId::interpreted_recursion;
+  Mode mode = Mode::same_thread;
+  WalkerId walker = WalkerId::asgct;
+  HaltPoint halt;
+  CallArgs call;
+  std::vector<Mutation> mutations;  // at most kMaxMutations; applied in order
+  bool operator==(const Input&) const = default;
+};
+
+// Names as they appear in text, on the command line and in reports ("c2-inlined", "same-thread",
+// "real-sp"). The spans are indexed by the enum's number.
+std::string_view name_of(ScenarioId);
+std::string_view name_of(Mode);
+std::string_view name_of(WalkerId);
+std::string_view name_of(ValueKind);
+std::string_view name_of(CodeKind);
+std::string_view name_of(CodeAnchor);
+std::string_view name_of(Register);
+std::string_view name_of(ThreadField);
+std::string_view name_of(StackAnchor);
+std::string_view name_of(MutationKind);
+std::string_view name_of(DepthKind);
+std::string_view name_of(ContextArg);
+std::string_view name_of(EnvArg);
+
+// The enumerator of that name; false when there is none.
+template <typename Enum>
+bool parse_name(std::string_view name, Enum* out) {
+  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
+    if (name_of(static_cast<Enum>(i)) == name) {
+      *out = static_cast<Enum>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace framestorm

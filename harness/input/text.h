@@ -1,0 +1,41 @@
+// Text form of an Input: what a person reads, edits and feeds to `framestorm encode`.
+//
+//   framestorm-input 1
+//   scenario c2-inlined
+//   mode same-thread
+//   walker asgct
+//   halt nmethod "framestorm/C2Inlined.leaf" tier 4 entry + 0x35 frame-offset 416
+//   depth exact - 1                     # also: normal zero one huge 17 -3
+//   context misaligned
+//   env null
+//   options 0x3
+//   register pc = stub "call_stub" entry + 7
+//   register sp = real-sp - 64
+//   stack sp + 3 = libc-text + 16       # offsets of stack words are in words
+//   thread state = raw 0x8
+//   thread last-java-sp = stack-base - 8
+//
+// Only the first two lines are needed; the rest has the defaults of input.h. Order of `register`,
+// `stack` and `thread` lines is the order of application. `#` starts a comment.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+// Canonical text: defaults are left out, numbers as in the example. Ends with a newline.
+std::string to_text(const Input& input);
+
+struct TextError {
+  int line = 0;  // 1-based
+  std::string message;
+};
+
+// Returns true and fills *out, or returns false and fills *error (what is wrong and what is allowed
+// there); *out is unspecified then.
+bool parse_text(std::string_view text, Input* out, TextError* error);
+
+}  // namespace framestorm
