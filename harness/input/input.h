@@ -65,23 +65,23 @@ enum class WalkerId : uint8_t { asgct, gst, plugin, count };
 // What a location is set to, said so that it means the same in another process, under ASLR and in
 // another JDK build. `delta` is in bytes and is added to whatever the kind yields.
 enum class ValueKind : uint8_t {
-  real,         // the location's own unmutated value
-  real_sp,      // the victim's unmutated sp / fp / pc
+  real,     // the location's own unmutated value
+  real_sp,  // the victim's unmutated sp / fp / pc
   real_fp,
   real_pc,
-  stack_base,   // highest address of the victim's stack (its first frame is below it)
-  stack_end,    // lowest usable address of the victim's stack
-  guard_page,   // an unreadable page of the harness
-  other_sp,     // sp / pc of another halted victim; `index` picks it, modulo how many there are
+  stack_base,  // highest address of the victim's stack (its first frame is below it)
+  stack_end,   // lowest usable address of the victim's stack
+  guard_page,  // an unreadable page of the harness
+  other_sp,    // sp / pc of another halted victim; `index` picks it, modulo how many there are
   other_pc,
-  slot,         // the 8 bytes on the victim's stack at real sp + 8 * index (unmutated)
-  code,         // in the code cache: `code` says where
-  libc_text,    // start of libc's / libjvm's executable segment
+  slot,       // the 8 bytes on the victim's stack at real sp + 8 * index (unmutated)
+  code,       // in the code cache: `code` says where
+  libc_text,  // start of libc's / libjvm's executable segment
   libjvm_text,
-  java_heap,    // lowest mapped address of the Java heap
-  unmapped,     // an address that nothing maps
-  misaligned,   // the location's own value with the low three bits set to 1 + (delta & 3)
-  raw,          // `raw` itself
+  java_heap,   // lowest mapped address of the Java heap
+  unmapped,    // an address that nothing maps
+  misaligned,  // the location's own value with the low three bits set to 1 + (delta & 3)
+  raw,         // `raw` itself
   count
 };
 
@@ -142,16 +142,26 @@ enum class MutationKind : uint8_t { set_register, set_stack_word, set_thread_fie
 
 struct Mutation {
   MutationKind kind = MutationKind::set_register;
-  Register reg = Register::pc;                  // set_register
-  StackAnchor anchor = StackAnchor::sp;         // set_stack_word
-  int16_t offset = 0;                           // set_stack_word, in words
-  ThreadField field = ThreadField::state;       // set_thread_field
+  Register reg = Register::pc;             // set_register
+  StackAnchor anchor = StackAnchor::sp;    // set_stack_word
+  int16_t offset = 0;                      // set_stack_word, in words
+  ThreadField field = ThreadField::state;  // set_thread_field
   SymbolicValue value;
   bool operator==(const Mutation&) const = default;
 };
 
 // Depth passed to the walker, relative to the victim's unmutated trace where it says `exact`.
-enum class DepthKind : uint8_t { normal, zero, one, exact, exact_minus_1, exact_plus_1, huge, raw, count };
+enum class DepthKind : uint8_t {
+  normal,
+  zero,
+  one,
+  exact,
+  exact_minus_1,
+  exact_plus_1,
+  huge,
+  raw,
+  count
+};
 enum class ContextArg : uint8_t { victim, null, misaligned, count };
 enum class EnvArg : uint8_t { victim, null, other_victim, count };
 
@@ -160,7 +170,7 @@ struct CallArgs {
   int32_t raw_depth = 0;  // DepthKind::raw
   ContextArg context = ContextArg::victim;
   EnvArg env = EnvArg::victim;
-  uint32_t options = 0;   // walker-specific bits; no walker of this version reads them
+  uint32_t options = 0;  // walker-specific bits; no walker of this version reads them
   bool operator==(const CallArgs&) const = default;
 };
 
@@ -169,7 +179,7 @@ struct CallArgs {
 // distance in bytes from sp up to the victim's stack base.
 struct HaltPoint {
   bool any = true;
-  CodeRef code;               // a position in the code cache: anchor + delta
+  CodeRef code;  // a position in the code cache: anchor + delta
   int32_t delta = 0;
   bool has_frame_offset = false;
   uint32_t frame_offset = 0;

@@ -1,0 +1,38 @@
+// What makes an Input legal: bounds kept, names clean, and every field that its kind does not use
+// at its default, so that two Inputs that mean the same are equal. decode() and parse_text() return
+// legal Inputs; code that edits fields calls canonicalise() afterwards.
+#pragma once
+
+#include <string>
+
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+// Printable ASCII without double quotes and backslashes.
+constexpr bool is_symbol_char(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+
+// Whether the kind has that part. A delta of `misaligned` is a choice of low bits, 0..3.
+constexpr bool uses_delta(ValueKind kind) { return kind != ValueKind::raw; }
+constexpr bool uses_index(ValueKind kind) {
+  return kind == ValueKind::other_sp || kind == ValueKind::other_pc || kind == ValueKind::slot;
+}
+
+// Shortens to kMaxSymbolName bytes and maps disallowed ones to '_'. Names that HotSpot gives go
+// through this before they are compared with names in an Input.
+void canonicalise_name(std::string* name);
+
+// Default values; the name keeps its storage.
+void reset(CodeRef* code);
+void reset(Mutation* mutation);
+
+// Resets what the kinds do not use and keeps the bounds of input.h. Enumerators have to be valid.
+// Keeps allocated storage. Any thread; not async-signal-safe.
+void canonicalise(CodeRef* code);
+void canonicalise(SymbolicValue* value);
+void canonicalise(Mutation* mutation);
+void canonicalise(HaltPoint* halt);
+void canonicalise(CallArgs* call);
+void canonicalise(Input* input);
+
+}  // namespace framestorm

@@ -1,0 +1,82 @@
+#include "harness/input/canonical.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/input/random_input.h"
+
+namespace framestorm {
+namespace {
+
+TEST(Canonical, NamesAreShortenedAndCleaned) {
+  std::string name = "a\"b\\c\n\x7f\x80 d";
+  canonicalise_name(&name);
+  EXPECT_EQ(name, "a_b_c___ d");
+  name.assign(kMaxSymbolName + 5, 'x');
+  canonicalise_name(&name);
+  EXPECT_EQ(name, std::string(kMaxSymbolName, 'x'));
+}
+
+TEST(Canonical, FieldsThatTheKindDoesNotUseAreReset) {
+  Mutation mutation;
+  mutation.kind = MutationKind::set_thread_field;
+  mutation.reg = Register::sp;
+  mutation.anchor = StackAnchor::fp;
+  mutation.offset = 3;
+  mutation.field = ThreadField::last_java_pc;
+  mutation.value = {ValueKind::real_sp, -8, 4, 7, {CodeKind::nmethod, 4, CodeAnchor::end, "x"}};
+  canonicalise(&mutation);
+  Mutation expected;
+  expected.kind = MutationKind::set_thread_field;
+  expected.field = ThreadField::last_java_pc;
+  expected.value.kind = ValueKind::real_sp;
+  expected.value.delta = -8;
+  EXPECT_EQ(mutation, expected);
+}
+
+TEST(Canonical, PartsOfTheHaltAndTheCallDependOnTheirKind) {
+  Input input;
+  input.halt.code.name = "call_stub";
+  input.halt.delta = 5;
+  input.halt.has_frame_offset = true;
+  input.halt.frame_offset = 64;
+  input.call.raw_depth = 17;
+  input.mutations.resize(kMaxMutations + 3);
+  canonicalise(&input);
+  Input expected;
+  expected.mutations.resize(kMaxMutations);
+  EXPECT_EQ(input, expected);
+
+  input.halt.any = false;
+  input.halt.code = {CodeKind::codelet, 3, CodeAnchor::end, "return"};
+  input.halt.frame_offset = 64;
+  input.call.depth = DepthKind::raw;
+  input.call.raw_depth = 17;
+  canonicalise(&input);
+  EXPECT_EQ(input.halt.code.tier, 0);
+  EXPECT_EQ(input.halt.code.name, "return");
+  EXPECT_EQ(input.halt.frame_offset, 0U);
+  EXPECT_EQ(input.call.raw_depth, 17);
+}
+
+TEST(Canonical, TierAndMisalignmentKeepTheirBounds) {
+  CodeRef code{CodeKind::nmethod, 9, CodeAnchor::entry, "m"};
+  canonicalise(&code);
+  EXPECT_EQ(code.tier, 0);
+  SymbolicValue value;
+  value.kind = ValueKind::misaligned;
+  value.delta = -1;
+  canonicalise(&value);
+  EXPECT_EQ(value.delta, 3);
+}
+
+TEST(Canonical, ResetEqualsADefault) {
+  TestRng rng(11);
+  for (int i = 0; i < 1000; ++i) {
+    Mutation mutation = random_mutation(rng);
+    reset(&mutation);
+    EXPECT_EQ(mutation, Mutation{});
+  }
+}
+
+}  // namespace
+}  // namespace framestorm

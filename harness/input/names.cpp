@@ -1,0 +1,93 @@
+#include "harness/input/input.h"
+
+namespace framestorm {
+namespace {
+
+constexpr std::string_view kScenarioNames[] = {
+    "interpreted-recursion",
+    "c1",
+    "c2-inlined",
+    "osr",
+    "native-method",
+    "jni-sandwich",
+    "monitor-blocked",
+    "parked",
+    "sleeping",
+    "vm-call",
+    "arraycopy",
+    "digest",
+    "vtable-dispatch",
+    "itable-dispatch",
+    "lambda",
+    "method-handle",
+    "exception-unwind",
+    "class-init",
+    "deoptimized-caller",
+    "large-frame",
+    "deep-stack",
+    "stack-overflow",
+    "ffi-downcall",
+    "ffi-upcall",
+    "virtual-fresh",
+    "virtual-remounted",
+    "virtual-pinned",
+    "thread-starting",
+    "thread-exiting",
+    "native-attached",
+    "native-unattached",
+    "compiler-thread",
+    "gc-thread",
+    "vm-thread",
+};
+constexpr std::string_view kModeNames[] = {"same-thread", "separate-thread"};
+constexpr std::string_view kWalkerNames[] = {"asgct", "gst", "plugin"};
+constexpr std::string_view kValueKindNames[] = {
+    "real",        "real-sp",   "real-fp",  "real-pc",    "stack-base", "stack-end",
+    "guard-page",  "other-sp",  "other-pc", "slot",       "code",       "libc-text",
+    "libjvm-text", "java-heap", "unmapped", "misaligned", "raw",
+};
+constexpr std::string_view kCodeKindNames[] = {"nmethod", "stub", "codelet"};
+constexpr std::string_view kCodeAnchorNames[] = {"entry", "verified-entry", "deopt-handler", "end"};
+// Register numbers are shared by all architectures, names are not.
+#if defined(__x86_64__)
+constexpr std::string_view kRegisterNames[] = {
+    "pc", "sp", "fp",  "rax", "rbx", "rcx", "rdx", "rsi", "rdi",
+    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "flags",
+};
+#else
+#error "name the general registers of this architecture, in the order of its victim/context"
+#endif
+constexpr std::string_view kThreadFieldNames[] = {"state", "last-java-sp", "last-java-pc",
+                                                  "last-java-fp"};
+constexpr std::string_view kStackAnchorNames[] = {"sp", "fp", "stack-base", "last-java-sp"};
+constexpr std::string_view kMutationKindNames[] = {"register", "stack", "thread"};
+constexpr std::string_view kDepthKindNames[] = {"normal",    "zero",      "one",  "exact",
+                                                "exact - 1", "exact + 1", "huge", "raw"};
+constexpr std::string_view kContextArgNames[] = {"victim", "null", "misaligned"};
+constexpr std::string_view kEnvArgNames[] = {"victim", "null", "other-victim"};
+
+// The size check makes an enumerator without a name a compile error.
+template <typename Enum, size_t Size>
+std::string_view lookup(const std::string_view (&names)[Size], Enum value) {
+  static_assert(Size == static_cast<size_t>(Enum::count));
+  const auto index = static_cast<size_t>(value);
+  return index < Size ? names[index] : std::string_view("invalid");
+}
+
+}  // namespace
+
+std::string_view name_of(ScenarioId value) { return lookup(kScenarioNames, value); }
+std::string_view name_of(Mode value) { return lookup(kModeNames, value); }
+std::string_view name_of(WalkerId value) { return lookup(kWalkerNames, value); }
+std::string_view name_of(ValueKind value) { return lookup(kValueKindNames, value); }
+std::string_view name_of(CodeKind value) { return lookup(kCodeKindNames, value); }
+std::string_view name_of(CodeAnchor value) { return lookup(kCodeAnchorNames, value); }
+std::string_view name_of(Register value) { return lookup(kRegisterNames, value); }
+std::string_view name_of(ThreadField value) { return lookup(kThreadFieldNames, value); }
+std::string_view name_of(StackAnchor value) { return lookup(kStackAnchorNames, value); }
+std::string_view name_of(MutationKind value) { return lookup(kMutationKindNames, value); }
+std::string_view name_of(DepthKind value) { return lookup(kDepthKindNames, value); }
+std::string_view name_of(ContextArg value) { return lookup(kContextArgNames, value); }
+std::string_view name_of(EnvArg value) { return lookup(kEnvArgNames, value); }
+
+}  // namespace framestorm

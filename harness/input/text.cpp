@@ -1,0 +1,133 @@
+#include "harness/input/text.h"
+
+#include <array>
+#include <charconv>
+
+#include "harness/input/canonical.h"
+
+namespace framestorm {
+namespace {
+
+constexpr int kHexBase = 16;
+constexpr int64_t kLargestDecimalCodeOffset = 9;
+
+class Text {
+ public:
+  Text& word(std::string_view text) {
+    if (!text_.empty() && text_.back() != '\n') {
+      text_ += ' ';
+    }
+    text_ += text;
+    return *this;
+  }
+  Text& decimal(int64_t value) {
+    std::array<char, 24> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+    return word({digits.data(), end});
+  }
+  Text& hex(uint64_t value) {
+    std::array<char, 24> digits{'0', 'x'};
+    const auto end =
+        std::to_chars(digits.data() + 2, digits.data() + digits.size(), value, kHexBase).ptr;
+    return word({digits.data(), end});
+  }
+  // Code is read in hex, as in a disassembly; everything else in decimal.
+  Text& offset(int64_t value, bool of_code) {
+    if (value == 0) {
+      return *this;
+    }
+    const int64_t size = value < 0 ? -value : value;
+    word(value < 0 ? "-" : "+");
+    return of_code && size > kLargestDecimalCodeOffset ? hex(static_cast<uint64_t>(size))
+                                                       : decimal(size);
+  }
+  Text& code(const CodeRef& ref, int32_t delta) {
+    word(name_of(ref.kind)).word("\"" + ref.name + "\"");
+    if (ref.tier != 0) {
+      word("tier").decimal(ref.tier);
+    }
+    return word(name_of(ref.anchor)).offset(delta, true);
+  }
+  void end_line() { text_ += '\n'; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void put_value(Text& out, const SymbolicValue& value) {
+  if (value.kind == ValueKind::code) {
+    out.code(value.code, value.delta);
+    return;
+  }
+  out.word(name_of(value.kind));
+  if (value.kind == ValueKind::raw) {
+    out.hex(value.raw);
+  }
+  if (uses_index(value.kind)) {
+    out.decimal(value.index);
+  }
+  out.offset(value.delta, false);
+}
+
+void put_mutation(Text& out, const Mutation& mutation) {
+  out.word(name_of(mutation.kind));
+  switch (mutation.kind) {
+    case MutationKind::set_register:
+      out.word(name_of(mutation.reg));
+      break;
+    case MutationKind::set_stack_word:
+      out.word(name_of(mutation.anchor)).offset(mutation.offset, false);
+      break;
+    default:
+      out.word(name_of(mutation.field));
+  }
+  put_value(out.word("="), mutation.value);
+  out.end_line();
+}
+
+void put_call(Text& out, const CallArgs& call) {
+  if (call.depth == DepthKind::raw) {
+    out.word("depth").decimal(call.raw_depth).end_line();
+  } else if (call.depth != DepthKind::normal) {
+    out.word("depth").word(name_of(call.depth)).end_line();
+  }
+  if (call.context != ContextArg::victim) {
+    out.word("context").word(name_of(call.context)).end_line();
+  }
+  if (call.env != EnvArg::victim) {
+    out.word("env").word(name_of(call.env)).end_line();
+  }
+  if (call.options != 0) {
+    out.word("options").hex(call.options).end_line();
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Input& input) {
+  const Input defaults;
+  Text out;
+  out.word("framestorm-input").decimal(kInputVersion).end_line();
+  out.word("scenario").word(name_of(input.scenario)).end_line();
+  if (input.mode != defaults.mode) {
+    out.word("mode").word(name_of(input.mode)).end_line();
+  }
+  if (input.walker != defaults.walker) {
+    out.word("walker").word(name_of(input.walker)).end_line();
+  }
+  if (!input.halt.any) {
+    out.word("halt").code(input.halt.code, input.halt.delta);
+    if (input.halt.has_frame_offset) {
+      out.word("frame-offset").decimal(input.halt.frame_offset);
+    }
+    out.end_line();
+  }
+  put_call(out, input.call);
+  for (const Mutation& mutation : input.mutations) {
+    put_mutation(out, mutation);
+  }
+  return out.take();
+}
+
+}  // namespace framestorm

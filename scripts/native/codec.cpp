@@ -1,0 +1,103 @@
+#include "scripts/native/codec.h"
+
+#include <cstdint>
+#include <istream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "harness/input/binary.h"
+#include "harness/input/input.h"
+#include "harness/input/text.h"
+
+namespace framestorm {
+namespace {
+
+// Far beyond any input or text form; keeps a wrong pipe from filling memory.
+constexpr size_t kMaxStdin = 1 << 20;
+
+std::string read_all(std::istream& in) {
+  std::string content(kMaxStdin + 1, '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<size_t>(in.gcount()));
+  return content;
+}
+
+bool flushed(std::ostream& out, std::ostream& err) {
+  if (out.flush()) {
+    return true;
+  }
+  err << "the output cannot be written (no space left, or a closed pipe)\n";
+  return false;
+}
+
+template <typename Enum>
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(Enum::count));
+  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
+    names.emplace_back(name_of(static_cast<Enum>(i)));
+  }
+  return names;
+}
+
+}  // namespace
+
+int run_decode(const DecodeOptions& options, std::istream& in, std::ostream& out,
+               std::ostream& err) {
+  const std::string content = read_all(in);
+  const std::span bytes(reinterpret_cast<const uint8_t*>(content.data()), content.size());
+  const ArtifactCheck check = check_artifact(bytes);
+  if (check != ArtifactCheck::ok && !options.force) {
+    err << explain(check) << " (--force decodes it anyway)\n";
+    return kCodecUsageError;
+  }
+  Input input;
+  decode(bytes, &input);
+  out << to_text(input);
+  return flushed(out, err) ? kCodecOk : kCodecUsageError;
+}
+
+int run_encode(std::istream& in, std::ostream& out, std::ostream& err) {
+  const std::string content = read_all(in);
+  if (content.size() > kMaxStdin) {
+    err << "line 1: longer than 1 MiB: not the text form of an input\n";
+    return kCodecUsageError;
+  }
+  Input input;
+  TextError error;
+  if (!parse_text(content, &input, &error)) {
+    err << "line " << error.line << ": " << error.message << '\n';
+    return kCodecUsageError;
+  }
+  std::vector<uint8_t> bytes;
+  encode(input, &bytes);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  return flushed(out, err) ? kCodecOk : kCodecUsageError;
+}
+
+int run_names(std::ostream& out) {
+  const nlohmann::ordered_json names = {
+      {"input_version", kInputVersion},
+      {"scenarios", all_names<ScenarioId>()},
+      {"modes", all_names<Mode>()},
+      {"walkers", all_names<WalkerId>()},
+      {"values", all_names<ValueKind>()},
+      {"code_kinds", all_names<CodeKind>()},
+      {"code_anchors", all_names<CodeAnchor>()},
+      {"registers", all_names<Register>()},
+      {"thread_fields", all_names<ThreadField>()},
+      {"stack_anchors", all_names<StackAnchor>()},
+      {"mutations", all_names<MutationKind>()},
+      {"depths", all_names<DepthKind>()},
+      {"contexts", all_names<ContextArg>()},
+      {"envs", all_names<EnvArg>()},
+  };
+  out << names.dump(2) << '\n';
+  return out.flush() ? kCodecOk : kCodecUsageError;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,89 @@
+#include "scripts/native/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace framestorm {
+namespace {
+
+constexpr const char* kText = "framestorm-input 1\nscenario c1\nregister sp = real-sp - 64\n";
+
+struct Result {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+Result decoded(const std::string& bytes, bool force = false) {
+  std::istringstream in(bytes);
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_decode({.force = force}, in, out, err);
+  return {status, out.str(), err.str()};
+}
+
+Result encoded(const std::string& text) {
+  std::istringstream in(text);
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_encode(in, out, err);
+  return {status, out.str(), err.str()};
+}
+
+TEST(Codec, EncodeThenDecodeGivesTheTextBack) {
+  const Result binary = encoded(kText);
+  ASSERT_EQ(binary.status, kCodecOk) << binary.err;
+  const Result text = decoded(binary.out);
+  EXPECT_EQ(text.status, kCodecOk) << text.err;
+  EXPECT_EQ(text.out, kText);
+}
+
+TEST(Codec, EncodeNamesTheLine) {
+  const Result result = encoded("framestorm-input 1\nscenario c1\nregister eax = raw 0\n");
+  EXPECT_EQ(result.status, kCodecUsageError);
+  EXPECT_TRUE(result.err.starts_with("line 3: unknown register 'eax'")) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST(Codec, DecodeRefusesGarbageUnlessForced) {
+  const std::string garbage =
+      "\x7f"
+      "ELF garbage";
+  const Result refused = decoded(garbage);
+  EXPECT_EQ(refused.status, kCodecUsageError);
+  EXPECT_NE(refused.err.find("first byte"), std::string::npos) << refused.err;
+  EXPECT_EQ(refused.out, "");
+  const Result forced = decoded(garbage, true);
+  EXPECT_EQ(forced.status, kCodecOk);
+  EXPECT_TRUE(forced.out.starts_with("framestorm-input 1\n")) << forced.out;
+}
+
+TEST(Codec, EmptyInputsAreErrors) {
+  EXPECT_EQ(decoded("").status, kCodecUsageError);
+  EXPECT_EQ(encoded("").status, kCodecUsageError);
+}
+
+TEST(Codec, OutputThatCannotBeWrittenIsAnError) {
+  std::istringstream in(kText);
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  std::ostringstream err;
+  EXPECT_EQ(run_encode(in, out, err), kCodecUsageError);
+  EXPECT_NE(err.str().find("cannot be written"), std::string::npos);
+}
+
+TEST(Codec, NamesAreJson) {
+  std::ostringstream out;
+  ASSERT_EQ(run_names(out), kCodecOk);
+  const auto names = nlohmann::json::parse(out.str());
+  EXPECT_EQ(names.at("scenarios").size(), 34U);
+  EXPECT_EQ(names.at("scenarios").at(2), "c2-inlined");
+  EXPECT_EQ(names.at("modes").at(1), "separate-thread");
+  EXPECT_EQ(names.at("walkers").at(0), "asgct");
+  EXPECT_EQ(names.at("registers").at(3), "rax");
+}
+
+}  // namespace
+}  // namespace framestorm
