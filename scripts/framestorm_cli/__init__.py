@@ -1,0 +1,1 @@
+"""The Python side of framestorm: set-up, driving the native programs, triage and reports."""

@@ -1,0 +1,307 @@
+"""The command line. Commands import what they need when they run: start-up time."""
+
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from framestorm_cli.errors import FramestormError
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+jdk_option = click.option(
+    "--jdk",
+    type=click.Path(path_type=Path),
+    help="Home of the JDK under test. Default: JAVA_HOME, else the newest installed HotSpot.",
+)
+jvm_arg_option = click.option(
+    "--jvm-arg", "jvm_args", multiple=True, metavar="ARG", help="Argument for the JVM; repeatable."
+)
+artifact_argument = click.argument(
+    "artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+
+
+@click.group(context_settings=_SETTINGS)
+def framestorm() -> None:
+    """Finds crashes, hangs, unsafe calls and wrong answers in JVM stack walkers.
+
+    \b
+    Example: scripts/framestorm fuzz --seconds 60
+    """
+
+
+@framestorm.command()
+@click.option("--target", "targets", multiple=True, help="Fuzz target; repeatable. Default: all.")
+@click.option("--walker", default="", help="Walker under test: asgct (default), gst, plugin.")
+@click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
+@click.option("--mode", "modes", multiple=True, help="same-thread or separate-thread; repeatable.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=1), help="Time for all targets together.  [default: 60]"
+)
+@click.option("--runs", type=click.IntRange(min=1), help="Executions for all targets together.")
+@click.option("--seed", type=int, help="Start of the random numbers.  [default: from the clock]")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes at once.  [default: cores]")
+@jdk_option
+@jvm_arg_option
+@click.option(
+    "--corpus",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder with inputs; repeatable.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
+)
+@click.option(
+    "--walker-plugin", type=click.Path(path_type=Path), help="The .so of --walker plugin."
+)
+@click.option(
+    "--survey/--strict",
+    default=True,
+    help="Contain and count findings and go on (default), or end at the first.",
+)
+@click.option(
+    "--verify",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="Fresh JVMs each bucket is replayed in; 0: none.",
+)
+def fuzz(**options: Any) -> None:
+    """Fuzz the walkers of a JDK. Sets up everything that is missing first.
+
+    Exit code 0: nothing found, 1: findings, 2: set-up or usage error, or a run that did too little.
+
+    \b
+    Example: scripts/framestorm fuzz --seconds 60 --target fuzz_ucontext --scenario c2-inlined
+    """
+    from framestorm_cli.fuzz_command import fuzz_command
+
+    _exit(fuzz_command(**options))
+
+
+@framestorm.command()
+@artifact_argument
+@click.option("--tries", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--halts", type=click.IntRange(min=1), default=64, show_default=True,
+              help="Halt points a try goes through at most.")  # fmt: skip
+@click.option(
+    "--signature",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON file with the signature to look for. Default: the one recorded beside the artifact.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Keep what the tries write here.")
+@jdk_option
+@jvm_arg_option
+def replay(**options: Any) -> None:
+    """Replay an artifact in fresh JVMs.
+
+    Exit code 0: the recorded signature came back, 1: it did not, 2: set-up or usage error.
+
+    \b
+    Example: scripts/framestorm replay out/20260102-030405/artifacts/b01.bin --tries 10
+    """
+    from framestorm_cli.replay_command import replay_command
+
+    _exit(replay_command(**options))
+
+
+@framestorm.command()
+@artifact_argument
+@click.option("--tries", type=click.IntRange(min=1), default=3, show_default=True,
+              help="Fresh JVMs the result is checked in.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Result.  [default: ARTIFACT.min.bin]")
+@jdk_option
+@jvm_arg_option
+def minimize(**options: Any) -> None:
+    """Shrink an artifact while its recorded signature holds.
+
+    \b
+    Example: scripts/framestorm minimize out/20260102-030405/artifacts/b01.bin
+    """
+    from framestorm_cli.replay_command import minimize_command
+
+    _exit(minimize_command(**options))
+
+
+@framestorm.command()
+@click.argument("artifact", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Decode what framestorm did not write, too.")
+def decode(artifact: Path, force: bool) -> None:
+    """Print an artifact in its text form.
+
+    \b
+    Example: scripts/framestorm decode out/20260102-030405/artifacts/b01.bin
+    """
+    from framestorm_cli import replaying, toolchain
+
+    program = toolchain.native_programs() / toolchain.NATIVE
+    click.echo(replaying.decode(program, artifact, force=force), nl=False)
+
+
+@framestorm.command()
+@click.argument("text", type=click.File("rb"))
+@click.argument("artifact", type=click.File("wb", lazy=True))
+def encode(text: Any, artifact: Any) -> None:
+    """Turn a text form into an artifact. `-` is standard input or output.
+
+    \b
+    Example: scripts/framestorm encode edited.txt edited.bin
+    """
+    from framestorm_cli import native, toolchain
+
+    program = toolchain.native_programs() / toolchain.NATIVE
+    artifact.write(native.filter_text(program, "encode", text.read()))
+
+
+@framestorm.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Write a report per bucket here.")
+def triage(folder: Path, out: Path | None) -> None:
+    """Sort what a folder holds into buckets: framestorm runs, hs_err files, sanitizer logs.
+
+    Exit code 0: nothing found in the files, 1: findings, 2: no file that can be read.
+
+    \b
+    Example: scripts/framestorm triage ~/crashes --out out/triage
+    """
+    from framestorm_cli.triage_command import triage_command
+
+    _exit(triage_command(folder, out))
+
+
+@framestorm.command()
+@jdk_option
+@jvm_arg_option
+def scenarios(**options: Any) -> None:
+    """Start every scenario, walk it unmutated, and list them.
+
+    Exit code 1 when a scenario that this JDK can reach does not walk.
+
+    \b
+    Example: scripts/framestorm scenarios --jdk /usr/lib/jvm/java-17-openjdk-amd64
+    """
+    from framestorm_cli.listing import scenarios_command
+
+    _exit(scenarios_command(**options))
+
+
+@framestorm.command()
+@jdk_option
+def walkers(jdk: Path | None) -> None:
+    """List the walkers and whether this JDK has them.
+
+    \b
+    Example: scripts/framestorm walkers
+    """
+    from framestorm_cli.listing import walkers_command
+
+    _exit(walkers_command(jdk))
+
+
+@framestorm.command()
+@click.option("--seconds", type=click.IntRange(min=1), help="Time per measurement.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for bench.json.")
+@jdk_option
+@jvm_arg_option
+def bench(**options: Any) -> None:
+    """Measure the fuzz loop against bare walker calls.
+
+    \b
+    Example: scripts/framestorm bench --jdk /usr/lib/jvm/java-17-openjdk-amd64
+    """
+    from framestorm_cli.listing import bench_command
+
+    _exit(bench_command(**options))
+
+
+@framestorm.command()
+@click.option("--ci", is_flag=True, help="For CI: every step, no terminal effects.")
+@click.option("--tidy", is_flag=True, help="clang-tidy as well (minutes).")
+@click.option("--only", multiple=True, help="Only this step; repeatable.")
+@click.argument("pytest_args", nargs=-1)
+def test(ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]) -> None:
+    """Run all tests and checks: ruff, mypy, clang-format, ctest, pytest.
+
+    \b
+    Example: scripts/framestorm test
+    Example: scripts/framestorm test --only pytest -- -k triage
+    """
+    from framestorm_cli.testing import test_command
+
+    _exit(test_command(ci=ci, tidy=tidy, only=only, pytest_args=pytest_args))
+
+
+@framestorm.command()
+def doctor() -> None:
+    """Say what the machine has, what is missing, and what will not work and why.
+
+    Exit code 2 when something is missing that framestorm cannot install by itself.
+
+    \b
+    Example: scripts/framestorm doctor
+    """
+    from framestorm_cli.doctor import doctor_command
+
+    _exit(doctor_command())
+
+
+@framestorm.group()
+def corpus() -> None:
+    """Keep crashes as tests (corpus/crashes).
+
+    \b
+    Example: scripts/framestorm corpus add out/20260102-030405/artifacts/b01.bin --id sender-null-fp
+    """
+
+
+@corpus.command("add")
+@artifact_argument
+@click.option("--id", "name", required=True, help="Name of the folder in corpus/crashes.")
+@click.option(
+    "--jdk",
+    "jdk_paths",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="JDK to record; repeatable. Default: the newest installed one of each release.",
+)
+@click.option("--tries", type=click.IntRange(min=1), default=5, show_default=True)
+def corpus_add(**options: Any) -> None:
+    """Replay an artifact on the installed JDKs and record what it does in corpus/crashes/ID.
+
+    \b
+    Example: scripts/framestorm corpus add out/20260102-030405/artifacts/b01.bin --id sender-null-fp
+    """
+    from framestorm_cli.crashes import add_command
+
+    _exit(add_command(**options))
+
+
+def _exit(code: int) -> NoReturn:
+    raise click.exceptions.Exit(code)
+
+
+def main() -> None:
+    """Runs the command. A bug in framestorm itself is exit 2: 1 means findings."""
+    try:
+        framestorm.main(prog_name="framestorm", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        FramestormError("interrupted").show()
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(2)
+    except Exception:  # noqa: BLE001
+        traceback.print_exc()
+        FramestormError("this is a defect of framestorm itself").show()
+        sys.exit(2)

@@ -1,0 +1,168 @@
+"""`framestorm fuzz`: options to a run, and the run to an exit code."""
+
+import difflib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+from framestorm_cli import fuzzing, liveness, native, paths, results, steps, summary, toolchain
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.fuzzing import Fuzzer, FuzzOptions
+from framestorm_cli.live import Progress
+from framestorm_cli.toolchain import NATIVE, Toolchain
+
+
+def _known(what: str, given: tuple[str, ...], names: list[str]) -> None:
+    """Raises FramestormError for a name that is not among `names`, with the nearest that is."""
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise FramestormError(f"there is no {what} {name}.{hint} Known: {', '.join(names)}")
+
+
+def check_names(
+    tools: Toolchain, walker: str, scenarios: tuple[str, ...], modes: tuple[str, ...]
+) -> None:
+    """Raises FramestormError when a name is unknown to the native programs."""
+    if not (walker or scenarios or modes):
+        return
+    names = json.loads(native.query([tools.program(NATIVE), "names"]))
+    _known("scenario", scenarios, names.get("scenarios", []))
+    _known("mode", modes, names.get("modes", []))
+    _known("walker", (walker,) if walker else (), names.get("walkers", []))
+
+
+def _check_corpus(corpus: tuple[Path, ...]) -> None:
+    for folder in corpus:
+        if not folder.is_dir():
+            raise FramestormError(f"corpus {folder} is not a folder")
+        if not any(entry.is_file() for entry in folder.rglob("*")):
+            raise FramestormError(
+                f"corpus {folder} is empty: give a folder with artifacts, or leave --corpus out to "
+                "start from the seeds that come with framestorm"
+            )
+
+
+def _plugin(walker: str, plugin: Path | None) -> str:
+    if (walker == "plugin") != (plugin is not None):
+        raise FramestormError("--walker plugin and --walker-plugin FILE go together")
+    if plugin is None:
+        return ""
+    if not plugin.is_file():
+        raise FramestormError(f"walker plugin {plugin} does not exist")
+    return str(plugin.resolve())
+
+
+def new_folder(out: Path | None, name: str) -> Path:
+    """The folder a command writes to: `out`, which must be new or empty, or out/<time>-<name>."""
+    if out is not None:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise FramestormError(f"{out} exists and is not an empty folder: give another --out")
+        return out.resolve()
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    base = paths.CHECKOUT / "out"
+    folder = base / f"{stamp}-{name}"
+    number = 1
+    while folder.exists():
+        number += 1
+        folder = base / f"{stamp}-{name}-{number}"
+    return folder
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def fuzz_command(
+    *,
+    targets: tuple[str, ...],
+    walker: str,
+    scenarios: tuple[str, ...],
+    modes: tuple[str, ...],
+    seconds: float | None,
+    runs: int | None,
+    seed: int | None,
+    jobs: int | None,
+    jdk: Path | None,
+    jvm_args: tuple[str, ...],
+    corpus: tuple[Path, ...],
+    out: Path | None,
+    walker_plugin: Path | None,
+    survey: bool,
+    verify: int,
+) -> int:
+    """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
+    _known("target", targets, list(paths.TARGETS))
+    _check_corpus(corpus)
+    plugin = _plugin(walker, walker_plugin)
+    folder = new_folder(out, "fuzz")
+    fuzzing.check_room(folder)
+    try:
+        tools = toolchain.prepare(jdk)
+        check_names(tools, walker, scenarios, modes)
+    except BaseException:
+        if not any(folder.iterdir()):
+            shutil.rmtree(folder)
+        raise
+    options = FuzzOptions(
+        targets=tuple(dict.fromkeys(targets)) or paths.TARGETS,
+        seconds=seconds if seconds is not None or runs is not None else 60.0,
+        runs=runs,
+        seed=seed if seed is not None else int(time.time()),
+        jobs=jobs or os.cpu_count() or 1,
+        out=folder,
+        walker=walker,
+        scenarios=scenarios,
+        modes=modes,
+        jvm_args=jvm_args,
+        corpus=tuple(entry.resolve() for entry in corpus),
+        walker_plugin=plugin,
+        strict=not survey,
+    )
+    limit = f"{options.runs:,} executions" if options.runs else f"{options.seconds:.0f} s"
+    steps.say(
+        f"fuzzing {tools.jdk}, {limit}, {options.jobs} process(es) at once, seed {options.seed}"
+    )
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    fuzzer = Fuzzer(tools, options)
+    with Progress() as progress:
+        run = fuzzer.fuzz(progress)
+    return _conclude(run, tools, verify)
+
+
+def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
+    problems = liveness.problems(run)
+    if run.unable and not any(process.walks for process in run.processes):
+        same = set(run.unable.values())
+        raise FramestormError(
+            "no target could run: " + (same.pop() if len(same) == 1 else "\n".join(problems))
+        )
+    out = run.options.out
+    try:
+        found = results.conclude(run, tools, verify=0 if run.options.strict else verify)
+        if run.stopped.startswith("disk full"):
+            problems.append(run.stopped)
+        code = 2 if problems else (1 if found.written else 0)
+        data = summary.to_json(found, problems, code, sys.argv[1:])
+        summary.validate(data)
+        summary.show(found, problems)
+        scratch = out / "summary.json.new"
+        scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        scratch.replace(out / "summary.json")
+    except OSError as error:
+        raise FramestormError(
+            f"could not write the results to {out}: {error.strerror or error}. What the processes found "
+            f"is below {out / 'work'}: make room, then `scripts/framestorm triage {out / 'work'} --out "
+            "ELSEWHERE`"
+        ) from error
+    for problem in problems:
+        FramestormError(problem).show()
+    return code

@@ -1,0 +1,296 @@
+"""`framestorm fuzz`: the targets as processes, restarted when they die, watched while they run.
+
+lanes (schedule.py) ──> Process ──> out/<run>/work/<n>-<target>/  stats.jsonl findings.jsonl ...
+                           │ died, or no longer reusable: another for the slice's remaining time
+                           └──> Run: everything the processes of a run left behind
+"""
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from framestorm_cli import native, paths, records, schedule
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.records import FindingsFile, Json
+from framestorm_cli.schedule import Slice
+from framestorm_cli.toolchain import Toolchain
+
+START_LIMIT = 90.0  # seconds a process may take to its first walk before it is ended
+END_LIMIT = 30.0  # seconds it may go on after its time
+POLL = 0.2
+NEEDED_FREE = 200 << 20  # bytes below the out folder, checked before
+LOWEST_FREE = 50 << 20  # bytes at which a run is ended in order, so that its results can be written
+FAILED_STARTS = 3  # in a row: the target cannot run
+
+
+@dataclass(frozen=True)
+class FuzzOptions:
+    targets: tuple[str, ...]
+    seconds: float | None
+    runs: int | None
+    seed: int
+    jobs: int
+    out: Path
+    walker: str = ""
+    scenarios: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    jvm_args: tuple[str, ...] = ()
+    corpus: tuple[Path, ...] = ()
+    walker_plugin: str = ""
+    strict: bool = False
+
+
+@dataclass
+class Process:
+    """One fuzz process, running or ended."""
+
+    target: str
+    folder: Path
+    seed: int
+    slice: Slice
+    popen: native.Popen
+    started: float
+    file: FindingsFile
+    stats: Json = field(default_factory=dict)
+    first_walk: float | None = None  # time.monotonic() when it was noticed
+    exit: int | None = None
+    ended: bool = False
+    death: native.Death | None = None
+    setup_error: str = ""
+
+    def poll(self) -> None:
+        """Takes in what the process wrote since the last call."""
+        stats = records.read_last_stats(self.folder)
+        if stats:
+            self.stats = stats
+        if self.first_walk is None and self.walks > 0:
+            self.first_walk = time.monotonic()
+        self.file.poll()
+
+    @property
+    def walks(self) -> int:
+        return int(self.stats.get("walks", 0))
+
+    @property
+    def fuzzed(self) -> float:
+        """Seconds since its first walk, as it says itself."""
+        return float(self.stats.get("t", 0.0))
+
+
+@dataclass
+class Run:
+    """All processes of one run and why it ended early, if it did."""
+
+    options: FuzzOptions
+    processes: list[Process] = field(default_factory=list)
+    unable: dict[str, str] = field(default_factory=dict)  # target: why it could not run
+    stopped: str = ""  # "interrupted", "strict: ...", "disk full ..."
+    began: float = field(default_factory=time.monotonic)
+    wall: float = 0.0
+
+    @property
+    def active(self) -> list[Process]:
+        return [process for process in self.processes if not process.ended]
+
+    def totals(self, target: str | None = None) -> Json:
+        """Merged stats of all processes, or of one target's."""
+        merged: Json = {}
+        for process in self.processes:
+            if target is None or process.target == target:
+                records.merge_stats(merged, process.stats)
+        return merged
+
+
+def check_room(folder: Path, needed: int = NEEDED_FREE) -> None:
+    """Raises FramestormError when `folder` cannot be written or its disk has too little room."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".framestorm-probe"
+        probe.write_bytes(b"\0" * 4096)
+        probe.unlink()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise FramestormError(
+            f"cannot write to {folder}: {error.strerror}. Make room or permission there, or give "
+            "another folder with --out"
+        ) from error
+    if free < needed:
+        raise FramestormError(
+            f"{folder} has {free >> 20} MiB of free disk, {needed >> 20} MiB are needed: make room or "
+            "give another folder with --out"
+        )
+
+
+def command_of(
+    toolchain: Toolchain, options: FuzzOptions, piece: Slice, seed: int, out: Path
+) -> list[str]:
+    """The command line of one fuzz process."""
+    command = [str(toolchain.program(piece.target))]
+    command += native.jvm_arguments(toolchain, out, options.jvm_args)
+    if piece.seconds is not None:
+        command += ["--seconds", f"{max(1, round(piece.seconds))}"]
+    if piece.runs is not None:
+        command += ["--runs", str(piece.runs)]
+    command += ["--seed", str(seed)]
+    for name in options.scenarios:
+        command += ["--scenario", name]
+    for name in options.modes:
+        command += ["--mode", name]
+    if options.walker:
+        command += ["--walker", options.walker]
+    if options.walker_plugin:
+        command += ["--walker-plugin", options.walker_plugin]
+    for folder in options.corpus:
+        command += ["--corpus", str(folder)]
+    seeds = paths.SEEDS / piece.target
+    if not options.corpus and seeds.is_dir():
+        command += ["--corpus", str(seeds)]
+    if options.strict:
+        command.append("--strict")
+    return command
+
+
+class _Lane:
+    """Works through its slices, one process at a time."""
+
+    def __init__(self, fuzzer: "Fuzzer", slices: list[Slice]) -> None:
+        self._fuzzer = fuzzer
+        self._slices = list(slices)
+        self._failed_starts = 0
+        self.process: Process | None = None
+
+    def step(self) -> bool:
+        """Starts or watches; False when nothing is left to do."""
+        if self.process is None:
+            if not self._slices:
+                return False
+            piece = self._slices.pop(0)
+            if piece.target in self._fuzzer.run.unable:
+                return True
+            self.process = self._fuzzer.start(piece)
+            return True
+        process = self.process
+        process.poll()
+        if process.popen.poll() is None:
+            if self._overdue(process):
+                native.end(process.popen)
+                self._fuzzer.finish(process, did_not_end=True)
+            else:
+                return True
+        else:
+            self._fuzzer.finish(process)
+        self.process = None
+        self._follow_up(process)
+        return True
+
+    def _overdue(self, process: Process) -> bool:
+        now = time.monotonic()
+        if process.first_walk is None:
+            return now - process.started > START_LIMIT
+        limit = process.slice.seconds
+        return limit is not None and now - process.first_walk > limit + END_LIMIT
+
+    def _follow_up(self, process: Process) -> None:
+        """Another process for the remaining time, unless this one ended as it should."""
+        run = self._fuzzer.run
+        if process.setup_error:
+            run.unable[process.target] = process.setup_error
+            return
+        if process.exit in (0, native.EXIT_STRICT):
+            return
+        self._failed_starts = 0 if process.walks else self._failed_starts + 1
+        if self._failed_starts >= FAILED_STARTS:
+            how = process.death.how if process.death else f"exit {process.exit}"
+            run.unable[process.target] = (
+                f"{FAILED_STARTS} processes in a row ended before their first walk ({how}); "
+                f"see {process.folder / 'log.txt'}"
+            )
+            self._failed_starts = 0
+            return
+        seconds, runs = process.slice.seconds, process.slice.runs
+        if seconds is not None:
+            seconds -= process.fuzzed
+        if runs is not None:
+            runs -= int(process.stats.get("executions", 0))
+        if (seconds is None or seconds >= schedule.SHORTEST) and (runs is None or runs > 0):
+            self._slices.insert(0, Slice(process.target, seconds, runs))
+
+
+class Fuzzer:
+    """Runs the lanes until they are done, or a reason to stop comes up. `watch` is called about five
+    times a second; Ctrl-C ends the processes in order and keeps what they found."""
+
+    def __init__(self, toolchain: Toolchain, options: FuzzOptions) -> None:
+        self._toolchain = toolchain
+        self._options = options
+        self.run = Run(options)
+
+    def fuzz(self, watch: Callable[[Run], None] = lambda _: None) -> Run:
+        options = self._options
+        if options.runs is not None:
+            plan = schedule.lanes_by_runs(
+                options.targets, options.jobs, options.runs, options.seconds
+            )
+        else:
+            plan = schedule.lanes(options.targets, options.jobs, options.seconds or 60.0)
+        lanes = [_Lane(self, slices) for slices in plan]
+        try:
+            while True:
+                busy = [lane.step() for lane in lanes]
+                if not any(busy):
+                    break
+                watch(self.run)
+                self._check_stop()
+                if self.run.stopped:
+                    break
+                time.sleep(POLL)
+        except KeyboardInterrupt:
+            self.run.stopped = "interrupted"
+        finally:
+            self._end_all()
+            self.run.wall = time.monotonic() - self.run.began
+        watch(self.run)
+        return self.run
+
+    def start(self, piece: Slice) -> Process:
+        number = len(self.run.processes)
+        folder = self._options.out / "work" / f"{number:03d}-{piece.target}"
+        folder.mkdir(parents=True)
+        seed = self._options.seed + number
+        command = command_of(self._toolchain, self._options, piece, seed, folder)
+        popen = native.start(command, folder.resolve())
+        process = Process(
+            piece.target, folder, seed, piece, popen, time.monotonic(), FindingsFile(folder)
+        )
+        self.run.processes.append(process)
+        return process
+
+    def finish(self, process: Process, *, did_not_end: bool = False) -> None:
+        process.poll()
+        process.ended = True
+        process.exit = process.popen.returncode
+        if process.exit == native.EXIT_SETUP and not did_not_end:
+            log = (process.folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip()
+            process.setup_error = log[-2000:] or "set-up error without a message"
+        process.death = native.death_of(None if did_not_end else process.exit, process.folder)
+
+    def _check_stop(self) -> None:
+        if self._options.strict:
+            for process in self.run.processes:
+                if process.exit == native.EXIT_STRICT or process.death or process.file.findings:
+                    self.run.stopped = f"strict: {process.target} has a finding"
+        if shutil.disk_usage(self._options.out).free < LOWEST_FREE:
+            self.run.stopped = (
+                f"disk full: less than {LOWEST_FREE >> 20} MiB free below {self._options.out}"
+            )
+
+    def _end_all(self) -> None:
+        for process in self.run.active:
+            process.popen.terminate()
+        for process in self.run.active:
+            native.end(process.popen, grace=5.0)
+            process.poll()
+            process.ended = True  # on request: how it ended is no finding
+            process.exit = process.popen.returncode

@@ -1,0 +1,151 @@
+"""`framestorm scenarios`, `walkers` and `bench`: questions to the native side, answers as tables."""
+
+import json
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from framestorm_cli import elf, fuzzing, native, paths, summary, toolchain
+from framestorm_cli import jdk as jdks
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.fuzz_command import new_folder
+from framestorm_cli.liveness import MINIMUM_SUCCESS
+from framestorm_cli.toolchain import NATIVE
+
+# Entry points by which a libjvm shows that it has a walker; None: always there.
+_WALKERS: dict[str, tuple[str | None, str]] = {
+    "asgct": ("AsyncGetCallTrace", "AsyncGetCallTrace"),
+    "gst": (None, "JVMTI GetStackTrace, at safepoints only: the reference"),
+    "plugin": (None, "a .so with framestorm_walker.h's functions (--walker-plugin FILE)"),
+}
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 140)
+    return console
+
+
+def _answer(data: bytes, command: str) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise FramestormError(f"{NATIVE} {command} did not answer with JSON: {error}") from error
+
+
+def scenarios_command(*, jdk: Path | None, jvm_args: tuple[str, ...]) -> int:
+    tools = toolchain.prepare(jdk)
+    with tempfile.TemporaryDirectory(prefix="framestorm-") as folder:
+        out = Path(folder)
+        arguments = native.jvm_arguments(tools, out, jvm_args)
+        data = native.query([tools.program(NATIVE), "scenarios", *arguments], out)
+    rows = _answer(data, "scenarios")
+    table = Table(box=box.SIMPLE, title=f"scenarios on {tools.jdk}", title_justify="left")
+    for name in ("scenario", "unmutated walks", "what"):
+        table.add_column(name, overflow="fold")
+    bad = []
+    for row in rows:
+        walks, succeeded = int(row.get("walks", 0)), int(row.get("succeeded", 0))
+        if not row["available"]:
+            state = f"unavailable: {row.get('reason') or 'no reason given'}"
+        else:
+            state = f"{succeeded} of {walks} succeeded"
+            # Threads without Java frames have nothing to walk: their expected frames are none.
+            if row.get("frames") and (walks == 0 or succeeded < MINIMUM_SUCCESS * walks):
+                bad.append(row["name"])
+                state += "  (too few)"
+        table.add_row(row["name"], state, row.get("description", ""))
+    _console().print(table)
+    if bad:
+        click.echo(f"do not walk as they should: {', '.join(bad)}")
+        return 1
+    return 0
+
+
+def walkers_command(jdk: Path | None) -> int:
+    programs = toolchain.native_programs()
+    chosen = jdks.choose(jdk)
+    names = _answer(native.query([programs / NATIVE, "names"]), "names")["walkers"]
+    table = Table(box=box.SIMPLE, title=f"walkers on {chosen}", title_justify="left")
+    for column in ("walker", "available", "entry point"):
+        table.add_column(column)
+    for name in names:
+        symbol, what = _WALKERS.get(name, (None, ""))
+        there = symbol is None or elf.exports(chosen.libjvm, symbol)
+        table.add_row(name, "yes" if there else f"no: libjvm.so does not export {symbol}", what)
+    _console().print(table)
+    return 0
+
+
+def bench_command(
+    *, seconds: int | None, out: Path | None, jdk: Path | None, jvm_args: tuple[str, ...]
+) -> int:
+    folder = new_folder(out, "bench")
+    fuzzing.check_room(folder)
+    tools = toolchain.prepare(jdk)
+    arguments = native.jvm_arguments(tools, folder, jvm_args)
+    if seconds is not None:
+        arguments += ["--seconds", str(seconds)]
+    figures = _answer(native.query([tools.program(NATIVE), "bench", *arguments], folder), "bench")
+    record = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": summary.machine(),
+        "jdk": {"version": tools.jdk.version, "vendor": tools.jdk.vendor},
+        "figures": figures,
+    }
+    path = folder / "bench.json"
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    machine = record["machine"]
+    click.echo(f"{record['date']}, {tools.jdk}, {machine['cores']} cores, {machine['arch']}")
+    for table in tables_of("bench", figures):
+        _console().print(table)
+    click.echo(paths.shown(path))
+    return 0
+
+
+def tables_of(title: str, data: Any) -> list[Table]:
+    """Tables for whatever figures the native side gives: a list of objects is a table of rows, an
+    object one of names and values; what is nested becomes a table of its own."""
+    if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
+        columns = list(dict.fromkeys(key for row in data for key in row))
+        table = _table(title, columns)
+        for row in data:
+            table.add_row(*(_cell(row.get(column)) for column in columns))
+        return [table]
+    if not isinstance(data, dict):
+        data = {title: data}
+    plain = {key: value for key, value in data.items() if not isinstance(value, dict | list)}
+    tables = []
+    if plain:
+        table = _table(title, ["figure", "value"])
+        for key, value in plain.items():
+            table.add_row(key, _cell(value))
+        tables.append(table)
+    for key, value in data.items():
+        if isinstance(value, dict | list):
+            tables += tables_of(key, value)
+    return tables
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(box=box.SIMPLE, title=title.replace("_", " "), title_justify="left")
+    for index, column in enumerate(columns):
+        table.add_column(column.replace("_", " "), justify="left" if index == 0 else "right")
+    return table
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "-" if value is None else str(value).lower()
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value)

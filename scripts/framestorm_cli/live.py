@@ -1,0 +1,96 @@
+"""Progress of a fuzz run: a line that renews itself on a terminal, plain lines elsewhere."""
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from framestorm_cli.fuzzing import Run
+
+PLAIN_EVERY = 5.0  # seconds
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+class Progress:
+    """Use as a context manager; call it with the run as often as there is news."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._live: Live | None = None
+        self._last_line = 0.0
+        self._last = (0.0, 0)  # time and walks, for the current rate
+
+    def __enter__(self) -> "Progress":
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def __call__(self, run: Run) -> None:
+        now = time.monotonic()
+        if self._live is not None:
+            self._live.update(self._table(run, now))
+        elif now - self._last_line >= PLAIN_EVERY:
+            self._last_line = now
+            self._console.print(self._line(run, now), highlight=False, soft_wrap=True)
+
+    def _line(self, run: Run, now: float) -> str:
+        totals = run.totals()
+        walks = int(totals.get("walks", 0))
+        rate = self._rate(now, walks)
+        active = ", ".join(process.target.removeprefix("fuzz_") for process in run.active)
+        left = self._left(run, now)
+        return (
+            f"{_duration(now - run.began)}  {walks:,} walks  {rate:,.0f}/s  "
+            f"{_share(totals)} succeeded  {int(totals.get('findings', 0)):,} findings"
+            + (f"  {left} left" if left else "")
+            + (f"  [{active}]".replace("[", r"\[") if active else "")
+        )
+
+    def _table(self, run: Run, now: float) -> Table:
+        table = Table.grid(padding=(0, 2))
+        table.add_row(self._line(run, now))
+        for process in run.active:
+            table.add_row(
+                f"  {process.target}: {process.walks:,} walks, "
+                f"{int(process.stats.get('findings', 0)):,} findings, "
+                f"{int(process.stats.get('rss_kb', 0)) // 1024} MiB"
+                if process.walks
+                else f"  {process.target}: starting a JVM"
+            )
+        return table
+
+    def _rate(self, now: float, walks: int) -> float:
+        then, before = self._last
+        if then == 0.0 or walks < before:
+            self._last = (now, walks)
+            return 0.0
+        rate = (walks - before) / max(now - then, 1e-3)
+        if now - then > PLAIN_EVERY:
+            self._last = (now, walks)
+        return rate
+
+    def _left(self, run: Run, now: float) -> str:
+        if run.options.seconds is None or run.options.runs is not None:
+            return ""
+        return _duration(run.options.seconds - (now - run.began))
+
+
+def _share(totals: dict[str, int]) -> str:
+    walks = totals.get("walks", 0)
+    return f"{totals.get('succeeded', 0) / walks:.0%}" if walks else "-"

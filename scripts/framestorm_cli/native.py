@@ -1,0 +1,122 @@
+"""Starting native programs: command lines, life time, and how they ended."""
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli import steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.toolchain import NATIVE, Toolchain
+
+Popen = subprocess.Popen[bytes]
+
+EXIT_NOT_REUSABLE = 3
+EXIT_SETUP = 2
+EXIT_STRICT = 77
+
+
+def jvm_arguments(toolchain: Toolchain, out: Path, jvm_args: Sequence[str] = ()) -> list[str]:
+    """The arguments every program that starts a JVM takes."""
+    arguments = ["--jdk", str(toolchain.jdk.home), "--classes", str(toolchain.classes)]
+    arguments += ["--out", str(out.resolve())]
+    for argument in jvm_args:
+        arguments += ["--jvm-arg", argument]
+    return arguments
+
+
+def _bound(command: Sequence[str | Path]) -> list[str]:
+    """The command such that it dies with framestorm: a killed one must not leave fuzz processes."""
+    prefix = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
+    return prefix + [str(part) for part in command]
+
+
+def start(command: Sequence[str | Path], out: Path) -> Popen:
+    """Starts a program with its output in `out`/log.txt. hs_err files land in `out`, its folder.
+
+    In a session of its own: Ctrl-C reaches framestorm only, which then ends its children in order.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "log.txt").open("ab") as log:
+        return subprocess.Popen(
+            _bound(command),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=out,
+            start_new_session=True,
+        )
+
+
+def end(process: Popen, grace: float = 3.0) -> None:
+    """SIGTERM, and SIGKILL after `grace` seconds."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(grace)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@dataclass(frozen=True)
+class Death:
+    """A process that ended otherwise than the protocol says: a finding in itself."""
+
+    how: str  # "SIGSEGV", "exit 1", "did not end"
+    hs_err: Path | None
+    log_tail: str
+
+
+def death_of(code: int | None, out: Path) -> Death | None:
+    """How a process died; None when it ended in one of the agreed ways. `code` None: was killed
+    because it did not end."""
+    if code in (0, EXIT_SETUP, EXIT_NOT_REUSABLE, EXIT_STRICT):
+        return None
+    if code is None:
+        how = "did not end"
+    elif code < 0:
+        how = signal_name(-code)
+    else:
+        how = f"exit {code}"
+    reports = sorted(out.glob("hs_err*.log"), key=lambda p: p.stat().st_mtime)
+    return Death(how, reports[-1] if reports else None, steps.tail(out / "log.txt", 12))
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def filter_text(program: Path, command: str, data: bytes, *options: str) -> bytes:
+    """`framestorm-native decode|encode`: bytes in, bytes out. Raises FramestormError."""
+    done = subprocess.run(
+        [str(program), command, *options], input=data, capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        message = done.stderr.decode(errors="replace").strip()
+        raise FramestormError(message or f"{NATIVE} {command} failed (exit {done.returncode})")
+    return done.stdout
+
+
+def query(command: Sequence[str | Path], out: Path | None = None) -> bytes:
+    """A program whose stdout is the answer. Raises FramestormError with its stderr."""
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        _bound(command),
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        cwd=out,
+        check=False,
+    )
+    if done.returncode != 0:
+        how = signal_name(-done.returncode) if done.returncode < 0 else f"exit {done.returncode}"
+        message = done.stderr.decode(errors="replace").strip()[-2000:]
+        raise FramestormError(f"{Path(command[0]).name} {command[1]} failed ({how}): {message}")
+    return done.stdout

@@ -1,0 +1,167 @@
+"""From the processes of a run to its buckets: triage, verification, artifacts and reports."""
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from framestorm_cli import native, paths, records, replaying, steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.fuzzing import Process, Run
+from framestorm_cli.records import Json
+from framestorm_cli.replaying import Recorded, Request
+from framestorm_cli.symbols import Symbolizer
+from framestorm_cli.toolchain import NATIVE, Toolchain
+from framestorm_cli.triage import buckets as triage_buckets
+from framestorm_cli.triage import cases as triage_cases
+from framestorm_cli.triage import report
+from framestorm_cli.triage.buckets import Bucket, Case
+from framestorm_cli.triage.report import Verification, Written
+
+CANDIDATES = 3  # artifacts of a bucket that are tried until one reproduces every time
+KEPT = 5  # artifacts copied per bucket; the others stay below work/
+VERIFY_LIMIT = 120.0  # seconds for all buckets; the most frequent ones come first
+
+
+@dataclass
+class Results:
+    """What a run comes to."""
+
+    run: Run
+    jvm: Json
+    written: list[Written] = field(default_factory=list)
+    verify_seconds: float = 0.0
+    unreadable_lines: int = 0
+
+
+def gather(run: Run, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Case]:
+    """Every finding of every process, and every process that died."""
+    cases: list[Case] = []
+    for process in run.processes:
+        found = triage_cases.of_process(process.folder, symbolizer, process.target)
+        if process.death is not None:
+            found.append(_death(process, process.death, toolchain))
+        for case in found:
+            case.target, case.seed = process.target, process.seed
+        cases += found
+    return cases
+
+
+def _death(process: Process, death: native.Death, toolchain: Toolchain) -> Case:
+    data = records.read_current_input(process.folder)
+    if data is None:
+        return triage_cases.of_death(death, None, "")
+    artifact = process.folder / "artifacts" / "death.bin"
+    artifact.parent.mkdir(exist_ok=True)
+    artifact.write_bytes(data)
+    try:
+        text = replaying.decode(toolchain.program(NATIVE), artifact, force=True)
+    except FramestormError as error:
+        text = ""
+        steps.say(f"the input of a process that died has no text form: {error.message}")
+    return triage_cases.of_death(death, artifact.resolve(), text)
+
+
+def jvm_of(run: Run) -> Json:
+    """jvm.json of the first process that came as far as a JVM."""
+    return next(
+        (jvm for p in run.processes if (jvm := records.read_json(p.folder / "jvm.json"))), {}
+    )
+
+
+def conclude(
+    run: Run, toolchain: Toolchain, *, verify: int, verify_limit: float = VERIFY_LIMIT
+) -> Results:
+    """Triage, verification by replay (`verify` tries each, 0: none), artifacts and reports."""
+    symbolizer = Symbolizer()
+    results = Results(run, jvm_of(run))
+    results.unreadable_lines = sum(process.file.unreadable_lines for process in run.processes)
+    found = triage_buckets.into_buckets(gather(run, toolchain, symbolizer))
+    began = time.monotonic()
+    deadline = began + verify_limit
+    if found and verify:
+        steps.say(
+            f"verifying {len(found)} bucket(s), {verify} fresh JVMs each, at most {verify_limit:.0f} s"
+        )
+    for bucket in found:
+        best, verification = _verify(bucket, run, toolchain, symbolizer, verify, deadline)
+        results.written.append(Written(bucket, best, verification))
+    results.verify_seconds = time.monotonic() - began
+    for written in results.written:
+        _write(written, run, toolchain, results.jvm)
+    return results
+
+
+def _verify(
+    bucket: Bucket,
+    run: Run,
+    toolchain: Toolchain,
+    symbolizer: Symbolizer,
+    tries: int,
+    deadline: float,
+) -> tuple[Case, Verification]:
+    """The artifact that came back most often, and how often it did."""
+    if tries == 0:
+        return bucket.best, Verification(skipped="--verify 0")
+    candidates = bucket.best_first()[:CANDIDATES]
+    if not candidates:
+        return bucket.best, Verification(skipped="no artifact was recorded")
+    best, known = candidates[0], Verification(skipped="no time left for verification")
+    scratch = run.options.out / "work" / f"verify-{bucket.id}"
+    for number, case in enumerate(candidates):
+        if time.monotonic() > deadline or run.stopped == "interrupted":
+            break
+        assert case.finding.artifact is not None
+        request = Request(
+            case.finding.artifact, case.signature, run.options.jvm_args, run.options.walker_plugin
+        )
+        try:
+            done = replaying.run_tries(
+                toolchain, symbolizer, request, tries, scratch / str(number), deadline=deadline
+            )
+        except FramestormError as error:
+            return best, Verification(skipped=f"replay failed: {error.message}")
+        except KeyboardInterrupt:
+            run.stopped = "interrupted"
+            break
+        hits = sum(1 for one in done if one.matched is not None)
+        if done and (known.tries == 0 or hits > known.reproduced):
+            best, known = case, Verification(len(done), hits)
+        if known.reproduced == tries:
+            break
+    shutil.rmtree(scratch, ignore_errors=True)
+    return best, known
+
+
+def _write(written: Written, run: Run, toolchain: Toolchain, jvm: Json) -> None:
+    """Copies a bucket's artifacts with text and sidecar, and writes its report."""
+    out, bucket = run.options.out, written.bucket
+    folder = out / "artifacts"
+    folder.mkdir(exist_ok=True)
+    recorded = Recorded(None, run.options.jvm_args, run.options.walker_plugin)
+    rest = [case for case in bucket.best_first() if case is not written.best]
+    for number, case in enumerate([written.best, *rest][:KEPT]):
+        source = case.finding.artifact
+        if source is None or not source.exists():
+            continue
+        name = bucket.id if number == 0 else f"{bucket.id}-{number + 1}"
+        artifact = folder / f"{name}.bin"
+        shutil.copyfile(source, artifact)
+        text = artifact.with_suffix(".txt")
+        text.write_text(case.finding.text, encoding="utf-8")
+        replaying.write_sidecar(artifact, case.signature, jvm, recorded)
+        if number == 0:
+            written.artifact, written.text = artifact, text
+            arguments = replaying.common_arguments(toolchain, ())
+            written.replay_command = " ".join(
+                ["scripts/framestorm replay", paths.shown(artifact), *arguments]
+            )
+    reports = out / "reports"
+    reports.mkdir(exist_ok=True)
+    written.report = reports / f"{bucket.id}.md"
+    written.report.write_text(report.markdown(written, jvm), encoding="utf-8")
+
+
+def relative(path: Path | None, out: Path) -> str | None:
+    """A path below the run's folder as summary.json holds it."""
+    return None if path is None else str(path.relative_to(out))

@@ -1,0 +1,189 @@
+"""Everything the native side needs before it can run: packages, programs, Java victims.
+
+A second start finds all of it in place: one dpkg-query, one `ninja` with nothing to do, one stat.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli import jdk as jdks
+from framestorm_cli import packages, paths, steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.jdk import Jdk
+
+NATIVE = "framestorm-native"
+_JAVA = paths.CHECKOUT / "harness" / "victim" / "java"
+_JDK22_FEATURE = 22
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Programs and victims for one JDK under test."""
+
+    bin: Path
+    classes: Path
+    jdk: Jdk
+
+    def program(self, name: str) -> Path:
+        """Path of a native program. Raises FramestormError when the build did not make it."""
+        path = self.bin / name
+        if not path.exists():
+            raise FramestormError(f"native program {path} is missing: was the build interrupted?")
+        return path
+
+
+def prepare(jdk_option: Path | None) -> Toolchain:
+    """All set-up a command that starts a JVM needs. Raises FramestormError."""
+    jdk = jdks.choose(jdk_option)
+    programs = native_programs(jdk)
+    return Toolchain(programs, victims(jdk), jdk)
+
+
+def native_programs(jdk: Jdk | None = None) -> Path:
+    """Builds what is out of date and returns the folder with the programs.
+
+    FRAMESTORM_BIN names a folder with programs that are used as they are; nothing is built then.
+    """
+    own = os.environ.get("FRAMESTORM_BIN")
+    if own:
+        if not (Path(own) / NATIVE).exists():
+            raise FramestormError(f"FRAMESTORM_BIN={own} has no {NATIVE}")
+        return Path(own).resolve()
+    packages.ensure()
+    build((*paths.TARGETS, NATIVE), jdk)
+    return paths.build() / "bin"
+
+
+def headers(jdk: Jdk | None) -> Path:
+    """The JNI headers to build with. Those of the newest JDK, not of the one under test: the build
+    must not start over with every --jdk."""
+    candidates = jdks.usable() + ([jdk] if jdk else [])
+    for candidate in candidates:
+        if candidate.include is not None:
+            return candidate.include
+    packages.ensure([packages.JDK_PACKAGE])
+    for candidate in jdks.usable():
+        if candidate.include is not None:
+            return candidate.include
+    raise FramestormError(
+        f"no JDK with include/jvmti.h found: install a full JDK, for example {packages.JDK_PACKAGE}"
+    )
+
+
+def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
+    """cmake and ninja in the cache folder; `targets` empty builds everything."""
+    folder = paths.build()
+    with steps.locked(folder.name, "building"):
+        _configure(folder, headers(jdk))
+        command = ["ninja", "-C", str(folder), *targets]
+        if _up_to_date(folder, targets):
+            return
+        steps.run_logged(
+            command,
+            what="building the native programs",
+            log_name="build",
+            advice=f"Fix the error, or remove {folder} to build from nothing.",
+        )
+
+
+def _configure(folder: Path, include: Path) -> None:
+    key = hashlib.sha256(
+        (paths.CHECKOUT / "CMakePresets.json").read_bytes() + str(include).encode()
+    ).hexdigest()
+    stamp = folder / "framestorm-configured"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == key:
+        return
+    steps.run_logged(
+        [
+            "cmake",
+            "--preset",
+            "default",
+            "-B",
+            str(folder),
+            f"-DFRAMESTORM_JNI_INCLUDE={include}",
+        ],
+        what="configuring the native build",
+        log_name="configure",
+        advice=f"See `scripts/framestorm doctor`, or remove {folder} to start from nothing.",
+        cwd=paths.CHECKOUT,
+    )
+    stamp.write_text(key, encoding="utf-8")
+
+
+def _up_to_date(folder: Path, targets: tuple[str, ...]) -> bool:
+    dry = subprocess.run(
+        ["ninja", "-C", str(folder), "-n", *targets], capture_output=True, text=True, check=False
+    )
+    return dry.returncode == 0 and "no work to do" in dry.stdout
+
+
+def victims(jdk: Jdk) -> Path:
+    """Compiles the Java victims for this JDK and returns the class folder."""
+    common = sorted((_JAVA / "common").rglob("*.java"))
+    newer = sorted((_JAVA / "jdk22").rglob("*.java")) if jdk.feature >= _JDK22_FEATURE else []
+    if not common:
+        raise FramestormError(f"no Java victims below {_JAVA}: is the checkout complete?")
+    digest = hashlib.sha256(jdk.version.encode())
+    for source in (*common, *newer):
+        digest.update(str(source.relative_to(_JAVA)).encode() + b"\0" + source.read_bytes())
+    folder = paths.cache() / f"classes-{jdk.version}-{digest.hexdigest()[:12]}"
+    if folder.exists():
+        return folder
+    with steps.locked(folder.name, "compiling the Java victims"):
+        if folder.exists():
+            return folder
+        compiler = _compiler(jdk)
+        scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
+        shutil.rmtree(scratch, ignore_errors=True)
+        try:
+            _javac(compiler, ["--release", "17"], common, scratch)
+            if newer:
+                flags = [
+                    "-source",
+                    str(jdk.feature),
+                    "-target",
+                    str(jdk.feature),
+                    "-Xlint:-options",
+                ]
+                flags += ["--add-exports", "java.base/jdk.internal.vm=ALL-UNNAMED"]
+                _javac(compiler, [*flags, "-cp", str(scratch)], newer, scratch)
+            scratch.rename(folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    return folder
+
+
+def _compiler(jdk: Jdk) -> Path:
+    """javac of the JDK under test, else of the oldest other JDK that is new enough."""
+    if jdk.javac is not None:
+        return jdk.javac
+    others = [other for other in reversed(jdks.usable()) if other.feature >= jdk.feature]
+    for other in others:
+        if other.javac is not None:
+            return other.javac
+    packages.ensure([packages.JDK_PACKAGE])
+    for other in jdks.usable():
+        if other.javac is not None and (
+            other.feature >= jdk.feature or jdk.feature < _JDK22_FEATURE
+        ):
+            return other.javac
+    raise FramestormError(
+        f"{jdk} has no javac and no other JDK {jdk.feature} or later is installed: install a full JDK "
+        f"{jdk.feature} below {jdks.JVM_FOLDER}"
+    )
+
+
+def _javac(compiler: Path, flags: list[str], sources: list[Path], into: Path) -> None:
+    into.mkdir(parents=True, exist_ok=True)
+    steps.run_logged(
+        [str(compiler), "-g", "-nowarn", *flags, "-d", str(into), *map(str, sources)],
+        what="compiling the Java victims",
+        log_name="javac",
+        advice="Fix the error in the source named there.",
+        quiet=not sys.stderr.isatty(),
+    )

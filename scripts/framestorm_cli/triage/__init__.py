@@ -1,0 +1,1 @@
+"""From findings, hs_err files and sanitizer logs to buckets with an explanation."""

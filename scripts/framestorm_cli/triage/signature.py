@@ -1,0 +1,111 @@
+"""Signatures: what makes two findings the same. Kind, clause and the top three telling frames."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from framestorm_cli.records import Finding
+from framestorm_cli.symbols import Frame, Symbolizer
+
+TOP_FRAMES = 3
+# Where a walk starts. What called it is the profiler, not the walker.
+ENTRY_POINT = re.compile(
+    r"AsyncGetCallTrace2?|AsyncGetStackTrace|ASGST_\w+|JvmtiEnv::GetStackTrace|jvmti_GetStackTrace"
+    r"|framestorm_walk"
+)
+_IGNORED = Path(__file__).with_name("ignored_frames.txt")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """`frames`: normalised function names, innermost first, at most TOP_FRAMES."""
+
+    kind: str
+    clause: str
+    frames: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "clause": self.clause, "frames": list(self.frames)}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> "Signature":
+        """Raises ValueError when a field is missing or of another type."""
+        try:
+            kind, clause, frames = data["kind"], data.get("clause", ""), data["frames"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"a signature has kind, clause and frames: {error} is missing"
+            ) from error
+        if not isinstance(kind, str) or not isinstance(clause, str) or not isinstance(frames, list):
+            raise ValueError(
+                "a signature's kind and clause are strings, its frames a list of strings"
+            )
+        return Signature(kind, clause, tuple(str(frame) for frame in frames))
+
+    def __str__(self) -> str:
+        head = f"{self.kind} {self.clause}" if self.clause else self.kind
+        return f"{head} in {' < '.join(self.frames)}" if self.frames else head
+
+
+@cache
+def _ignored() -> re.Pattern[str]:
+    patterns = []
+    for line in _IGNORED.read_text(encoding="utf-8").splitlines():
+        pattern = re.split(r"\s+#|^#", line, maxsplit=1)[0].strip()
+        if pattern:
+            patterns.append(f"(?:{pattern})")
+    return re.compile("|".join(patterns))
+
+
+def is_ignored(name: str) -> bool:
+    """Whether a normalised name is on the ignore list (ignored_frames.txt)."""
+    return _ignored().fullmatch(name) is not None
+
+
+def telling(names: Iterable[str]) -> list[str]:
+    """The frames that tell causes apart: those above the walker's entry point, without ignored ones.
+
+    The entry point itself, or else the top frame, when that leaves none: a walker that faults right at
+    its entry must not share a signature with a finding that has no stack at all.
+    """
+    walker: list[str] = []
+    last: list[str] = []
+    for name in names:
+        if ENTRY_POINT.fullmatch(name):
+            last = [name]
+            break
+        walker.append(name)
+    return [name for name in walker if not is_ignored(name)] or last or walker[:1]
+
+
+def symbolise(finding: Finding, symbolizer: Symbolizer) -> list[Frame]:
+    """The walker's stack of a finding. Only faults and hangs start at a pc, see the protocol."""
+    first_is_return = finding.kind not in ("fault", "hang")
+    return symbolizer.stack(finding.stack, finding.modules, first_is_return=first_is_return)
+
+
+def signature_of(finding: Finding, frames: Sequence[Frame]) -> Signature:
+    names = telling(frame.name for frame in frames)
+    return Signature(finding.kind, finding.clause, tuple(names[:TOP_FRAMES]))
+
+
+def native_filter(
+    signature: Signature, symbolizer: Symbolizer, libjvm: Path
+) -> dict[str, Any] | None:
+    """The signature as address ranges of this libjvm, for the native programs; None when it cannot
+    be said that way (the process dies, a frame is not in libjvm). Names with several ranges
+    (overloads, cold parts) are left out: what comes back is compared by name anyway."""
+    if signature.kind == "process_death":
+        return None  # seen from outside the process only
+    symbols = symbolizer.module(libjvm)
+    frames: list[list[Any]] = []
+    for name in signature.frames:
+        found = symbols.ranges(name)
+        if not found:
+            return None
+        if len(found) == 1:
+            frames.append([libjvm.name, found[0][0], found[0][1]])
+    return {"kind": signature.kind, "clause": signature.clause, "frames": frames}

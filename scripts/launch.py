@@ -1,0 +1,120 @@
+"""Starts the CLI in its virtual environment, which it creates first when the pins ask for it.
+
+Standard library only, and little of it: this runs before every command.
+"""
+
+import os
+import sys
+
+SCRIPTS = os.path.dirname(os.path.abspath(__file__))
+REQUIREMENTS = os.path.join(SCRIPTS, "requirements.txt")
+START = "import sys; sys.path.insert(0, {scripts!r}); from framestorm_cli.cli import main; main()"
+
+
+def fail(message: str) -> None:
+    print(f"framestorm: error: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def cache_folder() -> str:
+    own = os.environ.get("FRAMESTORM_CACHE")
+    if own:
+        return os.path.abspath(own)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(os.path.abspath(base), "framestorm")
+
+
+def environment_folder(cache: str) -> str:
+    """One folder per set of pins and interpreter, so that a process in the old one is not disturbed."""
+    import zlib
+
+    with open(REQUIREMENTS, "rb") as pins:
+        key = zlib.crc32(pins.read() + sys.version.encode() + sys.base_prefix.encode())
+    return os.path.join(cache, f"venv-{key:08x}")
+
+
+def install_ensurepip() -> None:
+    import shutil
+    import subprocess
+
+    prefix = [] if os.geteuid() == 0 else ["sudo"]
+    if prefix and shutil.which("sudo") is None or shutil.which("apt-get") is None:
+        fail(
+            "this Python has no ensurepip and it cannot be installed here (neither root nor sudo, or "
+            "no apt-get): install the package python3-venv"
+        )
+    print("framestorm: installing python3-venv", file=sys.stderr)
+    for command in (["update", "-qq"], ["install", "-y", "-qq", "python3-venv"]):
+        done = subprocess.run(
+            [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", *command],
+            stdout=sys.stderr,
+            check=False,
+        )
+        if done.returncode != 0:
+            fail(f"apt-get {' '.join(command)} failed (see above): install python3-venv by hand")
+
+
+def create(folder: str, stamp: str, cache: str) -> None:
+    import fcntl
+    import importlib.util
+    import shutil
+    import subprocess
+
+    log_path = os.path.join(cache, "venv.log")
+    with open(os.path.join(cache, "venv.lock"), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("framestorm: waiting for another framestorm to set up Python", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(stamp):
+            return
+        if importlib.util.find_spec("ensurepip") is None:
+            install_ensurepip()
+        print(
+            f"framestorm: creating the Python environment (once; log: {log_path})", file=sys.stderr
+        )
+        shutil.rmtree(folder, ignore_errors=True)
+        python = os.path.join(folder, "bin", "python")
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--no-input"]
+        with open(log_path, "wb") as log:
+            for command in (
+                [sys.executable, "-m", "venv", folder],
+                [*pip, "--requirement", REQUIREMENTS],
+            ):
+                done = subprocess.run(command, stdout=log, stderr=log, check=False)
+                if done.returncode != 0:
+                    break
+        if done.returncode != 0:
+            with open(log_path, errors="replace") as text:
+                sys.stderr.writelines(text.readlines()[-15:])
+            fail(
+                f"could not create the Python environment {folder} (log: {log_path}); "
+                "is a package index reachable (`pip download click`)? Then run the command again"
+            )
+        with open(stamp, "w") as ready:
+            ready.write("ok\n")
+
+
+def main() -> None:
+    if sys.version_info < (3, 11):
+        fail(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}")
+    cache = cache_folder()
+    folder = environment_folder(cache)
+    stamp = os.path.join(folder, "ready")
+    if not os.path.exists(stamp):
+        try:
+            os.makedirs(cache, exist_ok=True)
+            create(folder, stamp, cache)
+        except OSError as error:
+            fail(
+                f"cannot write the cache folder {cache}: {error.strerror} "
+                "(FRAMESTORM_CACHE names another)"
+            )
+    os.environ["FRAMESTORM_CACHE"] = cache
+    os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(cache, "pycache")
+    python = os.path.join(folder, "bin", "python")
+    os.execv(python, [python, "-I", "-c", START.format(scripts=SCRIPTS), *sys.argv[1:]])
+
+
+main()
