@@ -1,0 +1,329 @@
+#include "fuzz/driver.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "fuzz/bench.h"
+#include "fuzz/mutator.h"
+#include "fuzz/options.h"
+#include "fuzz/turns.h"
+#include "harness/engine/recorder.h"
+#include "harness/engine/session.h"
+#include "harness/input/binary.h"
+#include "harness/input/seed_folder.h"
+#include "harness/input/text.h"
+
+extern "C" int LLVMFuzzerRunDriver(int* argc, char*** argv,
+                                   int (*callback)(const uint8_t* data, size_t size));
+
+// Extra feedback for libFuzzer, which has no coverage of a stock libjvm: what a walk came back
+// with.
+__attribute__((section("__libfuzzer_extra_counters"))) static uint8_t extra_counters[2048];
+
+namespace framestorm {
+namespace {
+
+// How long the world stays halted at one set of points.
+constexpr uint64_t kTurnNs = 30'000'000;
+constexpr double kStatsPeriodS = 0.5;
+// Clock readings are worth a walk in ten; one in so many executions is enough.
+constexpr uint64_t kClockShare = 32;
+
+std::atomic<bool> asked_to_stop{false};
+
+uint64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
+}
+
+class LiveCodeNames final : public CodeNames {
+ public:
+  // World halted or the conductor's: reads the code map.
+  void refresh(const CodeMap& code_map) {
+    if (epoch_ == code_map.epoch()) return;
+    epoch_ = code_map.epoch();
+    blobs_.clear();
+    nmethods_.clear();
+    for (const CodeEntry& entry : code_map.entries()) {
+      const NamedCode code = {{entry.kind, entry.tier, CodeAnchor::entry, entry.name},
+                              static_cast<uint32_t>(entry.end - entry.begin)};
+      (entry.kind == CodeKind::nmethod ? nmethods_ : blobs_).push_back(code);
+    }
+  }
+
+  // Victims' methods are few among thousands of blobs: half of the picks are nmethods.
+  const NamedCode* pick(Rng& rng) const override {
+    const auto& from = (rng.one_in(2) && !nmethods_.empty()) || blobs_.empty() ? nmethods_ : blobs_;
+    return from.empty() ? nullptr : &from[rng.below(from.size())];
+  }
+
+ private:
+  std::vector<NamedCode> blobs_;
+  std::vector<NamedCode> nmethods_;
+  uint64_t epoch_ = 0;
+};
+
+class Driver {
+ public:
+  Driver(std::string_view target, const FuzzOptions& options)
+      : options_(options),
+        session_(options.session),
+        recorder_(options.out, session_),
+        turns_(session_.available().empty() ? std::vector{ScenarioId::c1} : session_.available(),
+               options.modes, options.seed),
+        rng_(options.seed) {
+    MutatorProfile profile = *find_mutator_profile(target);
+    profile.scenarios = session_.available();
+    profile.modes = options.modes;
+    profile.walkers = {options.walker};
+    mutator_ = std::make_unique<Mutator>(profile, &names_);
+    if (options.bench) bench_ = std::make_unique<Bench>(session_);
+  }
+
+  // Conductor. Does not return: the process ends from the loop.
+  [[noreturn]] void run() {
+    write_seeds();
+    session_.run_loop([this] {
+      next_turn();
+      run_libfuzzer();
+    });
+    std::_Exit(kExitDone);
+  }
+
+  void test_one_input(const uint8_t* data, size_t size) {
+    if (++executions_ % kClockShare == 0) check_clock();
+    const std::span<const uint8_t> bytes(data, size);
+    decode(bytes, &input_);
+    input_.walker = options_.walker;
+    recorder_.executing(input_, bytes);
+    const Outcome outcome = session_.engine().execute(input_);
+    if (bench_ != nullptr) bench_->observe(input_, outcome);
+    give_feedback(outcome);
+    if (options_.strict && !outcome.findings->empty()) die_strictly(outcome);
+    recorder_.executed(input_, outcome);
+    if (outcome.poisoned) finish(kExitPoisoned);
+    if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
+  }
+
+  size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+    decode({data, size}, &mutated_);
+    Rng rng(seed);
+    mutator_->mutate(&mutated_, rng);
+    return write(mutated_, data, max_size);
+  }
+
+  size_t cross(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size, uint8_t* out,
+               size_t max_size, unsigned seed) {
+    decode({a, a_size}, &input_);
+    decode({b, b_size}, &other_);
+    Rng rng(seed);
+    mutator_->crossover(input_, other_, &mutated_, rng);
+    return write(mutated_, out, max_size);
+  }
+
+ private:
+  size_t write(const Input& input, uint8_t* out, size_t max_size) {
+    encode(input, &encoded_);
+    if (encoded_.size() > max_size) return 0;
+    std::copy(encoded_.begin(), encoded_.end(), out);
+    return encoded_.size();
+  }
+
+  void write_seeds() {
+    const auto folder = options_.out / "seeds";
+    std::filesystem::create_directories(folder);
+    std::filesystem::create_directories(options_.out / "corpus");
+    std::vector<Input> seeds;
+    for (const auto& corpus : options_.corpus) {
+      std::string error;
+      if (!load_seed_folder(corpus, &seeds, &error)) throw SetupError(error);
+    }
+    // Without any seed libFuzzer starts from the mutator's own inputs.
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      encode(seeds[i], &encoded_);
+      std::ofstream file(folder / (std::to_string(i) + ".bin"), std::ios::binary);
+      file.write(reinterpret_cast<const char*>(encoded_.data()),
+                 static_cast<std::streamsize>(encoded_.size()));
+      file.flush();
+      if (!file) throw SetupError("cannot write seeds to " + folder.string() + ": disk full?");
+    }
+  }
+
+  void run_libfuzzer() {
+    // HotSpot and the guard own the signals, the driver the limits.
+    std::vector<std::string> arguments = {
+        "framestorm",
+        "-runs=-1",
+        "-max_len=4096",
+        "-len_control=0",
+        "-timeout=0",
+        "-rss_limit_mb=0",
+        "-malloc_limit_mb=0",
+        "-detect_leaks=0",
+        "-handle_segv=0",
+        "-handle_bus=0",
+        "-handle_ill=0",
+        "-handle_fpe=0",
+        "-handle_int=0",
+        "-handle_term=0",
+        "-handle_xfsz=0",
+        "-handle_usr1=0",
+        "-handle_usr2=0",
+        "-reload=0",
+        "-verbosity=0",
+        "-seed=" + std::to_string(options_.seed & 0x7fffffff),
+        "-artifact_prefix=" + (options_.out / "artifacts").string() + "/",
+        (options_.out / "corpus").string(),
+        (options_.out / "seeds").string()};
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    int argc = static_cast<int>(argv.size());
+    char** raw_argv = argv.data();
+    LLVMFuzzerRunDriver(&argc, &raw_argv, [](const uint8_t* data, size_t size) {
+      instance->test_one_input(data, size);
+      return 0;
+    });
+  }
+
+  void check_clock() {
+    const uint64_t now = now_ns();
+    if (asked_to_stop.load(std::memory_order_relaxed) ||
+        (options_.runs == 0 && recorder_.elapsed() > options_.seconds)) {
+      finish(kExitDone);
+    }
+    if (now - turn_start_ > kTurnNs) next_turn();
+  }
+
+  // Loop's stack.
+  void next_turn() {
+    if (bench_ != nullptr) bench_->end_turn(now_ns() - turn_start_);
+    session_.on_conductor([this] {
+      const auto [scenario, mode] = turns_.next();
+      session_.halt_world(scenario, HaltPoint{}, rng_.next());
+      names_.refresh(session_.jvm().code_map());
+      mutator_->pin(scenario, mode);
+      scenario_ = scenario;
+      if (recorder_.elapsed() - last_stats_ > kStatsPeriodS) {
+        last_stats_ = recorder_.elapsed();
+        recorder_.write_stats();
+      }
+    });
+    recorder_.recheck(scenario_);
+    turn_start_ = now_ns();
+  }
+
+  // Loop's stack. libFuzzer's handler of SIGABRT writes the artifact and ends the process.
+  [[noreturn]] void die_strictly(const Outcome& outcome) {
+    const Finding finding = outcome.findings->front();
+    recorder_.record_all(input_, outcome);
+    recorder_.write_stats();
+    std::fprintf(stderr, "==%d==ERROR: framestorm: %s %s\n%s\n%s", getpid(),
+                 std::string(name_of(finding.kind)).c_str(), finding.clause.c_str(),
+                 finding.detail.c_str(), to_text(input_).c_str());
+    const Modules modules = Modules::snapshot();
+    for (uint32_t i = 0; i < finding.fault.stack_size; ++i) {
+      std::fprintf(stderr, "    #%u %s\n", i, modules.describe(finding.fault.stack[i]).c_str());
+    }
+    std::abort();
+  }
+
+  // Loop's stack.
+  [[noreturn]] void finish(int code) {
+    session_.on_conductor([this, code] {
+      session_.release_world();
+      recorder_.write_stats();
+      if (bench_ != nullptr) bench_->report(stdout);
+      std::fflush(stdout);
+      // No exit handlers: HotSpot's would wait for threads that are still victims.
+      std::_Exit(code);
+    });
+    std::abort();
+  }
+
+ public:
+  static Driver* instance;
+
+ private:
+  const FuzzOptions& options_;
+  Session session_;
+  Recorder recorder_;
+  LiveCodeNames names_;
+  Turns turns_;
+  Rng rng_;
+  std::unique_ptr<Mutator> mutator_;
+  std::unique_ptr<Bench> bench_;
+  Input input_;
+  Input mutated_;
+  Input other_;
+  std::vector<uint8_t> encoded_;
+  ScenarioId scenario_ = ScenarioId::c1;
+  uint64_t turn_start_ = 0;
+  uint64_t executions_ = 0;
+  double last_stats_ = 0;
+
+  void give_feedback(const Outcome& outcome) {
+    if (outcome.status != Outcome::Status::walked) return;
+    // Return code by scenario; frames in powers of two.
+    const unsigned kind =
+        outcome.end != WalkEnd::returned ? 31U
+        : outcome.result <= 0
+            ? static_cast<unsigned>(-outcome.result) & 15U
+            : 16U +
+                  static_cast<unsigned>(31 - __builtin_clz(static_cast<unsigned>(outcome.result)));
+    extra_counters[(static_cast<unsigned>(input_.scenario) * 32U + std::min(kind, 31U)) %
+                   sizeof extra_counters] = 1;
+  }
+};
+
+Driver* Driver::instance = nullptr;
+
+void on_stop_signal(int) { asked_to_stop.store(true); }
+
+}  // namespace
+
+int run_target(std::string_view target, int argc, char** argv) {
+  FuzzOptions options;
+  if (const int code = parse_options(target, argc, argv, &options); code >= 0) return code;
+  struct sigaction action = {};
+  action.sa_handler = &on_stop_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  int code = kExitDone;
+  // Not on the primordial thread, whose stack HotSpot does not like to measure.
+  std::thread conductor([&] {
+    try {
+      Driver driver(target, options);
+      Driver::instance = &driver;
+      driver.run();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s: %s\n", std::string(target).c_str(), error.what());
+      std::_Exit(kExitSetup);
+    }
+  });
+  conductor.join();
+  return code;
+}
+
+}  // namespace framestorm
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return framestorm::Driver::instance->mutate(data, size, max_size, seed);
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b,
+                                            size_t b_size, uint8_t* out, size_t max_size,
+                                            unsigned seed) {
+  return framestorm::Driver::instance->cross(a, a_size, b, b_size, out, max_size, seed);
+}

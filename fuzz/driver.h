@@ -1,0 +1,19 @@
+// What every fuzz target's main() calls: libFuzzer's loop over the one data path.
+//
+//   main ─> run_target ─> conductor thread: Session ─> loop's stack: LLVMFuzzerRunDriver
+//                                                         │ custom mutator: pinned to the turn's
+//                                                         ▼ scenario and mode
+//                                            one input ─> Engine::execute ─> Recorder
+//
+// A turn is the time the world stays halted at one set of points (kTurnMs). libFuzzer itself sees
+// no crash in survey mode; in strict mode the first finding ends the process with its artifact.
+#pragma once
+
+#include <string_view>
+
+namespace framestorm {
+
+// `target` names a profile of mutator_profile.h. Returns the process's exit code (see README.md).
+int run_target(std::string_view target, int argc, char** argv);
+
+}  // namespace framestorm

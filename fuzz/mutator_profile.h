@@ -1,0 +1,52 @@
+// What a fuzz target lets its mutator change. Each target changes its own part of an Input and
+// leaves the rest at the default, so that a finding says by its target where it comes from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+// Relative weights of the steps of mutate(); the sum is free.
+struct MutatorWeights {
+  uint32_t add = 4;      // one more mutation
+  uint32_t replace = 4;  // another value at the same place
+  uint32_t tweak = 5;    // a neighbour of the value
+  uint32_t move = 2;     // the same value at another place
+  uint32_t remove = 2;
+  uint32_t frame_switch = 2;  // pc, sp and fp together, consistent with each other
+};
+
+struct MutatorProfile {
+  std::string_view target;  // name of the fuzz target; static storage
+
+  bool registers = false;
+  bool frame_triple_only = false;  // with registers: pc, sp and fp, no others
+  bool stack_words = false;
+  bool thread_fields = false;
+  bool call_args = false;
+
+  MutatorWeights weights;
+  // One in so many walks stays unmutated, so that the truth oracle sees real contexts.
+  uint32_t unmutated_one_in = 64;
+  // One in so many changes scenario, mode or walker (where there is a choice).
+  uint32_t scenario_one_in = 16;
+
+  // What may be produced; each non-empty.
+  std::vector<ScenarioId> scenarios;
+  std::vector<Mode> modes;
+  std::vector<WalkerId> walkers;
+};
+
+// fuzz_ucontext, fuzz_frame, fuzz_stack, fuzz_thread_state, fuzz_call: all scenarios and modes,
+// walker asgct; drivers narrow or widen the lists.
+std::span<const MutatorProfile> mutator_profiles();
+
+// nullptr when there is no such target.
+const MutatorProfile* find_mutator_profile(std::string_view target);
+
+}  // namespace framestorm

@@ -1,0 +1,62 @@
+#include "fuzz/options.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+namespace framestorm {
+namespace {
+
+template <typename Enum>
+std::map<std::string, Enum> names_to_values() {
+  std::map<std::string, Enum> values;
+  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
+    values[std::string(name_of(static_cast<Enum>(i)))] = static_cast<Enum>(i);
+  }
+  return values;
+}
+
+}  // namespace
+
+int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* options) {
+  CLI::App app("framestorm fuzz target " + std::string(target) +
+               ". Usually started by `scripts/framestorm fuzz`.");
+  app.add_option("--jdk", options->session.jvm.home, "folder of the JDK under test")->required();
+  app.add_option("--classes", options->session.jvm.class_path,
+                 "folder with the victims' classes; may be repeated")
+      ->required();
+  app.add_option("--out", options->out, "output folder")->required();
+  app.add_option("--seconds", options->seconds, "time from the first walk on");
+  app.add_option("--runs", options->runs, "stop after so many walks; 0: no limit");
+  app.add_option("--seed", options->seed, "of the mutator and the turns");
+  app.add_option("--scenario", options->session.scenarios, "only these; may be repeated")
+      ->transform(CLI::CheckedTransformer(names_to_values<ScenarioId>()));
+  app.add_option("--mode", options->modes, "same-thread, separate-thread; may be repeated")
+      ->transform(CLI::CheckedTransformer(names_to_values<Mode>()));
+  app.add_option("--walker", options->walker, "asgct or plugin")
+      ->transform(CLI::CheckedTransformer(names_to_values<WalkerId>()));
+  app.add_option("--walker-plugin", options->session.walker_plugin,
+                 "shared object of --walker plugin");
+  app.add_option("--corpus", options->corpus, "folder of seeds, text or binary; may be repeated");
+  app.add_option("--jvm-arg", options->session.jvm.extra_args, "passed to the JVM; may be repeated")
+      ->allow_extra_args(false);
+  app.add_flag("--strict", options->strict, "end the process at the first finding");
+  app.add_flag("--bench", options->bench, "measure the loop against bare calls, print JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitDone : kExitSetup;
+  }
+  if (options->modes.empty()) options->modes = {Mode::same_thread, Mode::separate_thread};
+  if (options->walker == WalkerId::gst) {
+    std::cerr << "--walker gst cannot be fuzzed: it walks running threads at a safepoint, where "
+                 "nothing may be mutated. It is the reference of the scenario checks.\n";
+    return kExitSetup;
+  }
+  if (options->walker == WalkerId::plugin && options->session.walker_plugin.empty()) {
+    std::cerr << "--walker plugin needs --walker-plugin FILE.so\n";
+    return kExitSetup;
+  }
+  return -1;
+}
+
+}  // namespace framestorm

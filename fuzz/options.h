@@ -1,0 +1,35 @@
+// Command line of the fuzz targets.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/engine/session.h"
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+struct FuzzOptions {
+  SessionOptions session;
+  std::filesystem::path out;
+  double seconds = 10;
+  uint64_t runs = 0;  // 0: no limit
+  uint64_t seed = 1;
+  std::vector<Mode> modes;
+  WalkerId walker = WalkerId::asgct;
+  std::vector<std::filesystem::path> corpus;
+  bool strict = false;
+  bool bench = false;
+};
+
+// Exit codes of the targets.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitSetup = 2;
+inline constexpr int kExitPoisoned = 3;  // a walk died holding a lock: start another process
+inline constexpr int kExitFinding = 77;  // strict mode
+
+// Fills *options. Returns a negative number to go on, else the exit code (help, usage error).
+int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* options);
+
+}  // namespace framestorm

@@ -1,0 +1,39 @@
+// The order in which a run's turns give scenarios and modes the world.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "fuzz/mutator_rng.h"
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+class Turns {
+ public:
+  // Each pair of a scenario and a mode once per round, in an order that changes from round to
+  // round. Neither list may be empty.
+  Turns(const std::vector<ScenarioId>& scenarios, const std::vector<Mode>& modes, uint64_t seed)
+      : rng_(seed) {
+    for (const ScenarioId scenario : scenarios) {
+      for (const Mode mode : modes) pairs_.emplace_back(scenario, mode);
+    }
+  }
+
+  std::pair<ScenarioId, Mode> next() {
+    if (at_ == 0) {
+      for (size_t i = pairs_.size(); i > 1; --i) std::swap(pairs_[i - 1], pairs_[rng_.below(i)]);
+    }
+    const auto pair = pairs_[at_];
+    at_ = (at_ + 1) % pairs_.size();
+    return pair;
+  }
+
+ private:
+  std::vector<std::pair<ScenarioId, Mode>> pairs_;
+  size_t at_ = 0;
+  Rng rng_;
+};
+
+}  // namespace framestorm
