@@ -1,0 +1,62 @@
+package framestorm;
+
+import java.io.IOException;
+import java.io.InputStream;
+
+/** Inside a static initialiser that does not end. */
+public final class ClassInit extends Scenario {
+  private static Scenario initializing;
+
+  @Override
+  void prepare(Compiler compiler) {
+    initializing = this;
+    compiler.compileSeparately(Compiler.method(ClassInit.class, "spin"), Compiler.C2);
+  }
+
+  @Override
+  void run() throws Exception {
+    trigger();
+  }
+
+  private void trigger() throws Exception {
+    Class.forName(Running.class.getName(), true, new Redefining());
+  }
+
+  /** Called by the static initialiser of {@link Running}, which is in another run-time package. */
+  public static void spin() {
+    initializing.enter();
+    long x = 1;
+    while (!Harness.stopped) {
+      x = x * 31 + 7;
+    }
+    initializing.sink = x;
+    initializing.leave();
+  }
+
+  /** Initialised once per class loader, so each victim has a loader of its own. */
+  public static final class Running {
+    static {
+      spin();
+    }
+  }
+
+  private static final class Redefining extends ClassLoader {
+    Redefining() {
+      super(null);
+    }
+
+    @Override
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+      if (!name.equals(Running.class.getName())) {
+        return super.loadClass(name, resolve);
+      }
+      String resource = name.replace('.', '/') + ".class";
+      try (InputStream in = ClassLoader.getSystemResourceAsStream(resource)) {
+        byte[] bytes = in.readAllBytes();
+        return defineClass(name, bytes, 0, bytes.length);
+      } catch (IOException e) {
+        throw new ClassNotFoundException(name, e);
+      }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+package framestorm;
+
+import java.lang.reflect.Method;
+
+/**
+ * A running C2 method whose caller's code was thrown away beneath it: the frame still has the
+ * compiled layout, with an inlined method in it, and the return address into it leads to the
+ * deoptimisation handler. Odd victims have one more frame above the deoptimised one.
+ */
+final class DeoptimizedCaller extends Scenario {
+  private Compiler compiler;
+  private Method caller;
+
+  @Override
+  void prepare(Compiler preparing) {
+    compiler = preparing;
+    caller = Compiler.method(DeoptimizedCaller.class, "caller");
+    preparing.forceInline(Compiler.method(DeoptimizedCaller.class, "inlinedCaller"));
+    preparing.compileSeparately(Compiler.method(DeoptimizedCaller.class, "callee"), Compiler.C2);
+    preparing.compileSeparately(Compiler.method(DeoptimizedCaller.class, "between"), Compiler.C2);
+    preparing.compileSeparately(caller, Compiler.C2);
+  }
+
+  @Override
+  void run() {
+    sink = caller(3);
+  }
+
+  private long caller(long a) {
+    return inlinedCaller(a + 1) * a;
+  }
+
+  private long inlinedCaller(long a) {
+    return (index % 2 == 0 ? callee(a + 1) : between(a)) + a;
+  }
+
+  private long between(long a) {
+    return callee(a + 2) ^ a;
+  }
+
+  private long callee(long seed) {
+    compiler.deoptimize(caller);
+    enter();
+    long x = seed;
+    while (!Harness.stopped) {
+      x = x * 31 + 7;
+    }
+    leave();
+    return x;
+  }
+}

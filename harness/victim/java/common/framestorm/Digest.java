@@ -1,0 +1,43 @@
+package framestorm;
+
+import java.security.MessageDigest;
+
+/** In the SHA-256 stub: the JDK's own digest methods are compiled by C2 here. */
+final class Digest extends Scenario {
+  private static final int BYTES = 256 * 1024;
+
+  private final byte[] data = new byte[BYTES];
+  private MessageDigest sha256;
+
+  @Override
+  void prepare(Compiler compiler) throws Exception {
+    sha256 = MessageDigest.getInstance("SHA-256");
+    sha256.update(data);
+    compiler.compile(MessageDigest.class.getMethod("update", byte[].class), Compiler.C2);
+    Class<?> delegate = Class.forName("java.security.MessageDigest$Delegate");
+    compiler.compile(
+        delegate.getDeclaredMethod("engineUpdate", byte[].class, int.class, int.class),
+        Compiler.C2);
+    Class<?> base = Class.forName("sun.security.provider.DigestBase");
+    compiler.compile(
+        base.getDeclaredMethod("engineUpdate", byte[].class, int.class, int.class), Compiler.C2);
+    // In this method C2 replaces a call by one of the stub that digests many blocks.
+    compiler.compileSeparately(
+        base.getDeclaredMethod("implCompressMultiBlock", byte[].class, int.class, int.class),
+        Compiler.C2);
+    compiler.compileSeparately(Compiler.method(Digest.class, "update"), Compiler.C2);
+  }
+
+  @Override
+  void run() {
+    update();
+  }
+
+  private void update() {
+    enter();
+    while (!Harness.stopped) {
+      sha256.update(data);
+    }
+    leave();
+  }
+}

@@ -1,0 +1,27 @@
+package framestorm;
+
+/** The native side of the harness; every method here is bound by RegisterNatives at JVM start. */
+public final class Harness {
+  private Harness() {}
+
+  /** Set once, by {@link Victims#stopAll}: victims leave their program points. */
+  public static volatile boolean stopped;
+
+  /** The calling OS thread is the victim of this scenario from now on. */
+  static native void enter(String scenario);
+
+  /** The calling OS thread is no victim any more. */
+  static native void leave();
+
+  /** Spins in C until the harness stops its victims. */
+  static native void spinInNative();
+
+  /** Calls {@code runnable.run()} from C. */
+  static native void callBack(Runnable runnable);
+
+  /** Address of the C function {@code void (void)} that spins as {@link #spinInNative} does. */
+  static native long spinAddress();
+
+  /** Blocks until the harness wants another short thread, or is stopping. */
+  static native void churnPermit();
+}

@@ -1,0 +1,23 @@
+package framestorm;
+
+/** A native method called by compiled Java through its compiled wrapper. */
+final class NativeMethod extends Scenario {
+  @Override
+  void prepare(Compiler compiler) {
+    compiler.compileNativeWrapper(Compiler.method(Harness.class, "spinInNative"));
+    compiler.compileSeparately(Compiler.method(NativeMethod.class, "call"), Compiler.C2);
+  }
+
+  @Override
+  void run() {
+    call();
+  }
+
+  private void call() {
+    enter();
+    while (!Harness.stopped) {
+      Harness.spinInNative();
+    }
+    leave();
+  }
+}

@@ -1,0 +1,24 @@
+package framestorm;
+
+/**
+ * Runs a scenario. A Thread itself, so that its run method is the first frame of platform victims
+ * on every JDK; only the body of virtual ones.
+ */
+final class Victim extends Thread {
+  private final Scenario scenario;
+
+  Victim(Scenario scenario, String name, long stackBytes) {
+    super(null, null, name, stackBytes);
+    this.scenario = scenario;
+    setDaemon(true);
+  }
+
+  @Override
+  public void run() {
+    try {
+      scenario.run();
+    } catch (Throwable e) {
+      scenario.failed(e);
+    }
+  }
+}

@@ -1,0 +1,172 @@
+// Matching of traces against patterns: the pattern is a small automaton whose states are its
+// positions, so a trace of any length takes one pass.
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "harness/victim/scenario.h"
+
+namespace framestorm {
+namespace {
+
+enum class Repeat : uint8_t { once, optional, any_number };
+
+struct Position {
+  std::string_view names;  // alternatives with globs; empty: any frame
+  Repeat repeat;
+};
+
+constexpr size_t kMaxPositions = 63;
+
+// Frames of Scenario.enter and Scenario.leave, which call the natives of the same name.
+constexpr std::string_view kRegistering =
+    "framestorm/Harness.enter|framestorm/Harness.leave? "
+    "framestorm/Scenario.enter|framestorm/Scenario.leave? ";
+
+bool glob(std::string_view pattern, std::string_view text) {
+  size_t p = 0;
+  size_t t = 0;
+  size_t star = std::string_view::npos;
+  size_t resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') {
+    ++p;
+  }
+  return p == pattern.size();
+}
+
+bool accepts(const Position& position, std::string_view frame) {
+  if (position.names.empty()) {
+    return true;
+  }
+  std::string_view rest = position.names;
+  for (size_t bar = rest.find('|'); bar != std::string_view::npos; bar = rest.find('|')) {
+    if (glob(rest.substr(0, bar), frame)) {
+      return true;
+    }
+    rest.remove_prefix(bar + 1);
+  }
+  return glob(rest, frame);
+}
+
+std::vector<Position> parse(std::string_view pattern) {
+  std::vector<Position> positions;
+  while (!pattern.empty()) {
+    const size_t end = std::min(pattern.find(' '), pattern.size());
+    std::string_view token = pattern.substr(0, end);
+    pattern.remove_prefix(std::min(end + 1, pattern.size()));
+    if (token.empty()) {
+      continue;
+    }
+    if (token == "...") {
+      positions.push_back({{}, Repeat::any_number});
+    } else if (token.ends_with("+?")) {
+      token.remove_suffix(2);
+      positions.push_back({token, Repeat::any_number});
+    } else if (token.ends_with('+')) {
+      token.remove_suffix(1);
+      positions.push_back({token, Repeat::once});
+      positions.push_back({token, Repeat::any_number});
+    } else if (token.ends_with('?')) {
+      token.remove_suffix(1);
+      positions.push_back({token, Repeat::optional});
+    } else {
+      positions.push_back({token, Repeat::once});
+    }
+  }
+  if (positions.size() > kMaxPositions) {
+    throw std::invalid_argument("trace pattern has too many tokens");
+  }
+  return positions;
+}
+
+// Adds the positions reached by leaving out what need not be there. Bit i: before position i.
+uint64_t close_over(uint64_t states, const std::vector<Position>& positions) {
+  for (size_t i = 0; i < positions.size(); ++i) {
+    if ((states >> i & 1) != 0 && positions[i].repeat != Repeat::once) {
+      states |= uint64_t{2} << i;
+    }
+  }
+  return states;
+}
+
+std::string expected_at(uint64_t states, const std::vector<Position>& positions) {
+  std::string expected;
+  for (size_t i = 0; i <= positions.size(); ++i) {
+    if ((states >> i & 1) == 0) {
+      continue;
+    }
+    if (!expected.empty()) {
+      expected += " or ";
+    }
+    if (i == positions.size()) {
+      expected += "the end";
+    } else if (positions[i].names.empty()) {
+      expected += "any frame";
+    } else {
+      expected += positions[i].names;
+    }
+  }
+  return expected;
+}
+
+}  // namespace
+
+bool matches_pattern(std::span<const std::string> frames, std::string_view pattern, bool truncated,
+                     std::string* why) {
+  const std::vector<Position> positions = parse(pattern);
+  uint64_t states = close_over(1, positions);
+  for (size_t depth = 0; depth < frames.size(); ++depth) {
+    uint64_t next = 0;
+    for (size_t i = 0; i < positions.size(); ++i) {
+      if ((states >> i & 1) != 0 && accepts(positions[i], frames[depth])) {
+        next |= positions[i].repeat == Repeat::any_number ? uint64_t{1} << i : uint64_t{2} << i;
+      }
+    }
+    if (next == 0) {
+      if (why != nullptr) {
+        *why = "frame " + std::to_string(depth) + " is " + frames[depth] + ", expected " +
+               expected_at(states, positions);
+      }
+      return false;
+    }
+    states = close_over(next, positions);
+  }
+  if (truncated || (states >> positions.size() & 1) != 0) {
+    return true;
+  }
+  if (why != nullptr) {
+    *why = "the trace ends after " + std::to_string(frames.size()) + " frames, expected " +
+           expected_at(states, positions);
+  }
+  return false;
+}
+
+bool matches(std::span<const std::string> frames, const ScenarioInfo& info, std::string* why,
+             bool truncated) {
+  if (!info.java) {
+    return matches_pattern(frames, "", truncated, why);
+  }
+  const std::string registering(kRegistering);
+  if (!info.asgct_trace.empty() &&
+      matches_pattern(frames, registering + std::string(info.asgct_trace), truncated, nullptr)) {
+    return true;
+  }
+  return matches_pattern(frames, registering + std::string(info.trace), truncated, why);
+}
+
+}  // namespace framestorm
