@@ -156,7 +156,8 @@ def encode(text: Any, artifact: Any) -> None:
     from framestorm_cli import native, toolchain
 
     program = toolchain.native_programs() / toolchain.NATIVE
-    artifact.write(native.filter_text(program, "encode", text.read()))
+    data = native.filter_text(program, "encode", text.read())
+    artifact.write(data)  # only now: opening it empties the file
 
 
 @framestorm.command()
@@ -289,9 +290,8 @@ def _exit(code: int) -> NoReturn:
 def main() -> None:
     """Runs the command. A bug in framestorm itself is exit 2: 1 means findings."""
     try:
-        framestorm.main(prog_name="framestorm", standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        # Not standalone: an Exit's code is returned.
+        sys.exit(framestorm.main(prog_name="framestorm", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -13,7 +13,7 @@ from framestorm_cli import elf, paths
 from framestorm_cli.triage.normalise import normalise
 
 _PLACE = re.compile(r"^(?P<module>.+)\+(?P<offset>0x[0-9a-fA-F]+)$")
-_CLONE_SUFFIX = re.compile(r"\.(?:part|constprop|isra|cold|lto_priv|llvm)\b[.\d]*")
+_CLONE_SUFFIX = re.compile(r"\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)*")
 _CACHE_FORMAT = 1
 
 

@@ -87,12 +87,12 @@ def of_sanitizer(path: Path) -> list[Case]:
             stack=report.lines,
         )
         names = tuple(telling(report.frames)[:TOP_FRAMES])
+        # A report without a stack is named by its source file alone.
+        places = report.lines or report.frames
         frames = [
             Frame(place, "", None, name, 0)
-            for place, name in zip(report.lines, report.frames, strict=True)
+            for place, name in zip(places, report.frames, strict=True)
         ]
-        if not frames:
-            frames = [Frame(name, "", None, name, 0) for name in report.frames]
         cases.append(Case(finding, Signature("sanitizer", report.what, names), frames))
     return cases
 

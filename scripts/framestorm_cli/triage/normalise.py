@@ -9,7 +9,7 @@ _OPERATORS = (
 )  # fmt: skip
 _PREFIXES = ("non-virtual thunk to ", "virtual thunk to ", "covariant return thunk to ")
 _CLONES = re.compile(
-    r"\s*\[clone [^\]]*\]|\s*\(\.[a-z_]+[.\d]*\)|\.(?:part|constprop|isra|cold|lto_priv|llvm)\b[.\d]*"
+    r"\s*\[clone [^\]]*\]|\s*\(\.[a-z_]+[.\d]*\)|\.(?:part|constprop|isra|cold|lto_priv|llvm)(?:\.\d+)*"
     r"|\[abi:\w+\]"
 )
 _PRIVATE = 0xE000  # Unicode private use: stands for an operator while brackets are being removed

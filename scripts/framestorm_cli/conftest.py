@@ -1,0 +1,149 @@
+"""What tests share: a small HotSpot look-alike, and native programs that do what a test says."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framestorm_cli import fake_native, jdk, paths
+from framestorm_cli.jdk import Jdk
+from framestorm_cli.symbols import ModuleSymbols, Symbolizer
+from framestorm_cli.toolchain import NATIVE, Toolchain
+
+TESTDATA = Path(__file__).parent / "testdata"
+
+_LIBJVM = """
+#define KEEP __attribute__((noinline, used, visibility("hidden")))
+struct RegisterMap { int x; };
+struct frame {
+  KEEP int sender(RegisterMap* map) const;
+  KEEP int sender_for_compiled_frame(RegisterMap* map) const;
+};
+int frame::sender(RegisterMap* map) const { return map->x + 1; }
+int frame::sender_for_compiled_frame(RegisterMap* map) const { return map->x + 2; }
+struct os { KEEP static int copy(int); KEEP static int copy(long); };
+int os::copy(int x) { return x + 3; }
+int os::copy(long x) { return (int)x + 4; }
+template <typename T> KEEP T fill(T x) { return x + 5; }
+int use() { return fill<int>(1); }
+extern "C" {
+void* gHotSpotVMStructs = 0;
+int AsyncGetCallTrace(RegisterMap* map) { frame f; return f.sender(map) + 6; }
+}
+"""
+
+
+def compile_library(source: str, target: Path, *flags: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = ["clang++-19", "-shared", "-fPIC", "-O1", "-Wl,--build-id", "-x", "c++", "-"]
+    subprocess.run([*command, "-o", str(target), *flags], input=source, text=True, check=True)
+
+
+@pytest.fixture(scope="session")
+def jdk_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Home of a JDK whose libjvm.so has symbols and no code worth running."""
+    home = tmp_path_factory.mktemp("jdk")
+    compile_library(_LIBJVM, home / "lib" / "server" / "libjvm.so")
+    release = 'IMPLEMENTOR="Fake"\nJAVA_VERSION="25.0.3"\nJAVA_RUNTIME_VERSION="25.0.3+9"\n'
+    (home / "release").write_text(release)
+    return home
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("FRAMESTORM_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def fake_jdk(jdk_home: Path, own_cache: Path) -> Jdk:
+    return jdk.validate(jdk_home)
+
+
+class FakePrograms:
+    """Native programs in a folder; `plan(name, entry, entry, ...)` says what each start does."""
+
+    def __init__(self, folder: Path, tools: Toolchain) -> None:
+        self.folder = folder
+        self.tools = tools
+        self.symbols: ModuleSymbols = Symbolizer().module(tools.jdk.libjvm)
+        self._plan: dict[str, Any] = {
+            "modules": {"libjvm.so": str(tools.jdk.libjvm)},
+            "hs_err": str(TESTDATA / "hs_err_jdk25.log"),
+            "programs": {},
+        }
+        for name in (*paths.TARGETS, NATIVE):
+            program = folder / name
+            program.write_text(f"#!{sys.executable} -I\n{Path(fake_native.__file__).read_text()}")
+            program.chmod(0o755)
+        self._save()
+
+    def _save(self) -> None:
+        (self.folder / "plan.json").write_text(json.dumps(self._plan))
+
+    def plan(self, name: str, *entries: dict[str, Any]) -> None:
+        self._plan["programs"][name] = list(entries)
+        self._save()
+
+    def answer(self, command: str, answer: Any) -> None:
+        self._plan[command] = answer
+        self._save()
+
+    def place(self, function: str) -> str:
+        """A place inside a function of the fake libjvm."""
+        start, _ = self.symbols.ranges(function)[0]
+        return f"libjvm.so+0x{start + 2:x}"
+
+    def fault(self, key: str, *functions: str, **more: Any) -> dict[str, Any]:
+        """A fault with these functions on its stack, and the entry point below them."""
+        stack = [self.place(name) for name in (*functions, "AsyncGetCallTrace")]
+        fault = {"signal": "SIGSEGV", "si_code": 1, "address": "0x8", "pc": stack[0]}
+        return {"key": key, "kind": "fault", "stack": stack, **fault, **more}
+
+    def starts(self, name: str) -> list[list[str]]:
+        """The arguments of every start of a program so far."""
+        return [
+            json.loads((self.folder / f"{name}.start{number}").read_text())
+            for number in range(len(list(self.folder.glob(f"{name}.start*"))))
+        ]
+
+
+@pytest.fixture
+def fakes(tmp_path: Path, fake_jdk: Jdk, monkeypatch: pytest.MonkeyPatch) -> FakePrograms:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    classes = tmp_path / "classes"
+    classes.mkdir()
+    monkeypatch.setenv("FRAMESTORM_BIN", str(folder))
+    tools = Toolchain(folder, classes, fake_jdk)
+    monkeypatch.setattr("framestorm_cli.toolchain.victims", lambda _: classes)
+    return FakePrograms(folder, tools)
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def framestorm(
+    fakes: FakePrograms, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Runs a command of the CLI on the fakes: exit code, stdout, stderr."""
+    from framestorm_cli import cli
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["framestorm", *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+            raise SystemExit(0)
+        out, err = capfd.readouterr()
+        code = ended.value.code
+        return (code if isinstance(code, int) else 0), out, err
+
+    return run

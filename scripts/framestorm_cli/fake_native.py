@@ -1,0 +1,146 @@
+"""A stand-in for the native programs, for tests: speaks their protocol, does what plan.json says.
+
+Copied under each program's name next to a plan.json:
+    {"modules": {...}, "hs_err": path, "programs": {"fuzz_stack": [start, start, ...], "replay": [...]}}
+Each start of a program takes the next entry (the last one again when they run out):
+    {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5,
+     "end": "ok|setup|die|hang|not-reusable|strict"}
+`after`: the share of the time it was given that it uses before it ends.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(sys.argv[0]).resolve().parent
+TEXT = "framestorm-input 1\nscenario c2-inlined\nmode same-thread\nregister sp = real-sp - 64\n"
+
+
+def option(name: str, default: str = "") -> str:
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
+
+
+def next_start(plan: dict[str, Any], name: str) -> dict[str, Any]:
+    """The plan's entry for this start; starts are counted by files, so parallel ones differ."""
+    entries = plan["programs"].get(name) or [{}]
+    number = 0
+    while True:
+        try:
+            (HERE / f"{name}.start{number}").touch(exist_ok=False)
+            break
+        except FileExistsError:
+            number += 1
+    (HERE / f"{name}.start{number}").write_text(json.dumps(sys.argv[1:]))
+    entry: dict[str, Any] = entries[min(number, len(entries) - 1)]
+    return entry
+
+
+def write_findings(out: Path, findings: list[Any]) -> None:
+    (out / "artifacts").mkdir(exist_ok=True)
+    with (out / "findings.jsonl").open("w") as file:
+        for index, finding in enumerate(findings):
+            artifact = f"artifacts/{finding['key']}-{index}.bin"
+            (out / artifact).write_bytes(b"FAKE" + finding["key"].encode())
+            record = {"type": "finding", "artifact": artifact, "text": TEXT, **finding}
+            file.write(json.dumps(record) + "\n")
+        for key in {finding["key"] for finding in findings}:
+            count = {"type": "count", "key": key, "count": 7, "rechecks": 10, "rechecks_hit": 9}
+            file.write(json.dumps(count) + "\n")
+
+
+def fuzz(plan: dict[str, Any], name: str) -> int:
+    entry = next_start(plan, name)
+    out = Path(option("--out"))
+    end = entry.get("end", "ok")
+    if end == "setup":
+        print("libjvm.so cannot be loaded: fake", file=sys.stderr)
+        return 2
+    (out / "jvm.json").write_text(
+        json.dumps({"version": "25.0.3+9", "vendor": "Fake", "feature": 25})
+    )
+    (out / "modules.json").write_text(json.dumps(plan["modules"]))
+    walks, success = entry.get("walks", 1000), entry.get("success", 1.0)
+    findings = entry.get("findings", [])
+    used = entry.get("after", 1.0)
+    stats = {
+        "t": float(option("--seconds", "1")) * used,
+        "startup": 0.5,
+        "walks": walks,
+        "succeeded": int(walks * success),
+        "unmutated": walks,
+        "unmutated_java": walks,
+        "unmutated_java_succeeded": int(walks * success),
+        "findings": len(findings) * 7,
+        "executions": int(float(option("--runs", "1000")) * used),
+        "contained": 0,
+        "halts": 3,
+        "rss_kb": 1000,
+        "by_scenario": {"c1": {"walks": walks, "succeeded": walks}},
+        "by_mode": {},
+        "error_codes": {"-5": 1},
+        "unavailable": {"ffi-upcall": "needs JDK 22 or later"},
+    }
+    if walks:
+        (out / "stats.jsonl").write_text(json.dumps(stats) + "\n" + '{"t": 99, "walks"')
+    write_findings(out, findings)
+    if end == "hang":
+        time.sleep(600)
+    if end == "die":
+        data = b"FAKEdeath"
+        (out / "current.bin").write_bytes(len(data).to_bytes(8, "little") + data + b"\0" * 64)
+        (out / "hs_err_pid1.log").write_bytes(Path(plan["hs_err"]).read_bytes())
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"not-reusable": 3, "strict": 77}.get(end, 0)
+
+
+def native(plan: dict[str, Any]) -> int:
+    command = sys.argv[1]
+    if command == "decode":
+        data = sys.stdin.buffer.read()
+        if not data.startswith(b"FAKE") and "--force" not in sys.argv:
+            print(
+                "not an artifact of framestorm: first byte is not a known version", file=sys.stderr
+            )
+            return 2
+        print(TEXT, end="")
+    elif command == "encode":
+        if not sys.stdin.read().startswith("framestorm-input 1"):
+            print("line 1: expected `framestorm-input 1`", file=sys.stderr)
+            return 2
+        sys.stdout.buffer.write(b"FAKEencoded")
+    elif command == "names":
+        names = {"scenarios": ["c1", "c2-inlined"], "modes": ["same-thread", "separate-thread"]}
+        print(json.dumps({**names, "walkers": ["asgct", "gst", "plugin"]}))
+    elif command in ("scenarios", "bench"):
+        print(json.dumps(plan[command]))
+    else:
+        entry = next_start(plan, command)
+        out = Path(option("--out"))
+        (out / "modules.json").write_text(json.dumps(plan["modules"]))
+        findings = entry.get("findings", [])
+        write_findings(out, findings)
+        walk: dict[str, Any] = {
+            "end": "fault" if findings else "returned",
+            "num_frames": 3,
+            "trace": [],
+        }
+        (out / "replay.json").write_text(json.dumps({"halts": 2, "unresolved": [], "walk": walk}))
+        if command == "minimize" and findings:
+            (out / "minimized.bin").write_bytes(b"FAKEmin")
+        if entry.get("end") == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def main() -> int:
+    plan = json.loads((HERE / "plan.json").read_text())
+    name = Path(sys.argv[0]).name
+    return native(plan) if name == "framestorm-native" else fuzz(plan, name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,389 @@
+"""Commands end to end on fake native programs: exit codes, messages, files."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from framestorm_cli import cli, fuzzing, records, summary
+from framestorm_cli.conftest import TESTDATA, FakePrograms, Run
+from framestorm_cli.fuzzing import check_room
+
+FUZZ = ("fuzz", "--target", "fuzz_stack", "--seconds", "2", "--jobs", "1", "--seed", "1")
+
+
+def fuzz(framestorm: Run, fakes: FakePrograms, out: Path, *more: str) -> tuple[int, str, str]:
+    return framestorm(*FUZZ, "--jdk", fakes.tools.jdk.home, "--out", out, *more)
+
+
+def read_summary(out: Path) -> records.Json:
+    data = json.loads((out / "summary.json").read_text())
+    summary.validate(data)
+    assert isinstance(data, dict)
+    return data
+
+
+def commands(group: click.Group, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    found = []
+    for name, command in group.commands.items():
+        found.append((*prefix, name))
+        if isinstance(command, click.Group):
+            found += commands(command, (*prefix, name))
+    return found
+
+
+@pytest.mark.parametrize("command", commands(cli.framestorm), ids=" ".join)
+def test_every_command_has_help_with_an_example(framestorm: Run, command: tuple[str, ...]) -> None:
+    code, out, _ = framestorm(*command, "--help")
+    assert code == 0
+    assert f"Example: scripts/framestorm {' '.join(command)}" in out
+
+
+def test_nothing_found_is_0(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    code, out, _ = fuzz(framestorm, fakes, tmp_path / "out")
+    assert code == 0
+    assert "nothing found" in out
+    data = read_summary(tmp_path / "out")
+    assert data["exit"] == 0
+    assert data["buckets"] == []
+
+
+def test_findings_are_1_with_bucket_artifact_report_and_command(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    near = [
+        fakes.fault("a", "frame::sender", "fill"),
+        fakes.fault("b", "frame::sender", "os::copy", "fill"),
+    ]
+    other = fakes.fault("c", "frame::sender_for_compiled_frame")
+    fakes.plan("fuzz_stack", {"findings": [*near, other]})
+    fakes.plan("replay", {"findings": [near[0]]})
+    out = tmp_path / "out"
+    code, printed, _ = fuzz(framestorm, fakes, out, "--verify", "2")
+    assert code == 1
+    first, second = read_summary(out)["buckets"]
+    assert first["signature"] == {
+        "kind": "fault",
+        "clause": "",
+        "frames": ["frame::sender", "fill"],
+    }
+    assert first["count"] == 14
+    assert first["verification"]["status"] == "reproduced"
+    assert second["verification"]["status"] == "not reproduced"
+    assert "sp 64 below the real one" in first["explanation"]
+    assert first["replay"] in printed
+    assert (out / first["artifact"]).read_bytes().startswith(b"FAKE")
+    assert "scenario c2-inlined" in (out / first["text"]).read_text()
+    report = (out / first["report"]).read_text()
+    assert "frame::sender(RegisterMap*) const+0x2" in report
+    assert first["replay"] in report
+    sidecar = json.loads((out / (first["artifact"] + ".json")).read_text())
+    assert sidecar["signature"] == first["signature"]
+
+
+def test_the_replay_command_of_a_summary_works(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    finding = fakes.fault("a", "frame::sender")
+    fakes.plan("fuzz_stack", {"findings": [finding]})
+    fakes.plan("replay", {"findings": [finding]})
+    fuzz(framestorm, fakes, tmp_path / "out", "--jvm-arg=-Xmx64m")
+    (bucket,) = read_summary(tmp_path / "out")["buckets"]
+    arguments = bucket["replay"].split()
+    assert arguments[0] == "scripts/framestorm"
+    code, out, _ = framestorm(*arguments[1:], "--tries", "2")
+    assert code == 0
+    assert "reproduced in 2 of 2 fresh JVMs" in out
+    assert "-Xmx64m" in fakes.starts("replay")[-1]
+
+
+def test_a_dead_process_is_a_finding_with_its_input(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("fuzz_stack", {"end": "die", "after": 0.9})
+    code, _, _ = fuzz(framestorm, fakes, tmp_path / "out", "--verify", "0")
+    assert code == 1
+    (bucket,) = read_summary(tmp_path / "out")["buckets"]
+    assert bucket["signature"]["kind"] == "process_death"
+    assert bucket["signature"]["frames"] == ["os::fetch_frame_from_context"]
+    assert (tmp_path / "out" / bucket["artifact"]).read_bytes() == b"FAKEdeath"
+
+
+def test_low_success_is_2_with_findings_kept(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("fuzz_stack", {"success": 0.1, "findings": [fakes.fault("a", "frame::sender")]})
+    code, _, err = fuzz(framestorm, fakes, tmp_path / "out", "--verify", "0")
+    assert code == 2
+    assert "unmutated walks of Java scenarios succeeded" in err
+    data = read_summary(tmp_path / "out")
+    assert len(data["buckets"]) == 1
+
+
+def test_no_target_can_run(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("fuzz_stack", {"end": "setup"})
+    code, _, err = fuzz(framestorm, fakes, tmp_path / "out")
+    assert code == 2
+    assert "libjvm.so cannot be loaded: fake" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--scenario", "c1-inlined"), "Did you mean c2-inlined?"),
+        (("--target", "stack"), "Did you mean fuzz_stack?"),
+        (("--walker", "plugin"), "go together"),
+        (("--mode", "both"), "there is no mode both"),
+        (("--corpus", "/nowhere"), "is not a folder"),
+        (("--jdk", "/nowhere"), "does not exist"),
+    ],
+)
+def test_usage_errors_are_2(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    code, _, err = fuzz(framestorm, fakes, tmp_path / "out", *arguments)
+    assert code == 2
+    assert message in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_empty_corpus_is_2(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    code, _, err = fuzz(framestorm, fakes, tmp_path / "out", "--corpus", str(tmp_path / "corpus"))
+    assert code == 2
+    assert "is empty" in err
+
+
+def test_an_out_folder_with_something_in_it_is_left_alone(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "precious").write_text("x")
+    code, _, err = fuzz(framestorm, fakes, tmp_path / "out")
+    assert code == 2
+    assert "not an empty folder" in err
+    assert (tmp_path / "out" / "precious").read_text() == "x"
+
+
+def test_no_room_is_2(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzzing, "check_room", lambda folder: check_room(folder, 1 << 60))
+    code, _, err = fuzz(framestorm, fakes, tmp_path / "out")
+    assert code == 2
+    assert "MiB of free disk" in err
+
+
+def test_a_disk_that_fills_up_at_the_end_loses_nothing(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    fakes.plan("fuzz_stack", {"findings": [fakes.fault("a", "frame::sender")]})
+    monkeypatch.setattr("framestorm_cli.replaying.write_sidecar", full)
+    code, _, err = fuzz(framestorm, fakes, tmp_path / "out", "--verify", "0")
+    assert code == 2
+    assert "No space left on device" in err
+    monkeypatch.undo()
+    code, out, _ = framestorm("triage", tmp_path / "out" / "work")
+    assert code == 1
+    assert "fault in frame::sender" in out
+
+
+def artifact(tmp_path: Path, signature: records.Json | None = None) -> Path:
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"FAKEa")
+    if signature is not None:
+        path.with_name("a.bin.json").write_text(json.dumps({"signature": signature}))
+    return path
+
+
+SENDER: records.Json = {"kind": "fault", "clause": "", "frames": ["frame::sender"]}
+
+
+def replay(framestorm: Run, fakes: FakePrograms, path: Path, *more: str) -> tuple[int, str, str]:
+    return framestorm("replay", path, "--jdk", fakes.tools.jdk.home, "--tries", "4", *more)
+
+
+def test_replay_counts_only_the_recorded_signature(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    hit, other = fakes.fault("a", "frame::sender"), fakes.fault("b", "fill", "frame::sender")
+    fakes.plan(
+        "replay", {"findings": [hit]}, {"findings": [other]}, {"findings": []}, {"end": "die"}
+    )
+    code, out, err = replay(framestorm, fakes, artifact(tmp_path, SENDER))
+    assert code == 0
+    assert "reproduced in 1 of 4 fresh JVMs" in out
+    assert "frame::sender(RegisterMap*) const+0x2" in out
+    assert "something else: fault in fill < frame::sender" in err
+    assert "no finding" in err
+    assert "process_death SIGKILL" in err
+
+
+def test_replay_gives_the_native_side_the_function_ranges(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("replay", {"findings": [fakes.fault("a", "frame::sender")]})
+    replay(framestorm, fakes, artifact(tmp_path, SENDER), "--out", str(tmp_path / "kept"))
+    given = json.loads((tmp_path / "kept" / "try01" / "signature.json").read_text())
+    start, end = fakes.symbols.ranges("frame::sender")[0]
+    assert given == {"kind": "fault", "clause": "", "frames": [["libjvm.so", start, end]]}
+
+
+def test_replay_of_something_else_is_1(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("replay", {"findings": [fakes.fault("b", "fill")]})
+    code, out, _ = replay(framestorm, fakes, artifact(tmp_path, SENDER))
+    assert code == 1
+    assert "reproduced in 0 of 4" in out
+    assert "not reproducible here" in out
+
+
+def test_replay_without_a_recorded_signature_is_1_and_says_so(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("replay", {"findings": [fakes.fault("b", "fill")]})
+    code, out, _ = replay(framestorm, fakes, artifact(tmp_path))
+    assert code == 1
+    assert "no signature is recorded" in out
+    assert "something was found in 4 of 4" in out
+
+
+def test_garbage_artifacts_are_2(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    path = tmp_path / "garbage.bin"
+    path.write_bytes(b"\xff\xfe")
+    for command in (("replay", path), ("minimize", path), ("decode", path)):
+        jdk = () if "decode" in command else ("--jdk", fakes.tools.jdk.home)
+        code, _, err = framestorm(*command, *jdk)
+        assert code == 2
+        assert "not an artifact of framestorm" in err
+    assert fakes.starts("replay") == []
+
+
+def test_a_damaged_sidecar_is_2(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    path = artifact(tmp_path)
+    path.with_name("a.bin.json").write_text("{torn")
+    code, _, err = replay(framestorm, fakes, path)
+    assert code == 2
+    assert "a.bin.json" in err
+
+
+def test_decode_and_encode(framestorm: Run, tmp_path: Path) -> None:
+    code, out, _ = framestorm("decode", artifact(tmp_path))
+    assert (code, out.splitlines()[0]) == (0, "framestorm-input 1")
+    (tmp_path / "a.txt").write_text(out)
+    assert framestorm("encode", tmp_path / "a.txt", tmp_path / "b.bin")[0] == 0
+    assert (tmp_path / "b.bin").read_bytes() == b"FAKEencoded"
+    (tmp_path / "bad.txt").write_text("nonsense\n")
+    code, _, err = framestorm("encode", tmp_path / "bad.txt", tmp_path / "c.bin")
+    assert code == 2
+    assert "line 1:" in err
+    assert not (tmp_path / "c.bin").exists()
+
+
+def test_minimize(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    hit = fakes.fault("a", "frame::sender")
+    fakes.plan("minimize", {"findings": []}, {"findings": [hit]})
+    fakes.plan("replay", {"findings": [hit]})
+    path = artifact(tmp_path, SENDER)
+    code, out, _ = framestorm("minimize", path, "--jdk", fakes.tools.jdk.home)
+    assert code == 0
+    assert "reproduced in 3 of 3 fresh JVMs" in out
+    assert (tmp_path / "a.min.bin").read_bytes() == b"FAKEmin"
+    assert json.loads((tmp_path / "a.min.bin.json").read_text())["signature"] == SENDER
+
+
+def test_minimize_of_what_does_not_come_back_is_1(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("minimize", {"findings": []})
+    code, out, _ = framestorm("minimize", artifact(tmp_path, SENDER), "--jdk", fakes.tools.jdk.home)
+    assert code == 1
+    assert "nothing was shrunk" in out
+
+
+def test_triage_of_foreign_files(framestorm: Run, tmp_path: Path) -> None:
+    code, out, _ = framestorm("triage", TESTDATA, "--out", tmp_path / "reports")
+    assert code == 1
+    assert "fault in os::fetch_frame_from_context" in out
+    assert "sanitizer heap-buffer-overflow in walker::read_slot" in out
+    assert len(list((tmp_path / "reports").glob("b*.md"))) == 4
+
+
+def test_triage_of_nothing_is_2(framestorm: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, _, err = framestorm("triage", tmp_path / "empty")
+    assert code == 2
+    assert "nothing below" in err
+
+
+def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
+    good = {
+        "name": "c1",
+        "description": "C1",
+        "available": True,
+        "walks": 100,
+        "succeeded": 100,
+        "frames": ["x"],
+    }
+    away = {
+        "name": "ffi",
+        "description": "FFI",
+        "available": False,
+        "reason": "needs JDK 22 or later",
+    }
+    fakes.answer("scenarios", [good, away])
+    code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
+    assert code == 0
+    assert "unavailable: needs JDK 22 or later" in out
+    fakes.answer("scenarios", [{**good, "succeeded": 10}, away])
+    code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
+    assert code == 1
+    assert "do not walk as they should: c1" in out
+
+
+def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
+    code, out, _ = framestorm("walkers", "--jdk", fakes.tools.jdk.home)
+    assert code == 0
+    assert "asgct" in out
+
+
+def test_bench(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.answer(
+        "bench", {"ratio": 0.5, "depths": [{"depth": 10, "ns": 1200.5}, {"depth": 100, "ns": 9000}]}
+    )
+    code, out, _ = framestorm("bench", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "bench")
+    assert code == 0
+    assert "1,200" in out
+    assert json.loads((tmp_path / "bench" / "bench.json").read_text())["figures"]["ratio"] == 0.5
+
+
+def test_doctor_names_every_check(framestorm: Run) -> None:
+    code, out, _ = framestorm("doctor")
+    assert code in (0, 2)
+    for what in (
+        "architecture",
+        "cores",
+        "packages",
+        "JDK under test",
+        "core dumps",
+        "open files",
+        "disk (out)",
+    ):
+        assert what in out
+
+
+def test_a_defect_of_framestorm_is_not_taken_for_findings(
+    framestorm: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def broken(*_: object, **__: object) -> int:
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr("framestorm_cli.triage_command.triage_command", broken)
+    code, _, err = framestorm("triage", tmp_path)
+    assert code == 2
+    assert "broken on purpose" in err

@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+
+from framestorm_cli.records import Finding
+from framestorm_cli.symbols import Frame
+from framestorm_cli.triage.buckets import Bucket, Case, into_buckets
+from framestorm_cli.triage.signature import Signature, is_ignored, signature_of, telling
+
+
+def case(
+    *names: str, kind: str = "fault", clause: str = "", count: int = 1, key: str = "k"
+) -> Case:
+    frames = [Frame(f"libjvm.so+0x{i}", "libjvm.so", i, name, 0) for i, name in enumerate(names)]
+    finding = Finding(key=key, kind=kind, clause=clause, artifact=Path(f"/{key}/{key}.bin"))
+    return Case(finding, signature_of(finding, frames), frames, count)
+
+
+def test_signature_is_the_top_three_telling_frames() -> None:
+    found = case(
+        "memcpy", "__restore_rt", "a::b(int)", "c<int>::d()", "e", "f", "AsyncGetCallTrace", "g"
+    )
+    assert found.signature == Signature("fault", "", ("a::b", "c::d", "e"))
+
+
+def test_what_called_the_walker_does_not_count() -> None:
+    one = case("frame::sender", "AsyncGetCallTrace", "profiler_a")
+    other = case("frame::sender", "AsyncGetCallTrace", "profiler_b")
+    assert one.signature == other.signature == Signature("fault", "", ("frame::sender",))
+
+
+def test_a_fault_in_the_entry_point_itself_is_named_by_it() -> None:
+    assert case("AsyncGetCallTrace", "main").signature.frames == ("AsyncGetCallTrace",)
+    assert case("memcpy", "AsyncGetCallTrace").signature.frames == ("AsyncGetCallTrace",)
+    assert telling(["memcpy", "main"]) == ["memcpy"]
+    assert telling([]) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["memcpy", "__memmove_avx_unaligned_erms", "framestorm::Guard::call", "__restore_rt", "[libc.so.6]",
+     "pthread_mutex_lock", "__asan_report_load8", "LLVMFuzzerTestOneInput", "malloc", "[fuzz_stack]"],
+)  # fmt: skip
+def test_ignored(name: str) -> None:
+    assert is_ignored(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["frame::sender", "CodeCache::find_blob", "[libjvm.so]", "memory::x", "mainly"]
+)
+def test_not_ignored(name: str) -> None:
+    assert not is_ignored(name)
+
+
+def test_kind_and_clause_tell_buckets_apart() -> None:
+    found = into_buckets([case("a"), case("a", kind="hang"), case("a", kind="contract", clause="x"),
+                          case("a", kind="contract", clause="y")])  # fmt: skip
+    assert len(found) == 4
+
+
+def test_near_duplicates_merge_into_the_more_frequent() -> None:
+    often = case("top", "b", "c", "d", count=100, key="often")
+    seldom = case("top", "inlined", "b", "c", "d", count=2, key="seldom")
+    found = into_buckets([seldom, often])
+    assert len(found) == 1
+    assert found[0].signature == often.signature
+    assert found[0].merged == [seldom.signature]
+    assert found[0].count == 102
+
+
+def test_another_top_frame_or_another_path_is_another_cause() -> None:
+    assert len(into_buckets([case("top", "b", "c", "d"), case("other", "b", "c", "d")])) == 2
+    assert len(into_buckets([case("top", "b", "c", "d"), case("top", "x", "y", "z")])) == 2
+
+
+def test_findings_of_one_key_share_its_count() -> None:
+    assert Bucket(case("a").signature, [case("a", count=50), case("a", count=50)]).count == 50
+
+
+def test_buckets_are_numbered_by_frequency() -> None:
+    found = into_buckets([case("a", count=1, key="a"), case("b", count=9, key="b")])
+    assert [(b.id, b.signature.frames) for b in found] == [("b01", ("b",)), ("b02", ("a",))]
+
+
+def test_the_most_robust_artifact_is_tried_first() -> None:
+    weak, strong = case("a", key="weak"), case("a", key="strong")
+    weak.rechecks, weak.rechecks_hit = 10, 1
+    strong.rechecks, strong.rechecks_hit = 10, 9
+    assert Bucket(weak.signature, [weak, strong]).best is strong
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"kind": "fault"}, {"kind": 1, "frames": []}, {"kind": "x", "frames": "a"}]
+)
+def test_a_damaged_signature_is_refused(data: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="signature"):
+        Signature.from_json(data)
+
+
+def test_signature_json_is_the_identity() -> None:
+    signature = Signature("contract", "count-exceeds-depth", ("a", "b"))
+    assert Signature.from_json(signature.to_json()) == signature

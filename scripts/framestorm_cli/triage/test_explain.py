@@ -1,0 +1,113 @@
+import pytest
+
+from framestorm_cli.records import Finding
+from framestorm_cli.symbols import Frame
+from framestorm_cli.triage import disassembly
+from framestorm_cli.triage.explain import explain, value_in_words
+
+TEXT = """framestorm-input 1
+scenario c2-inlined
+mode same-thread
+register pc = stub "vtable stub" entry + 7
+register sp = real-sp - 64
+"""
+FRAMES = [Frame("libjvm.so+0x1", "libjvm.so", 1, "frame::sender(RegisterMap*) const", 3)]
+# mov rax, qword ptr [rdi + 8]
+CODE = "488b4708"
+
+
+def fault(**fields: object) -> Finding:
+    base: dict[str, object] = {
+        "key": "k", "kind": "fault", "signal": "SIGSEGV", "si_code": 1, "address": "0x8", "code": CODE,
+        "code_start": "0x1000", "registers": {"rdi": "0x0", "rsp": "0x7f0000001000"}, "text": TEXT,
+        "context": {"thread_state": "_thread_in_Java"},
+    }  # fmt: skip
+    return Finding(**{**base, **fields})  # type: ignore[arg-type]
+
+
+def test_the_whole_line() -> None:
+    assert explain(fault(), FRAMES) == (
+        "read of 0x8: null + 8 (through rdi) in frame::sender; pc in a vtable stub, 7 past its entry, "
+        "sp 64 below the real one, thread in Java, victim c2-inlined (same-thread)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "place", "words"),
+    [
+        ("real-sp - 64", "sp", "64 below the real one"),
+        ("real-sp + 8", "fp", "8 above the real sp"),
+        ("real + 5", "pc", "5 above the real one"),
+        ("real", "pc", "the real one"),
+        ("stack-base - 8", "sp", "8 below the stack's base"),
+        ("guard-page", "sp", "an unreadable page"),
+        ("slot 3", "pc", "the stack word 3 words above sp"),
+        ("raw 0xdeadbeef", "fp", "0xdeadbeef"),
+        ("misaligned", "sp", "misaligned"),
+        ('nmethod "framestorm/C1.spin" tier 1 entry + 0x35', "pc",
+         "in compiled method framestorm/C1.spin (tier 1), 0x35 past its entry"),
+        ('codelet "invokevirtual" entry', "pc", "at the entry of interpreter codelet invokevirtual"),
+        ('stub "call_stub" end - 4', "pc", "in stub call_stub, 4 before its end"),
+    ],
+)  # fmt: skip
+def test_values_in_words(value: str, place: str, words: str) -> None:
+    assert value_in_words(value, place) == words
+
+
+def test_write_and_jump_come_from_the_page_fault_error() -> None:
+    registers = {"rdi": "0x0", "err": "0x6"}
+    assert explain(fault(registers=registers), []).startswith("write of 0x8")
+    registers["err"] = "0x14"
+    assert explain(fault(registers=registers), []).startswith("jump of 0x8")
+
+
+def test_non_canonical_addresses_are_computed_from_the_instruction() -> None:
+    registers = {"rdi": "0xdead000000000000"}
+    words = explain(fault(si_code=0x80, address="0x0", registers=registers), [])
+    assert words.startswith("read of 0xdead000000000008: not a canonical address (through rdi)")
+
+
+def test_distance_to_the_walkers_stack() -> None:
+    assert "8 bytes below the walker's sp" in explain(fault(address="0x7f0000000ff8"), [])
+
+
+def test_other_kinds() -> None:
+    unsafe = fault(kind="unsafe_call", clause="malloc", function="malloc", locks_held=1)
+    assert explain(unsafe, FRAMES).startswith(
+        "the walk called malloc in frame::sender, 1 lock(s) held"
+    )
+    assert "stuck in frame::sender" in explain(fault(kind="hang"), FRAMES)
+    contract = fault(kind="contract", clause="bci-out-of-range", detail="bci 70000 in frame 2")
+    assert explain(contract, []).startswith(
+        "contract bci-out-of-range broken: bci 70000 in frame 2"
+    )
+    death = fault(kind="process_death", clause="SIGKILL")
+    assert explain(death, []).startswith("the process died (SIGKILL)")
+
+
+def test_thread_stack_and_call_mutations() -> None:
+    text = "framestorm-input 1\nscenario parked\nstack sp + 3 = libc-text + 16\nthread state = raw 0x8\n"
+    text += "depth zero\nenv null\n"
+    words = explain(fault(text=text, context={}), [])
+    assert "the stack word at sp + 3 (in words) set to 16 above libc's text" in words
+    assert "thread field state set to in Java" in words
+    assert "depth zero, env null" in words
+
+
+def test_nothing_mutated_is_said() -> None:
+    assert "nothing mutated" in explain(fault(text="framestorm-input 1\nscenario c1\n"), [])
+
+
+def test_listing_marks_pc_and_starts_on_an_instruction() -> None:
+    # Starts in the middle of an instruction; then nop; nop; mov at pc.
+    lines = disassembly.listing("ff" + "90" * 2 + CODE, 0x1000, 3)
+    assert [line for line in lines if line.startswith("=>")] == [
+        "=> 0x1003  mov rax, qword ptr [rdi + 8]"
+    ]
+    assert lines[0].split() == ["0x1001", "nop"]
+
+
+def test_listing_of_nothing() -> None:
+    assert disassembly.listing("", 0, 0) == []
+    assert disassembly.listing("zz", 0, 0) == []
+    assert disassembly.access("90", 0, 0, {}) is None
