@@ -1,15 +1,16 @@
 // Containment of one walk: faults, hangs and async-signal-unsafe calls inside it come back as data.
 //
 //   Guard::call(fn)  ── saves a recovery point ──> fn ──> returned
-//        ▲                                          │ SIGSEGV SIGBUS SIGILL SIGFPE, watchdog signal,
-//        └── handler rewrites its ucontext to the ◄─┘ abort/exit/stdio reached through the tripwire
+//        ▲                                          │ SIGSEGV SIGBUS SIGILL SIGFPE, watchdog
+//        signal, └── handler rewrites its ucontext to the ◄─┘ abort/exit/stdio reached through the
+//        tripwire
 //            recovery point and returns (the kernel restores mask and signal stack)
 //
 // A fault outside a walk is passed on to whoever owned the signal before: HotSpot, which dies as it
 // would without framestorm. Inside a walk HotSpot is asked first, and only for SafeFetch (see
-// HotSpotHooks::claim): anything else it would do for a faulting walk (throw StackOverflowError from
-// a guard page hit, treat it as an implicit null check) is what a profiler's user would lose the
-// process to, so it is a finding.
+// HotSpotHooks::claim): anything else it would do for a faulting walk (throw StackOverflowError
+// from a guard page hit, treat it as an implicit null check) is what a profiler's user would lose
+// the process to, so it is a finding.
 #pragma once
 
 #include <signal.h>
@@ -47,17 +48,20 @@ struct FaultRecord {
   // the recovery point's frame.
   uint32_t stack_size = 0;
   uintptr_t stack[kMaxStack] = {};
-  // Bytes around pc, from pc - kCodeBytesBefore; code_size 0 when unreadable.
+  // Bytes around pc, from pc - kCodeBytesBefore; code_size 0 when pc is unreadable. Unreadable
+  // bytes before pc are 0.
   uint32_t code_size = 0;
   uint8_t code[kCodeBytes] = {};
   const char* function = nullptr;  // terminal_call: its name (static storage)
-  uint32_t locks_held = 0;         // pthread locks the walk still held: the process is not reusable
+  // pthread locks the walk still held, one more when it was abandoned in the allocator: with any,
+  // the process is not reusable.
+  uint32_t locks_held = 0;
 };
 
 // How the guard asks the JVM about a fault; set once a JVM runs. Called in the signal handler.
 struct HotSpotHooks {
-  // True when HotSpot recognised the fault as one of its SafeFetch accesses and moved uc's pc to the
-  // continuation. Must not have any other effect.
+  // True when HotSpot recognised the fault as one of its SafeFetch accesses and moved uc's pc to
+  // the continuation. Must not have any other effect.
   bool (*claim)(int signo, siginfo_t* info, void* ucontext) = nullptr;
 };
 
@@ -71,12 +75,15 @@ struct GuardLimits {
 class Guard {
  public:
   // Installs the front handlers (keeping the previous ones to forward to) and starts the watchdog
-  // thread. Once per process, after the JVM is up. Throws std::system_error.
+  // thread. Once per process, after the JVM is up. Throws std::system_error. A walk must not run
+  // with a fault signal, SIGABRT or watchdog_signal() blocked (the sa_mask of the handler it runs
+  // in): the kernel kills a thread for a fault it blocks.
   static void install(const HotSpotHooks& hooks, const GuardLimits& limits);
 
   // Gives the calling thread a signal stack of the guard's, so that a walk that overflows the
-  // thread's stack is contained too; detach restores what was there. Both async-signal-safe.
-  // At most kMaxAttached threads at a time; attach returns false beyond that.
+  // thread's stack is contained too; detach restores what was there. Both async-signal-safe,
+  // neither on a signal stack. At most kMaxAttached threads at a time; attach returns false beyond
+  // that.
   static constexpr size_t kMaxAttached = 64;
   static bool attach_thread();
   static void detach_thread();
@@ -84,14 +91,20 @@ class Guard {
   // Runs fn(arg) contained. In signal context or not; async-signal-safe itself; never nested on one
   // thread. fn must not own anything that needs unwinding: it is abandoned on a fault.
   // *fault is filled unless the walk returned; *unsafe always describes the unsafe calls it made.
+  // After a contained walk errno is what it was; the signal mask is after every walk.
   static WalkEnd call(void (*fn)(void*), void* arg, FaultRecord* fault, UnsafeCalls* unsafe);
+
+  // The signal that interrupts hung walks.
+  static int watchdog_signal();
 
   // Thread ids of the guard's own threads: they must never be halted.
   static std::span<const int> own_threads();
 };
 
 // Return addresses by frame pointers: from pc and fp, reading only [sp, limit). Writes at most
-// `size`, returns how many. Async-signal-safe; never faults on a broken chain.
+// `size`, returns how many. Frames strictly ascend. Async-signal-safe; never faults on a broken
+// chain (where [sp, limit) has unmapped pages: once Guard::install was called). The caller of a
+// function that has no frame of its own yet is missed.
 size_t frame_pointer_backtrace(uintptr_t pc, uintptr_t sp, uintptr_t fp, uintptr_t limit,
                                uintptr_t* out, size_t size);
 

@@ -1,13 +1,15 @@
-// Async-signal-safety tripwire: libc functions a walk must not call are interposed by definitions in
-// the executable (dlopen'ed libjvm and plugins bind to them through their PLT). Outside a walk they
-// only forward. Inside a walk each call is recorded with the walker's stack, then forwarded, except
-// for the terminal ones (abort, exit, stdio), which end the walk through the guard.
+// Async-signal-safety tripwire: libc functions a walk must not call are interposed by definitions
+// in the executable (dlopen'ed libjvm and plugins bind to them through their PLT). Outside a walk
+// they only forward. Inside a walk each call is recorded with the walker's stack, then forwarded,
+// except for the terminal ones (abort, exit, stdio), which end the walk through the guard.
 //
-// Interposed: malloc calloc realloc free posix_memalign aligned_alloc memalign;
-// pthread_mutex_lock/unlock/trylock, pthread_rwlock_rdlock/wrlock/unlock, pthread_cond_wait/timedwait,
-// sem_wait; vsnprintf vfprintf fwrite fputs puts fopen fflush; abort exit _exit; pthread_sigmask
-// sigprocmask (a walk that changes its thread's signal mask breaks oracle 2); pthread_create (not
-// unsafe-checked only: see set_thread_start_hook).
+// Recorded: malloc calloc realloc free posix_memalign aligned_alloc memalign;
+// pthread_mutex_lock/timedlock/trylock/unlock,
+// pthread_rwlock_rdlock/tryrdlock/wrlock/trywrlock/unlock, pthread_cond_wait/timedwait,
+// sem_wait/timedwait; dlopen dlclose dlsym dladdr dl_iterate_phdr; pthread_create; pthread_sigmask
+// and sigprocmask when they change the mask (oracle 2). Terminal: abort exit _exit _Exit quick_exit
+// __assert_fail __stack_chk_fail; the printf family and its fortified (__*_chk) forms, fwrite fread
+// fputs fputc putc putchar puts fgets fopen fopen64 fclose fflush.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +23,8 @@ inline constexpr size_t kUnsafeStack = 24;
 struct UnsafeCall {
   const char* function = nullptr;  // static storage: "malloc"
   uint32_t stack_size = 0;
-  uintptr_t stack[kUnsafeStack] = {};  // as FaultRecord::stack; stack[0] is the caller of `function`
+  uintptr_t stack[kUnsafeStack] =
+      {};  // as FaultRecord::stack; stack[0] is the caller of `function`
 };
 
 struct UnsafeCalls {
@@ -39,8 +42,9 @@ bool in_allocator();
 // outside signal context). For a halt signal that arrived at the wrong moment. Async-signal-safe.
 void on_allocator_exit(void (*action)());
 
-// Called first thing on every new thread of the process, before its start routine, with that routine
-// and its argument. nullptr to remove. Used to halt threads that HotSpot has not set up yet.
+// Called first thing on every new thread of the process, before its start routine, with that
+// routine and its argument. nullptr to remove. Used to halt threads that HotSpot has not set up
+// yet.
 using ThreadStartHook = void (*)(void* (*start_routine)(void*), void* arg);
 void set_thread_start_hook(ThreadStartHook hook);
 

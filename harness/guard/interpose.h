@@ -1,0 +1,20 @@
+// What the rest of the guard needs from the interposed functions. Private to the guard; a build
+// whose sanitizer runtime owns the allocator exchanges interpose.cpp for another implementation.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "harness/guard/tripwire.h"
+
+namespace framestorm {
+
+// pthread_create past the thread start hook: the guard's own threads must not be halted.
+// Returns an errno value.
+int create_unhooked_thread(pthread_t* thread, void* (*start_routine)(void*));
+
+// Read by every new thread; see tripwire::set_thread_start_hook.
+extern constinit std::atomic<tripwire::ThreadStartHook> thread_start_hook;
+
+}  // namespace framestorm
