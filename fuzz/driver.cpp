@@ -107,7 +107,7 @@ class Driver {
     input_.walker = options_.walker;
     recorder_.executing(input_, bytes);
     const Outcome outcome = session_.engine().execute(input_);
-    if (bench_ != nullptr) bench_->observe(input_, outcome);
+    if (bench_ != nullptr) bench_->observe(bytes, outcome);
     give_feedback(outcome);
     if (options_.strict && !outcome.findings->empty()) die_strictly(outcome);
     recorder_.executed(input_, outcome);
@@ -206,13 +206,14 @@ class Driver {
 
   // Loop's stack.
   void next_turn() {
-    if (bench_ != nullptr) bench_->end_turn(now_ns() - turn_start_);
+    if (bench_ != nullptr) bench_->end_turn(turn_mode_, now_ns() - turn_start_);
     session_.on_conductor([this] {
       const auto [scenario, mode] = turns_.next();
       session_.halt_world(scenario, HaltPoint{}, rng_.next());
       names_.refresh(session_.jvm().code_map());
       mutator_->pin(scenario, mode);
       scenario_ = scenario;
+      turn_mode_ = mode;
       if (recorder_.elapsed() - last_stats_ > kStatsPeriodS) {
         last_stats_ = recorder_.elapsed();
         recorder_.write_stats();
@@ -239,6 +240,7 @@ class Driver {
 
   // Loop's stack.
   [[noreturn]] void finish(int code) {
+    if (bench_ != nullptr) bench_->measure_depths();
     session_.on_conductor([this, code] {
       session_.release_world();
       recorder_.write_stats();
@@ -267,6 +269,7 @@ class Driver {
   Input other_;
   std::vector<uint8_t> encoded_;
   ScenarioId scenario_ = ScenarioId::c1;
+  Mode turn_mode_ = Mode::same_thread;
   uint64_t turn_start_ = 0;
   uint64_t executions_ = 0;
   double last_stats_ = 0;

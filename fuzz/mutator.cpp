@@ -265,7 +265,7 @@ void Mutator::step_call(CallArgs* call, Rng& rng) const {
 }
 
 void Mutator::pick_place(Mutation* mutation, Rng& rng) const {
-  MutationKind kinds[static_cast<size_t>(MutationKind::count)];
+  MutationKind kinds[static_cast<size_t>(MutationKind::count)] = {};
   size_t count = 0;
   if (profile_.registers) {
     kinds[count++] = MutationKind::set_register;

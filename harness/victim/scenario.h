@@ -40,7 +40,7 @@ struct ScenarioInfo {
   std::string_view trace;
   // What AsyncGetCallTrace gives instead, where it stops or skips by design. Empty: the same.
   std::string_view asgct_trace;
-  // At least this share of halts yields a trace on stock 17 and 25, in percent, measured with
+  // At least this share of halts of the scenario's first victim yields a trace on stock 17 and 25, in percent, measured with
   // AsyncGetCallTrace. Less than 100 where it refuses the pc by design: stubs without a frame size,
   // prologues, VM calls without a last Java pc.
   int asgct_percent = 100;

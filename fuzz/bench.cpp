@@ -1,0 +1,172 @@
+#include "fuzz/bench.h"
+
+#include <time.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/input/binary.h"
+
+namespace framestorm {
+namespace {
+
+// Walks of a turn that are repeated; more would only cost memory.
+constexpr size_t kMaxSamples = 20'000;
+
+uint64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
+}
+
+struct BareItem {
+  Engine::BareWalk walk;
+  bool guarded = false;
+};
+
+struct BareRun {
+  std::vector<BareItem> items;
+  const ThreadIdentity* identity = nullptr;
+  uint32_t repeats = 1;
+  uint64_t ns = 0;
+};
+
+void call_walker(BareItem* item, ucontext_t* scratch) {
+  Engine::BareWalk& walk = item->walk;
+  copy_context(walk.context, scratch);
+  walk.walker->walk(walk.target, walk.frames, walk.depth, walk.null_context ? nullptr : scratch);
+}
+
+void run_items(BareRun* run) {
+  ucontext_t scratch;
+  const uint64_t start = now_ns();
+  for (uint32_t i = 0; i < run->repeats; ++i) {
+    for (BareItem& item : run->items) {
+      if (!item.guarded) {
+        call_walker(&item, &scratch);
+        continue;
+      }
+      FaultRecord fault;
+      UnsafeCalls unsafe;
+      struct Argument {
+        BareItem* item;
+        ucontext_t* scratch;
+      } argument = {&item, &scratch};
+      Guard::call(
+          [](void* arg) {
+            auto* a = static_cast<Argument*>(arg);
+            call_walker(a->item, a->scratch);
+          },
+          &argument, &fault, &unsafe);
+    }
+  }
+  run->ns = now_ns() - start;
+}
+
+// On the host of the loop; with the victim's identity when that is not the victim itself.
+void run_bare(BareRun* run, Mode mode) {
+  MigratingLoop& loop = MigratingLoop::get();
+  Victim& victim = *run->items.front().walk.victim;
+  loop.move_to(mode == Mode::same_thread ? victim.slot : nullptr);
+  if (mode == Mode::same_thread) {
+    loop.call_on_host([](void* arg) { run_items(static_cast<BareRun*>(arg)); }, run);
+    return;
+  }
+  loop.call_on_host(
+      [](void* arg) {
+        auto* r = static_cast<BareRun*>(arg);
+        const ThreadIdentity::Scoped as_victim(*r->identity,
+                                               r->items.front().walk.victim->java_thread);
+        run_items(r);
+      },
+      run);
+}
+
+}  // namespace
+
+void Bench::observe(std::span<const uint8_t> bytes, const Outcome& outcome) {
+  if (outcome.status != Outcome::Status::walked) return;
+  samples_.push_back({bytes_.size(), bytes.size(), outcome.end == WalkEnd::returned});
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
+
+void Bench::end_turn(Mode mode, uint64_t loop_ns) {
+  if (samples_.empty()) return;
+  BareRun run;
+  run.identity = &session_.jvm().identity();
+  Input input;
+  ScenarioId scenario = ScenarioId::count;
+  bool mixed = false;
+  for (size_t i = 0; i < std::min(samples_.size(), kMaxSamples); ++i) {
+    decode(std::span(bytes_).subspan(samples_[i].offset, samples_[i].size), &input);
+    // A turn's inputs are of one scenario and mode; the seeds at the start are not.
+    mixed = mixed || input.mode != mode || (scenario != ScenarioId::count && input.scenario != scenario);
+    scenario = input.scenario;
+    BareItem item;
+    item.guarded = !samples_[i].returned;
+    if (session_.engine().prepare_bare(input, &item.walk)) run.items.push_back(item);
+  }
+  if (!mixed && !run.items.empty()) {
+    run_bare(&run, mode);
+    Rates& rates = rates_[static_cast<size_t>(mode)];
+    rates.walks += samples_.size();
+    rates.loop_ns += loop_ns;
+    rates.bare_walks += run.items.size();
+    rates.bare_ns += run.ns;
+  }
+  samples_.clear();
+  bytes_.clear();
+}
+
+void Bench::measure_depths() {
+  Victim& victim = session_.crew().of(ScenarioId::deep_stack);
+  if (victim.slot == nullptr) return;
+  for (const int32_t depth : {10, 100, 1000, 10'000}) {
+    Input input;
+    input.scenario = ScenarioId::deep_stack;
+    input.mode = Mode::separate_thread;
+    input.call.depth = DepthKind::raw;
+    input.call.raw_depth = depth;
+    // About the same number of frames for every depth.
+    const uint32_t repeats = 2'000'000 / static_cast<uint32_t>(depth);
+    BareRun run;
+    run.identity = &session_.jvm().identity();
+    run.repeats = repeats;
+    BareItem item;
+    const Outcome outcome = session_.engine().execute(input);
+    if (!outcome.succeeded() || !session_.engine().prepare_bare(input, &item.walk)) continue;
+    run.items.push_back(item);
+    run_bare(&run, Mode::separate_thread);
+    const uint64_t start = now_ns();
+    for (uint32_t i = 0; i < repeats; ++i) session_.engine().execute(input);
+    const uint64_t engine_ns = now_ns() - start;
+    depth_costs_.push_back({depth, outcome.result, static_cast<double>(run.ns) / repeats,
+                            static_cast<double>(engine_ns) / repeats});
+  }
+}
+
+void Bench::report(FILE* out) const {
+  nlohmann::json modes = nlohmann::json::object();
+  for (size_t i = 0; i < rates_.size(); ++i) {
+    const Rates& r = rates_[i];
+    if (r.walks == 0 || r.bare_walks == 0) continue;
+    const double loop_rate = static_cast<double>(r.walks) * 1e9 / static_cast<double>(r.loop_ns);
+    const double bare_rate =
+        static_cast<double>(r.bare_walks) * 1e9 / static_cast<double>(r.bare_ns);
+    modes[std::string(name_of(static_cast<Mode>(i)))] = {{"walks", r.walks},
+                                                         {"walks_per_second", loop_rate},
+                                                         {"bare_per_second", bare_rate},
+                                                         {"ratio", loop_rate / bare_rate}};
+  }
+  nlohmann::json depths = nlohmann::json::array();
+  for (const DepthCost& cost : depth_costs_) {
+    depths.push_back({{"depth", cost.depth},
+                      {"frames", cost.frames},
+                      {"bare_ns", cost.bare_ns},
+                      {"engine_ns", cost.engine_ns}});
+  }
+  const nlohmann::json all = {
+      {"jvm", session_.jvm().version()}, {"modes", modes}, {"depths", depths}};
+  std::fprintf(out, "%s\n", all.dump(2).c_str());
+}
+
+}  // namespace framestorm

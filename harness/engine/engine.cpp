@@ -1,0 +1,412 @@
+#include "harness/engine/engine.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "harness/guard/guard.h"
+
+namespace framestorm {
+namespace {
+
+// errno before each walk: a value no call sets.
+constexpr int kErrnoMarker = 0x5a5a;
+
+// Depth that profilers use.
+constexpr int32_t kNormalDepth = 2048;
+
+// Bytes of a victim's stack around sp that are compared after every walk.
+constexpr size_t kStackWindow = 1024;
+
+uintptr_t anchor_address(const Victim& victim, const ThreadLayout& layout, StackAnchor anchor) {
+  switch (anchor) {
+    case StackAnchor::fp:
+      return victim.fp;
+    case StackAnchor::stack_base:
+      return victim.stack_base;
+    case StackAnchor::last_java_sp:
+      return victim.thread_copy.empty()
+                 ? 0
+                 : read_at<uintptr_t>(victim.thread_copy.data(), layout.last_java_sp);
+    case StackAnchor::sp:
+    case StackAnchor::count:
+      break;
+  }
+  return victim.sp;
+}
+
+}  // namespace
+
+struct Engine::Prepared {
+  const Input* input = nullptr;
+  Victim* victim = nullptr;
+  Walker* walker = nullptr;
+  const ThreadIdentity* identity = nullptr;
+  WalkTarget target;
+  // One byte of room so that a context can be given at an odd address.
+  alignas(ucontext_t) std::byte context_memory[sizeof(ucontext_t) + 8];
+  ucontext_t expected_context;
+  ucontext_t* context = nullptr;
+  int32_t depth = 0;
+  std::byte* frames = nullptr;
+  WalkEnd end = WalkEnd::returned;
+  int32_t result = 0;
+  FaultRecord fault;
+  UnsafeCalls unsafe;
+  int errno_after = 0;
+  bool check_mask = false;
+  bool mask_changed = false;
+  size_t unresolved = 0;
+  size_t applied = 0;
+  uint32_t thread_state = 0;
+
+  // On the host's stack. Signal context in same-thread mode.
+  static void walk(void* self);
+  // Inside the guard.
+  static void invoke(void* self);
+};
+
+void Engine::Prepared::invoke(void* self) {
+  auto* p = static_cast<Prepared*>(self);
+  p->result = p->walker->walk(p->target, p->frames, p->depth, p->context);
+}
+
+void Engine::Prepared::walk(void* self) {
+  auto* p = static_cast<Prepared*>(self);
+  sigset_t before;
+  if (p->check_mask) pthread_sigmask(SIG_BLOCK, nullptr, &before);
+  errno = kErrnoMarker;
+  if (p->target.same_thread) {
+    p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe);
+  } else {
+    const ThreadIdentity::Scoped as_victim(*p->identity, p->victim->java_thread);
+    p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe);
+  }
+  p->errno_after = errno;
+  if (p->check_mask) {
+    sigset_t after;
+    pthread_sigmask(SIG_BLOCK, nullptr, &after);
+    p->mask_changed = std::memcmp(&before, &after, 8) != 0;
+  }
+}
+
+// Walks the prepared victim again, with the same host and mutations.
+class Engine::Rewalker final : public Rewalk {
+ public:
+  Rewalker(Prepared* prepared, FrameBuffer* buffer) : prepared_(*prepared), buffer_(*buffer) {}
+
+  bool walk(int32_t depth, int32_t* result, std::vector<std::byte>* frames) override {
+    const size_t stride = prepared_.walker->layout().stride;
+    // The first walk's frames stay readable for the oracles: keep them aside meanwhile.
+    const auto count = static_cast<size_t>(std::max(prepared_.result, 0));
+    saved_.assign(prepared_.frames, prepared_.frames + count * stride);
+    std::byte* const first_frames = prepared_.frames;
+    const int32_t first_result = prepared_.result;
+    const int32_t first_depth = prepared_.depth;
+    prepared_.depth = depth;
+    prepared_.frames = buffer_.place(depth);
+    MigratingLoop::get().call_on_host(&Prepared::walk, &prepared_);
+    const bool returned = prepared_.end == WalkEnd::returned;
+    *result = prepared_.result;
+    if (returned) {
+      const auto again = static_cast<size_t>(std::clamp(prepared_.result, 0, std::max(depth, 0)));
+      frames->assign(prepared_.frames, prepared_.frames + again * stride);
+    }
+    prepared_.frames = first_frames;
+    prepared_.result = first_result;
+    prepared_.depth = first_depth;
+    prepared_.end = WalkEnd::returned;
+    buffer_.place(first_depth);
+    std::copy(saved_.begin(), saved_.end(), first_frames);
+    return returned;
+  }
+
+ private:
+  Prepared& prepared_;
+  FrameBuffer& buffer_;
+  std::vector<std::byte> saved_;
+};
+
+Engine::Engine(Jvm& jvm, Crew& crew)
+    : jvm_(jvm), crew_(crew), addresses_(jvm), oracles_(make_oracles()) {}
+
+void Engine::add_walker(std::unique_ptr<Walker> walker) {
+  const auto index = static_cast<size_t>(walker->id());
+  if (walkers_[index] != nullptr) return;
+  buffers_[index] = std::make_unique<FrameBuffer>(walker->layout().stride);
+  walkers_[index] = std::move(walker);
+}
+
+bool Engine::is_unmutated(const Input& input) {
+  return input.mutations.empty() && input.call.context == ContextArg::victim &&
+         input.call.env == EnvArg::victim;
+}
+
+int32_t Engine::depth_of(const Input& input, const Victim& victim) const {
+  switch (input.call.depth) {
+    case DepthKind::zero:
+      return 0;
+    case DepthKind::one:
+      return 1;
+    case DepthKind::exact:
+      return victim.exact_depth;
+    case DepthKind::exact_minus_1:
+      return std::max(victim.exact_depth - 1, 0);
+    case DepthKind::exact_plus_1:
+      return victim.exact_depth + 1;
+    case DepthKind::huge:
+      return kMaxDepth;
+    case DepthKind::raw:
+      return std::min(input.call.raw_depth, kMaxDepth);
+    case DepthKind::normal:
+    case DepthKind::count:
+      break;
+  }
+  return kNormalDepth;
+}
+
+void Engine::settle_exact_depth(Victim* victim, Walker* walker) {
+  Input plain;
+  plain.scenario = victim->scenario;
+  plain.walker = walker->id();
+  Prepared prepared;
+  prepared.input = &plain;
+  prepared.victim = victim;
+  prepared.walker = walker;
+  apply(plain, &prepared);
+  prepared.depth = kMaxDepth - 1;
+  prepared.frames = buffers_[static_cast<size_t>(walker->id())]->place(prepared.depth);
+  run_walk(&prepared);
+  victim->exact_depth = prepared.end == WalkEnd::returned && prepared.result > 0
+                            ? std::min(prepared.result, kMaxDepth - 1)
+                            : 1;
+}
+
+void Engine::apply(const Input& input, Prepared* p) {
+  const ThreadLayout& layout = jvm_.layout();
+  const Victim& victim = *p->victim;
+  std::byte* memory = p->context_memory + (input.call.context == ContextArg::misaligned ? 1 : 0);
+  p->context = reinterpret_cast<ucontext_t*>(memory);
+  ucontext_t* expected = &p->expected_context;
+  copy_context(*victim.slot->context, expected);
+
+  for (const Mutation& mutation : input.mutations) {
+    uint64_t value = 0;
+    switch (mutation.kind) {
+      case MutationKind::set_register: {
+        const uint64_t own = get_register(victim.context_copy, mutation.reg);
+        if (!addresses_.resolve(mutation.value, victim, crew_.halted(), own, &value)) break;
+        set_register(expected, mutation.reg, value);
+        ++p->applied;
+        continue;
+      }
+      case MutationKind::set_stack_word: {
+        const uintptr_t base = anchor_address(victim, layout, mutation.anchor);
+        const uintptr_t address =
+            base + static_cast<uintptr_t>(static_cast<intptr_t>(mutation.offset) * 8);
+        // From the red zone up to the base: below it the handler's own frames live.
+        if (address % 8 != 0 || address < victim.sp - kRedZone ||
+            address + 8 > victim.stack_base) {
+          break;
+        }
+        const auto own = read_at<uint64_t>(reinterpret_cast<const void*>(address));
+        if (!addresses_.resolve(mutation.value, victim, crew_.halted(), own, &value)) break;
+        if (undo_.write(address, value, 8)) ++p->applied;
+        continue;
+      }
+      case MutationKind::set_thread_field: {
+        if (!victim.is_java_thread) break;
+        const bool state = mutation.field == ThreadField::state;
+        const size_t offset = state ? layout.state
+                              : mutation.field == ThreadField::last_java_sp ? layout.last_java_sp
+                              : mutation.field == ThreadField::last_java_pc ? layout.last_java_pc
+                                                                            : layout.last_java_fp;
+        const auto address = reinterpret_cast<uintptr_t>(victim.java_thread) + offset;
+        const uint64_t own = state ? read_at<uint32_t>(victim.thread_copy.data(), offset)
+                                   : read_at<uint64_t>(victim.thread_copy.data(), offset);
+        if (!addresses_.resolve(mutation.value, victim, crew_.halted(), own, &value)) break;
+        if (undo_.write(address, value, state ? 4 : 8)) ++p->applied;
+        continue;
+      }
+      case MutationKind::count:
+        break;
+    }
+    ++p->unresolved;
+  }
+
+  copy_context(*expected, p->context);
+  if (input.call.context == ContextArg::null) p->context = nullptr;
+
+  p->target.java_thread = victim.java_thread;
+  p->target.jni_env = victim.jni_env;
+  if (input.call.env == EnvArg::null) p->target.jni_env = nullptr;
+  if (input.call.env == EnvArg::other_victim) {
+    for (const Victim* other : crew_.halted()) {
+      if (other != &victim && other->jni_env != nullptr) p->target.jni_env = other->jni_env;
+    }
+  }
+  p->target.thread = victim.thread;
+  p->target.tid = victim.tid;
+  p->target.same_thread = input.mode == Mode::same_thread;
+  p->target.stack_base = victim.stack_base;
+  p->target.stack_end = victim.stack_end;
+  p->thread_state = victim.thread_state(layout);
+  p->identity = &jvm_.identity();
+}
+
+void Engine::run_walk(Prepared* p) {
+  MigratingLoop& loop = MigratingLoop::get();
+  loop.move_to(p->target.same_thread ? p->victim->slot : nullptr);
+  loop.call_on_host(&Prepared::walk, p);
+}
+
+// After the mutations are undone: what the walk may have left changed in the victim.
+void Engine::check_victim(Prepared* p) {
+  Victim& victim = *p->victim;
+  if (p->end != WalkEnd::returned) {
+    // An abandoned walk leaves its marks (JavaThread::_in_asgct): take them back, it is reported.
+    if (victim.is_java_thread) {
+      std::memcpy(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size());
+    }
+    std::string difference;
+    crew_.verify(victim, /*repair=*/true, &difference);
+    return;
+  }
+  const size_t window = std::min(victim.stack_copy.size(), kStackWindow);
+  const bool top_same = std::memcmp(reinterpret_cast<const void*>(victim.stack_copy_begin),
+                                    victim.stack_copy.data(), window) == 0;
+  const bool thread_same =
+      victim.thread_copy.empty() || std::memcmp(victim.java_thread, victim.thread_copy.data(),
+                                                victim.thread_copy.size()) == 0;
+  const bool look_at_all = rigour_ == Rigour::everything || walks_ % kFullVerifyShare == 0;
+  if (top_same && thread_same && !look_at_all) return;
+  std::string difference;
+  if (!crew_.verify(victim, /*repair=*/true, &difference)) {
+    violations_.add(FindingKind::contract, "victim-changed",
+                    difference + (top_same && thread_same
+                                      ? " (seen now, done by one of the last " +
+                                            std::to_string(kFullVerifyShare) + " walks)"
+                                      : ""));
+  }
+}
+
+Outcome Engine::execute(const Input& input) {
+  Outcome outcome;
+  violations_.clear();
+  outcome.findings = &violations_.findings();
+  Victim& victim = crew_.of(input.scenario);
+  Walker* walker = this->walker(input.walker);
+  if (walker == nullptr || walker->needs_running_vm()) {
+    outcome.status = Outcome::Status::no_walker;
+    return outcome;
+  }
+  if (victim.slot == nullptr) return outcome;
+  const DepthKind depth_kind = input.call.depth;
+  if (victim.exact_depth == 0 &&
+      (depth_kind == DepthKind::exact || depth_kind == DepthKind::exact_minus_1 ||
+       depth_kind == DepthKind::exact_plus_1)) {
+    settle_exact_depth(&victim, walker);
+  }
+  ++walks_;
+  outcome.status = Outcome::Status::walked;
+
+  Prepared prepared;
+  prepared.input = &input;
+  prepared.victim = &victim;
+  prepared.walker = walker;
+  FrameBuffer& buffer = *buffers_[static_cast<size_t>(input.walker)];
+  apply(input, &prepared);
+  prepared.depth = depth_of(input, victim);
+  prepared.frames = buffer.place(prepared.depth);
+  prepared.check_mask = rigour_ == Rigour::everything || walks_ % kCostlyShare == 0;
+  run_walk(&prepared);
+
+  outcome.end = prepared.end;
+  outcome.result = prepared.result;
+  outcome.unmutated = prepared.applied == 0 && is_unmutated(input);
+  outcome.unresolved = prepared.unresolved;
+  outcome.poisoned = prepared.end != WalkEnd::returned && prepared.fault.locks_held > 0;
+  last_memory_ = prepared.frames;
+  last_walker_ = walker;
+  last_count_ = prepared.end == WalkEnd::returned
+                    ? static_cast<size_t>(std::clamp(prepared.result, 0, std::max(prepared.depth, 0)))
+                    : 0;
+
+  if (rigour_ != Rigour::bare) {
+    WalkView view;
+    view.input = &input;
+    view.victim = &victim;
+    view.walker = walker;
+    view.jvm = &jvm_;
+    view.methods = &jvm_.methods();
+    view.unmutated = outcome.unmutated;
+    view.thread_state = prepared.thread_state;
+    view.depth = prepared.depth;
+    view.buffer = &buffer;
+    view.frames = prepared.frames;
+    view.end = prepared.end;
+    view.result = prepared.result;
+    view.fault = &prepared.fault;
+    view.unsafe = &prepared.unsafe;
+    view.context = prepared.context;
+    view.expected_context = &prepared.expected_context;
+    view.errno_before = kErrnoMarker;
+    view.errno_after = prepared.errno_after;
+    view.undo = &undo_;
+    view.signal_mask_checked = prepared.check_mask;
+    view.signal_mask_changed = prepared.mask_changed;
+    Rewalker rewalker(&prepared, &buffer);
+    const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
+    for (const auto& oracle : oracles_) {
+      if (!oracle->costly() || costly) oracle->check(view, rewalker, &violations_);
+    }
+  }
+  if (!undo_.revert()) {
+    violations_.add(FindingKind::contract, "undo-failed",
+                    "a mutated word could not be restored: something else wrote to it");
+  }
+  if (rigour_ != Rigour::bare || prepared.end != WalkEnd::returned) check_victim(&prepared);
+  for (Finding& finding : violations_.findings()) finding.input = input;
+  return outcome;
+}
+
+bool Engine::prepare_bare(const Input& input, BareWalk* out) {
+  Victim& victim = crew_.of(input.scenario);
+  Walker* walker = this->walker(input.walker);
+  if (walker == nullptr || walker->needs_running_vm() || victim.slot == nullptr) return false;
+  Prepared prepared;
+  prepared.input = &input;
+  prepared.victim = &victim;
+  prepared.walker = walker;
+  apply(input, &prepared);
+  undo_.revert();
+  out->walker = walker;
+  out->victim = &victim;
+  out->target = prepared.target;
+  out->depth = depth_of(input, victim);
+  out->frames = buffers_[static_cast<size_t>(input.walker)]->place(out->depth);
+  out->null_context = prepared.context == nullptr;
+  copy_context(prepared.expected_context, &out->context);
+  return true;
+}
+
+std::vector<Frame> Engine::last_frames() const {
+  std::vector<Frame> frames;
+  for (size_t i = 0; i < last_count_; ++i) {
+    frames.push_back(read_frame(last_walker_->layout(), last_memory_, i));
+  }
+  return frames;
+}
+
+std::vector<Engine::NamedFrame> Engine::last_trace() const {
+  std::vector<NamedFrame> trace;
+  for (const Frame& frame : last_frames()) {
+    const MethodInfo* info = frame.method == nullptr ? nullptr : jvm_.methods().find(frame.method);
+    trace.push_back({info != nullptr ? info->name : "?", frame.bci});
+  }
+  return trace;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,114 @@
+// The one data path: Input -> mutated victim -> walk inside the guard -> oracles -> findings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/engine/address_space.h"
+#include "harness/engine/frame_buffer.h"
+#include "harness/input/input.h"
+#include "harness/oracles/oracle.h"
+#include "harness/victim/crew.h"
+#include "harness/victim/migrating_loop.h"
+#include "harness/victim/undo_log.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+// What became of one input.
+struct Outcome {
+  enum class Status : uint8_t {
+    walked,
+    no_victim,  // the scenario has no halted victim now
+    no_walker   // the walker is not there, or cannot walk a halted world
+  };
+  Status status = Status::no_victim;
+  WalkEnd end = WalkEnd::returned;
+  int32_t result = 0;      // the walker's, when it returned
+  bool unmutated = false;
+  bool poisoned = false;   // the walk died holding a lock: this process must not walk on
+  size_t unresolved = 0;   // mutations that did not apply: unknown code, address off the stack
+  // Of the last execute(); the engine keeps them until the next one.
+  std::vector<Finding>* findings = nullptr;
+
+  bool succeeded() const { return end == WalkEnd::returned && result > 0; }
+};
+
+enum class Rigour : uint8_t {
+  per_walk,    // cheap oracles always, costly ones on one walk in kCostlyShare
+  everything,  // every oracle on every walk; replay and tests
+  bare         // no oracle at all; the bench's denominator
+};
+
+class Engine {
+ public:
+  static constexpr uint32_t kCostlyShare = 16;
+  // Every so many walks the whole stack copy of the victim is compared, not only its top.
+  static constexpr uint32_t kFullVerifyShare = 1024;
+
+  Engine(Jvm& jvm, Crew& crew);
+
+  // Takes over a walker; the first one of an id stays.
+  void add_walker(std::unique_ptr<Walker> walker);
+  Walker* walker(WalkerId id) const { return walkers_[static_cast<size_t>(id)].get(); }
+  void set_rigour(Rigour rigour) { rigour_ = rigour; }
+
+  // One walk, on the loop's stack, world halted and settled. Moves the loop to where the input's
+  // mode wants it. The result is valid until the next call.
+  Outcome execute(const Input& input);
+
+  // What execute() would pass to the walker, for the bench. False when there is no victim or walker.
+  // Only register mutations are in it: stack and thread are as they were at the halt.
+  struct BareWalk {
+    Walker* walker = nullptr;
+    Victim* victim = nullptr;
+    WalkTarget target;
+    ucontext_t context;
+    bool null_context = false;
+    int32_t depth = 0;
+    std::byte* frames = nullptr;
+  };
+  bool prepare_bare(const Input& input, BareWalk* out);
+
+  // The frames of the last walk of a walker, by name and bci; for reports.
+  struct NamedFrame {
+    std::string method;
+    int32_t bci = 0;
+  };
+  std::vector<NamedFrame> last_trace() const;
+  std::vector<Frame> last_frames() const;
+
+  // Whether an input changes nothing of what a profiler would pass.
+  static bool is_unmutated(const Input& input);
+  const AddressSpace& addresses() const { return addresses_; }
+
+ private:
+  struct Prepared;
+  class Rewalker;
+  void apply(const Input& input, Prepared* prepared);
+  void run_walk(Prepared* prepared);
+  void settle_exact_depth(Victim* victim, Walker* walker);
+  int32_t depth_of(const Input& input, const Victim& victim) const;
+  void check_victim(Prepared* prepared);
+
+  Jvm& jvm_;
+  Crew& crew_;
+  AddressSpace addresses_;
+  std::array<std::unique_ptr<Walker>, static_cast<size_t>(WalkerId::count)> walkers_;
+  std::array<std::unique_ptr<FrameBuffer>, static_cast<size_t>(WalkerId::count)> buffers_;
+  std::vector<std::unique_ptr<Oracle>> oracles_;
+  Violations violations_;
+  UndoLog undo_;
+  Rigour rigour_ = Rigour::per_walk;
+  uint32_t walks_ = 0;
+  // Of the last walk.
+  const std::byte* last_memory_ = nullptr;
+  size_t last_count_ = 0;
+  const Walker* last_walker_ = nullptr;
+};
+
+}  // namespace framestorm

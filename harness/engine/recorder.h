@@ -1,0 +1,90 @@
+// What a run leaves behind: the files of one output folder.
+//
+//   jvm.json       the JVM: version, libjvm and its build id, arguments
+//   modules.json   file names of modules in stacks -> paths
+//   findings.jsonl one object per recorded finding, and running counts per key
+//   stats.jsonl    cumulative numbers, twice a second; the last line is the run's
+//   artifacts/     inputs, minimised where they were found
+//   current.bin    the input being executed: u64 length, then its bytes; survives a dead process
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/engine/session.h"
+#include "harness/engine/signature.h"
+#include "harness/oracles/liveness.h"
+
+namespace framestorm {
+
+class Recorder {
+ public:
+  // Artifacts kept per key: the first ones found, which stand for different inputs and halts.
+  static constexpr size_t kArtifactsPerKey = 6;
+  static constexpr uint32_t kMinimizeBudget = 300;
+
+  // Creates the folder's files. Throws std::system_error naming the file that could not be written.
+  Recorder(const std::filesystem::path& folder, Session& session);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Loop's stack, world halted.
+  void executing(const Input& input, std::span<const uint8_t> bytes);
+  // Counts the outcome, and minimises and records its findings. True when one was of a new key.
+  bool executed(const Input& input, const Outcome& outcome);
+  // Executes the recorded artifacts of a scenario again, where the world is halted now.
+  void recheck(ScenarioId scenario);
+
+  // Writes a line of stats.jsonl and the running counts. Any stack.
+  void write_stats();
+  LivenessCounts liveness() const;
+  uint64_t walks() const { return walks_; }
+  uint64_t findings() const { return findings_; }
+  // Seconds since the first walk.
+  double elapsed() const;
+
+  // All findings of an outcome without minimising, each written out; for replay.
+  void record_all(const Input& input, const Outcome& outcome);
+  Signatures& signatures() { return signatures_; }
+
+ private:
+  struct Counts {
+    uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0;
+  };
+  struct Artifact {
+    Input input;
+  };
+  struct Bucket {
+    uint64_t count = 0, written_count = 0;
+    uint64_t rechecks = 0, rechecks_hit = 0;
+    std::vector<Artifact> artifacts;
+  };
+  void record(uint64_t key, const Finding& finding, size_t index,
+              const std::vector<Engine::NamedFrame>& trace);
+  bool reproduces(uint64_t key, const Input& input);
+  void append(const std::string& line);
+  void write_identity();
+
+  std::filesystem::path folder_;
+  Session& session_;
+  Signatures signatures_;
+  std::ofstream findings_file_;
+  std::ofstream stats_file_;
+  std::map<uint64_t, Bucket> buckets_;
+  std::array<Counts, kScenarios> by_scenario_ = {};
+  std::array<Counts, static_cast<size_t>(Mode::count)> by_mode_ = {};
+  std::map<int32_t, uint64_t> error_codes_;
+  uint64_t walks_ = 0, succeeded_ = 0, findings_ = 0, executions_ = 0, contained_ = 0;
+  uint64_t mutated_ = 0, unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
+  double first_walk_ = 0;  // seconds on the monotonic clock
+  double process_start_ = 0;
+  uint8_t* current_ = nullptr;  // mapping of current.bin
+};
+
+}  // namespace framestorm

@@ -1,0 +1,201 @@
+#include "harness/engine/session.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "harness/oracles/reference.h"
+#include "harness/victim/scenario.h"
+
+namespace framestorm {
+namespace {
+
+// Instructions a thread may take from its first one until its run() method: measured, see
+// docs; a step count beyond the actual number makes no halt.
+constexpr uint64_t kMaxTransientSteps = 20'000;
+
+// How far a victim is stepped to find a halt point: several iterations of every scenario's loop.
+constexpr uint64_t kSeekSteps = 150'000;
+
+uint64_t thread_cpu_ns(int tid) {
+  // Clock id of another thread's CPU clock: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel.
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U);
+  timespec t;
+  if (clock_gettime(clock, &t) != 0) return 0;
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+Session::Session(const SessionOptions& options) : jvm_(Jvm::start(options.jvm)) {
+  Guard::install({&Jvm::claim_fault}, options.limits);
+  World::get().install([] { return Jvm::get().identity().current(); },
+                       &MigratingLoop::host_from_signal);
+  crew_ = std::make_unique<Crew>(jvm_);
+  engine_ = std::make_unique<Engine>(jvm_, *crew_);
+  engine_->add_walker(make_asgct(jvm_));
+  engine_->add_walker(make_gst(jvm_));
+  if (!options.walker_plugin.empty()) {
+    engine_->add_walker(make_plugin(jvm_, options.walker_plugin));
+  }
+  std::vector<ScenarioId> wanted = options.scenarios;
+  for (size_t i = 0; wanted.size() < kScenarios && options.scenarios.empty(); ++i) {
+    wanted.push_back(static_cast<ScenarioId>(i));
+  }
+  for (const ScenarioId scenario : wanted) {
+    std::string reason;
+    if (crew_->start(scenario, &reason)) {
+      available_.push_back(scenario);
+    } else {
+      unavailable_[scenario] = reason;
+    }
+  }
+  jvm_.code_map().absorb();
+  jvm_.methods().absorb();
+}
+
+Session::~Session() { release_world(); }
+
+void Session::run_loop(std::function<void()> body) { MigratingLoop::get().run(std::move(body)); }
+
+void Session::on_conductor(const std::function<void()>& fn) {
+  MigratingLoop& loop = MigratingLoop::get();
+  loop.move_to(nullptr);
+  loop.call_on_host(
+      [](void* arg) { (*static_cast<const std::function<void()>*>(arg))(); },
+      const_cast<void*>(static_cast<const void*>(&fn)));
+}
+
+void Session::release_world() {
+  if (!halted_) return;
+  World::get().release_all();
+  halted_ = false;
+}
+
+void Session::let_run(ScenarioId focus) {
+  // Long enough for a busy focus to get somewhere else, at most a few scheduling rounds for one
+  // that does not use the CPU.
+  constexpr uint64_t kCpuNs = 100'000;
+  constexpr uint64_t kWallNs = 3'000'000;
+  const int tid = crew_->of(focus).tid;
+  const uint64_t start = now_ns();
+  const uint64_t cpu = thread_cpu_ns(tid);
+  while (now_ns() - start < kWallNs) {
+    if (thread_cpu_ns(tid) - cpu > kCpuNs) break;
+    const timespec pause = {0, 100'000};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uint64_t random) {
+  Halted result;
+  release_world();
+  jvm_.code_map().absorb();
+  jvm_.methods().absorb();
+  if (Crew::is_transient(focus)) {
+    crew_->catch_transient(focus, 1 + random % kMaxTransientSteps);
+  } else {
+    let_run(focus);
+  }
+  Victim& victim = crew_->of(focus);
+  if (!halt.any && !Crew::is_transient(focus) && victim.tid != 0) {
+    result.at_halt_point = seek(victim, halt);
+  }
+  const auto guard_threads = Guard::own_threads();
+  const HaltReport report =
+      World::get().halt_all({guard_threads.begin(), guard_threads.end()});
+  halted_ = true;
+  if (!report.refused.empty()) {
+    release_world();
+    throw SetupError("thread " + std::to_string(report.refused.front()) +
+                     " did not halt: is SIGPROF blocked, or used by a --jvm-arg?");
+  }
+  ++halts_;
+  crew_->settle();
+  result.focus_there = victim.slot != nullptr;
+  if (halt.any) result.at_halt_point = result.focus_there;
+  return result;
+}
+
+bool Session::seek(Victim& victim, const HaltPoint& halt) {
+  const auto address = jvm_.code_map().resolve(halt.code);
+  if (!address) return false;
+  World& world = World::get();
+  if (!world.halt(victim.tid)) return false;
+  ThreadSlot* slot = world.find(victim.tid);
+  StepGoal goal;
+  goal.steps = kSeekSteps;
+  goal.pc = *address + static_cast<uintptr_t>(static_cast<intptr_t>(halt.delta));
+  if (halt.has_frame_offset && slot->vm_thread != nullptr) {
+    goal.sp = read_at<uintptr_t>(slot->vm_thread, jvm_.layout().stack_base) - halt.frame_offset;
+  }
+  return world.step(slot, goal);
+}
+
+HaltPoint Session::describe_halt(const Victim& victim) {
+  HaltPoint halt;
+  const auto position = jvm_.code_map().describe(victim.pc);
+  if (!position) return halt;
+  halt.any = false;
+  halt.code = position->ref;
+  halt.delta = position->delta;
+  halt.has_frame_offset = true;
+  halt.frame_offset = static_cast<uint32_t>(victim.stack_base - victim.sp);
+  return halt;
+}
+
+int32_t Session::walk_running(Walker* walker, ScenarioId scenario,
+                              std::vector<Engine::NamedFrame>* frames) {
+  const Victim& victim = crew_->of(scenario);
+  FrameBuffer buffer(walker->layout().stride);
+  WalkTarget target;
+  target.thread = victim.thread;
+  target.tid = victim.tid;
+  constexpr int32_t kDepth = kMaxDepth - 1;
+  std::byte* memory = buffer.place(kDepth);
+  const int32_t count = walker->walk(target, memory, kDepth, nullptr);
+  frames->clear();
+  for (int32_t i = 0; i < count; ++i) {
+    const Frame frame = read_frame(walker->layout(), memory, static_cast<size_t>(i));
+    const MethodInfo* info = jvm_.methods().find(frame.method);
+    frames->push_back({info == nullptr ? "?" : info->name, frame.bci});
+  }
+  return count;
+}
+
+std::string Session::compare_with_gst(ScenarioId scenario) {
+  std::vector<Frame> trace;
+  run_loop([&] {
+    Input input;
+    input.scenario = scenario;
+    input.mode = Mode::separate_thread;
+    input.call.depth = DepthKind::huge;
+    if (engine_->execute(input).succeeded()) trace = engine_->last_frames();
+  });
+  release_world();
+  if (trace.empty()) return "the walk gave no frames";
+  const Victim& victim = crew_->of(scenario);
+  Walker* gst = engine_->walker(WalkerId::gst);
+  FrameBuffer buffer(gst->layout().stride);
+  WalkTarget target;
+  target.thread = victim.thread;
+  constexpr int32_t kDepth = kMaxDepth - 1;
+  std::byte* memory = buffer.place(kDepth);
+  const int32_t count = gst->walk(target, memory, kDepth, nullptr);
+  if (count <= 0) return "GetStackTrace gave " + std::to_string(count);
+  std::vector<Frame> reference;
+  for (int32_t i = 0; i < count; ++i) {
+    reference.push_back(read_frame(gst->layout(), memory, static_cast<size_t>(i)));
+  }
+  jvm_.methods().absorb();
+  return compare_with_reference(trace, reference, jvm_.methods());
+}
+
+}  // namespace framestorm

@@ -1,0 +1,85 @@
+// One process's fuzzing session: JVM, victims, guard and engine, and the turns between which victims
+// move on.
+//
+//   conductor:  set up ── turn: [ halt world ─ settle ─ body on the loop's stack ] ─ release ─ ...
+//
+// Everything here is called on the conductor, the thread that constructed the session, on its own
+// stack; what runs on the loop's stack may call on_conductor() to get there.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/engine/engine.h"
+
+namespace framestorm {
+
+struct SessionOptions {
+  JvmOptions jvm;
+  std::vector<ScenarioId> scenarios;     // empty: all
+  std::filesystem::path walker_plugin;   // empty: none
+  GuardLimits limits;
+};
+
+class Session {
+ public:
+  // Starts JVM, guard and victims. Throws SetupError.
+  explicit Session(const SessionOptions& options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Jvm& jvm() { return jvm_; }
+  Crew& crew() { return *crew_; }
+  Engine& engine() { return *engine_; }
+
+  // Scenarios whose victim is in place, and why the others are not.
+  const std::vector<ScenarioId>& available() const { return available_; }
+  const std::map<ScenarioId, std::string>& unavailable() const { return unavailable_; }
+
+  // Lets victims run and halts the world at new points. `focus` is sure to have moved (and, when its
+  // victims live only for a halt, to exist: false when that did not work). `halt` is where focus is
+  // wanted, `any` for wherever it is.
+  struct Halted {
+    bool focus_there = false;    // focus has a halted victim
+    bool at_halt_point = false;  // and it is where `halt` wanted it
+  };
+  Halted halt_world(ScenarioId focus, const HaltPoint& halt, uint64_t random);
+  void release_world();
+  bool halted() const { return halted_; }
+  uint64_t halts() const { return halts_; }
+
+  // Runs `body` on the loop's stack; returns when it has.
+  void run_loop(std::function<void()> body);
+  // From the loop's stack: runs `fn` on the conductor's own stack, then goes on there.
+  void on_conductor(const std::function<void()>& fn);
+
+  // The scenario's halt as an artifact would name it: its code position, if it is in the code cache,
+  // and its distance from the stack base.
+  HaltPoint describe_halt(const Victim& victim);
+
+  // Compares an unmutated asgct trace of a halted victim with GetStackTrace after its release (world
+  // released afterwards). Empty: they agree.
+  std::string compare_with_gst(ScenarioId scenario);
+
+  // Walks through a walker that needs a running VM. World released.
+  int32_t walk_running(Walker* walker, ScenarioId scenario, std::vector<Engine::NamedFrame>* frames);
+
+ private:
+  void let_run(ScenarioId focus);
+  bool seek(Victim& victim, const HaltPoint& halt);
+
+  Jvm& jvm_;
+  std::unique_ptr<Crew> crew_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<ScenarioId> available_;
+  std::map<ScenarioId, std::string> unavailable_;
+  std::vector<int> vm_tids_;
+  bool halted_ = false;
+  uint64_t halts_ = 0;
+};
+
+}  // namespace framestorm

@@ -1,0 +1,152 @@
+#include "harness/jvm/agent.h"
+
+#include <cstring>
+#include <string>
+
+#include "harness/jvm/jvm.h"
+
+namespace framestorm {
+namespace {
+
+// JVMTI strings and arrays are freed with Deallocate.
+template <typename T>
+class JvmtiMemory {
+ public:
+  explicit JvmtiMemory(jvmtiEnv* jvmti) : jvmti_(jvmti) {}
+  ~JvmtiMemory() {
+    if (memory_ != nullptr) jvmti_->Deallocate(reinterpret_cast<unsigned char*>(memory_));
+  }
+  JvmtiMemory(const JvmtiMemory&) = delete;
+  JvmtiMemory& operator=(const JvmtiMemory&) = delete;
+  T** out() { return &memory_; }
+  T* get() const { return memory_; }
+
+ private:
+  jvmtiEnv* jvmti_;
+  T* memory_ = nullptr;
+};
+
+// "Ljava/lang/Thread;" -> "java/lang/Thread"
+std::string class_name(jvmtiEnv* jvmti, jclass klass) {
+  JvmtiMemory<char> signature(jvmti);
+  if (jvmti->GetClassSignature(klass, signature.out(), nullptr) != JVMTI_ERROR_NONE) return {};
+  std::string name = signature.get();
+  if (name.size() > 2 && name.front() == 'L') name = name.substr(1, name.size() - 2);
+  return name;
+}
+
+std::string method_name(jvmtiEnv* jvmti, jmethodID method, const std::string& klass) {
+  JvmtiMemory<char> name(jvmti);
+  if (jvmti->GetMethodName(method, name.out(), nullptr, nullptr) != JVMTI_ERROR_NONE) {
+    return klass + ".?";
+  }
+  return klass + "." + name.get();
+}
+
+}  // namespace
+
+struct AgentCallbacks {
+  static void JNICALL class_load(jvmtiEnv*, JNIEnv*, jthread, jclass) {}
+
+  static void JNICALL class_prepare(jvmtiEnv* jvmti, JNIEnv*, jthread, jclass klass) {
+    prime(jvmti, klass);
+  }
+
+  static void JNICALL vm_init(jvmtiEnv* jvmti, JNIEnv* env, jthread) {
+    // Classes prepared before the live phase sent no event.
+    JvmtiMemory<jclass> classes(jvmti);
+    jint count = 0;
+    if (jvmti->GetLoadedClasses(&count, classes.out()) == JVMTI_ERROR_NONE) {
+      for (jint i = 0; i < count; ++i) {
+        prime(jvmti, classes.get()[i]);
+        env->DeleteLocalRef(classes.get()[i]);
+      }
+    }
+    jvmti->GenerateEvents(JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
+    jvmti->GenerateEvents(JVMTI_EVENT_COMPILED_METHOD_LOAD);
+    Jvm::get().code_map_->add_codelets();
+  }
+
+  static void JNICALL compiled_method_load(jvmtiEnv* jvmti, jmethodID method, jint size,
+                                           const void* code, jint, const jvmtiAddrLocationMap*,
+                                           const void*) {
+    jclass klass = nullptr;
+    std::string name = "?";
+    if (jvmti->GetMethodDeclaringClass(method, &klass) == JVMTI_ERROR_NONE) {
+      name = class_name(jvmti, klass);
+    }
+    Jvm::get().code_map_->add_nmethod(code, static_cast<size_t>(size),
+                                      method_name(jvmti, method, name));
+  }
+
+  static void JNICALL compiled_method_unload(jvmtiEnv*, jmethodID, const void* code) {
+    Jvm::get().code_map_->remove(code);
+  }
+
+  static void JNICALL dynamic_code(jvmtiEnv*, const char* name, const void* code, jint size) {
+    Jvm::get().code_map_->add_stub(code, static_cast<size_t>(size), name);
+  }
+
+  static void JNICALL thread_end(jvmtiEnv* jvmti, JNIEnv* env, jthread) {
+    if (Jvm::get().on_thread_end_) Jvm::get().on_thread_end_(jvmti, env);
+  }
+
+  static jint load(JavaVM* vm) {
+    jvmtiEnv* jvmti = nullptr;
+    if (vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11) != JNI_OK) return JNI_ERR;
+    Jvm& jvm = Jvm::get();
+    jvm.jvmti_ = jvmti;
+    jvmtiCapabilities capabilities;
+    std::memset(&capabilities, 0, sizeof capabilities);
+    capabilities.can_generate_compiled_method_load_events = 1;
+#ifdef JVMTI_VERSION_21
+    jvmtiCapabilities potential;
+    if (jvmti->GetPotentialCapabilities(&potential) == JVMTI_ERROR_NONE) {
+      capabilities.can_support_virtual_threads = potential.can_support_virtual_threads;
+    }
+#endif
+    if (jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) return JNI_ERR;
+    jvmtiEventCallbacks callbacks;
+    std::memset(&callbacks, 0, sizeof callbacks);
+    callbacks.VMInit = &vm_init;
+    callbacks.ClassLoad = &class_load;
+    callbacks.ClassPrepare = &class_prepare;
+    callbacks.CompiledMethodLoad = &compiled_method_load;
+    callbacks.CompiledMethodUnload = &compiled_method_unload;
+    callbacks.DynamicCodeGenerated = &dynamic_code;
+    callbacks.ThreadEnd = &thread_end;
+    if (jvmti->SetEventCallbacks(&callbacks, sizeof callbacks) != JVMTI_ERROR_NONE) return JNI_ERR;
+    for (const jvmtiEvent event :
+         {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_CLASS_PREPARE,
+          JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
+          JVMTI_EVENT_DYNAMIC_CODE_GENERATED, JVMTI_EVENT_THREAD_END}) {
+      if (jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
+        return JNI_ERR;
+      }
+    }
+    return JNI_OK;
+  }
+
+ private:
+  // Creates the jmethodIDs of a class and records their names.
+  static void prime(jvmtiEnv* jvmti, jclass klass) {
+    JvmtiMemory<jmethodID> methods(jvmti);
+    jint count = 0;
+    if (jvmti->GetClassMethods(klass, &count, methods.out()) != JVMTI_ERROR_NONE) return;
+    const std::string name = class_name(jvmti, klass);
+    for (jint i = 0; i < count; ++i) {
+      const jmethodID method = methods.get()[i];
+      jlocation first = 0;
+      jlocation last = -1;
+      if (jvmti->GetMethodLocation(method, &first, &last) != JVMTI_ERROR_NONE) last = -1;
+      Jvm::get().methods_.add(method,
+                              {method_name(jvmti, method, name), static_cast<int32_t>(last)});
+    }
+  }
+};
+
+}  // namespace framestorm
+
+extern "C" JNIEXPORT jint JNICALL Agent_OnLoad_framestorm(JavaVM* vm, char*, void*) {
+  return framestorm::AgentCallbacks::load(vm);
+}

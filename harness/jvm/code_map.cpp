@@ -1,0 +1,199 @@
+#include "harness/jvm/code_map.h"
+
+#include <algorithm>
+
+namespace framestorm {
+namespace {
+
+// Names go into artifacts: keep them within what the input format allows.
+std::string artifact_name(std::string_view name) {
+  std::string result(name.substr(0, kMaxSymbolName));
+  for (char& c : result) {
+    if (c < ' ' || c > '~' || c == '"' || c == '\\') c = '_';
+  }
+  return result;
+}
+
+}  // namespace
+
+CodeMap::CodeMap(const VmStructs& vm) : vm_(vm) {}
+
+const std::byte* CodeMap::find_blob(uintptr_t address) const {
+  const auto* heaps_static = vm_.static_address("CodeCache", "_heaps");
+  if (heaps_static == nullptr) return nullptr;
+  const auto* heaps = read_at<const std::byte*>(heaps_static);
+  const auto length = read_at<int32_t>(heaps, vm_.required_offset("GrowableArrayBase", "_len"));
+  const auto* data =
+      read_at<const std::byte*>(heaps, vm_.required_offset("GrowableArray<int>", "_data"));
+  const size_t memory = vm_.required_offset("CodeHeap", "_memory");
+  const size_t segmap = vm_.required_offset("CodeHeap", "_segmap");
+  const size_t log2_segment = vm_.required_offset("CodeHeap", "_log2_segment_size");
+  const size_t low_offset = vm_.required_offset("VirtualSpace", "_low");
+  const size_t high_offset = vm_.required_offset("VirtualSpace", "_high");
+  for (int32_t i = 0; i < length; ++i) {
+    const auto* heap = read_at<const std::byte*>(data, static_cast<size_t>(i) * sizeof(void*));
+    const auto low = read_at<uintptr_t>(heap, memory + low_offset);
+    const auto high = read_at<uintptr_t>(heap, memory + high_offset);
+    if (address < low || address >= high) continue;
+    const auto shift = static_cast<unsigned>(read_at<int32_t>(heap, log2_segment));
+    const auto* map = read_at<const uint8_t*>(heap, segmap + low_offset);
+    size_t segment = (address - low) >> shift;
+    if (map[segment] == 0xff) return nullptr;
+    while (map[segment] != 0) segment -= map[segment];
+    const uintptr_t block = low + (segment << shift);
+    return reinterpret_cast<const std::byte*>(block + vm_.size_of("HeapBlock"));
+  }
+  return nullptr;
+}
+
+void CodeMap::fill_nmethod(CodeEntry* entry) const {
+  const std::byte* blob = find_blob(entry->begin);
+  if (blob == nullptr) return;
+  if (const auto level = vm_.offset("nmethod", "_comp_level")) {
+    entry->tier = static_cast<uint8_t>(read_at<int8_t>(blob, *level));
+  }
+  // JDK 17 keeps addresses, JDK 23 and later keep offsets.
+  if (const auto verified = vm_.offset("nmethod", "_verified_entry_point")) {
+    entry->verified_entry = read_at<uintptr_t>(blob, *verified);
+  } else if (const auto relative = vm_.offset("nmethod", "_verified_entry_offset")) {
+    entry->verified_entry = entry->begin + read_at<uint16_t>(blob, *relative);
+  }
+  if (const auto deopt = vm_.offset("CompiledMethod", "_deopt_handler_begin")) {
+    entry->deopt_handler = read_at<uintptr_t>(blob, *deopt);
+  } else if (const auto relative = vm_.offset("nmethod", "_deopt_handler_offset")) {
+    entry->deopt_handler =
+        reinterpret_cast<uintptr_t>(blob) + static_cast<size_t>(read_at<int32_t>(blob, *relative));
+  }
+}
+
+void CodeMap::add_nmethod(const void* code, size_t size, std::string name) {
+  Event event;
+  event.entry.begin = reinterpret_cast<uintptr_t>(code);
+  event.entry.end = event.entry.begin + size;
+  event.entry.kind = CodeKind::nmethod;
+  event.entry.name = artifact_name(name);
+  fill_nmethod(&event.entry);
+  const std::lock_guard lock(mutex_);
+  pending_.push_back(std::move(event));
+}
+
+void CodeMap::add_stub(const void* code, size_t size, std::string name) {
+  Event event;
+  event.entry.begin = reinterpret_cast<uintptr_t>(code);
+  event.entry.end = event.entry.begin + size;
+  event.entry.kind = CodeKind::stub;
+  event.entry.name = artifact_name(name);
+  const std::lock_guard lock(mutex_);
+  pending_.push_back(std::move(event));
+}
+
+void CodeMap::remove(const void* code) {
+  Event event;
+  event.removed = true;
+  event.entry.begin = reinterpret_cast<uintptr_t>(code);
+  const std::lock_guard lock(mutex_);
+  pending_.push_back(std::move(event));
+}
+
+void CodeMap::add_codelets() {
+  const auto* queue_static = vm_.static_address("AbstractInterpreter", "_code");
+  if (queue_static == nullptr) return;
+  const auto* queue = read_at<const std::byte*>(queue_static);
+  const auto* buffer =
+      read_at<const std::byte*>(queue, vm_.required_offset("StubQueue", "_stub_buffer"));
+  const auto end = read_at<int32_t>(queue, vm_.required_offset("StubQueue", "_queue_end"));
+  const size_t size_offset = vm_.required_offset("InterpreterCodelet", "_size");
+  const size_t description = vm_.required_offset("InterpreterCodelet", "_description");
+  // As InterpreterCodelet::code_begin (interpreter/interpreter.hpp): the header, aligned up to
+  // CodeEntryAlignment, which no table exports; 32 is its value on x86-64, and the header is longer
+  // than that only in builds with assertions.
+  constexpr size_t kCodeEntryAlignment = 32;
+  const size_t header = (vm_.size_of("InterpreterCodelet") + kCodeEntryAlignment - 1) /
+                        kCodeEntryAlignment * kCodeEntryAlignment;
+  const std::lock_guard lock(mutex_);
+  for (int32_t at = 0; at < end;) {
+    const std::byte* codelet = buffer + at;
+    const auto size = read_at<int32_t>(codelet, size_offset);
+    if (size <= 0) break;
+    const auto* name = read_at<const char*>(codelet, description);
+    Event event;
+    event.entry.begin = reinterpret_cast<uintptr_t>(codelet) + header;
+    event.entry.end = reinterpret_cast<uintptr_t>(codelet) + static_cast<size_t>(size);
+    event.entry.kind = CodeKind::codelet;
+    event.entry.name = artifact_name(name == nullptr ? "unnamed" : name);
+    pending_.push_back(std::move(event));
+    at += size;
+  }
+}
+
+void CodeMap::absorb() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (pending_.empty()) return;
+    for (Event& event : pending_) {
+      // Enclosing ranges (the interpreter as a whole) sort before what they contain.
+      const auto key = std::pair(event.entry.begin, UINTPTR_MAX - event.entry.end);
+      if (event.removed) {
+        for (auto it = by_range_.lower_bound({event.entry.begin, 0});
+             it != by_range_.end() && it->first.first == event.entry.begin;) {
+          it = it->second.kind == CodeKind::nmethod ? by_range_.erase(it) : std::next(it);
+        }
+      } else {
+        by_range_[key] = std::move(event.entry);
+      }
+    }
+    pending_.clear();
+  }
+  entries_.clear();
+  for (const auto& [range, entry] : by_range_) entries_.push_back(entry);
+  by_name_.clear();
+  for (size_t i = 0; i < entries_.size(); ++i) by_name_[entries_[i].name].push_back(i);
+  ++epoch_;
+}
+
+std::optional<uintptr_t> CodeMap::resolve(const CodeRef& ref) const {
+  const auto it = by_name_.find(ref.name);
+  if (it == by_name_.end()) return std::nullopt;
+  for (const size_t i : it->second) {
+    const CodeEntry& entry = entries_[i];
+    if (entry.kind != ref.kind || (ref.tier != 0 && entry.tier != ref.tier)) continue;
+    switch (ref.anchor) {
+      case CodeAnchor::verified_entry:
+        if (entry.verified_entry != 0) return entry.verified_entry;
+        break;
+      case CodeAnchor::deopt_handler:
+        if (entry.deopt_handler != 0) return entry.deopt_handler;
+        break;
+      case CodeAnchor::end:
+        return entry.end;
+      case CodeAnchor::entry:
+      case CodeAnchor::count:
+        break;
+    }
+    return entry.begin;
+  }
+  return std::nullopt;
+}
+
+const CodeEntry* CodeMap::find(uintptr_t address) const {
+  auto it = std::ranges::upper_bound(entries_, address, {}, &CodeEntry::begin);
+  // A few steps back reach the enclosing range when the nearest entry ends before the address.
+  for (int back = 0; back < 512 && it != entries_.begin(); ++back) {
+    --it;
+    if (address < it->end) return &*it;
+  }
+  return nullptr;
+}
+
+std::optional<CodePosition> CodeMap::describe(uintptr_t address) const {
+  const CodeEntry* entry = find(address);
+  if (entry == nullptr) return std::nullopt;
+  CodePosition position;
+  position.ref.kind = entry->kind;
+  position.ref.name = entry->name;
+  position.ref.tier = entry->tier;
+  position.delta = static_cast<int32_t>(address - entry->begin);
+  return position;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,79 @@
+// What stands where in the code cache: nmethods (with tier, verified entry and deopt handler), stubs
+// and interpreter codelets. Turns symbolic positions into addresses and back.
+//
+// Sources: JVMTI CompiledMethodLoad/Unload and DynamicCodeGenerated, the code heaps' segment maps
+// (nmethod headers) and the interpreter's StubQueue by VM structures.
+// Threads: as MethodTable - callbacks append, the conductor absorbs, the owner of the halted world
+// reads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/input/input.h"
+#include "harness/jvm/vm_structs.h"
+
+namespace framestorm {
+
+struct CodeEntry {
+  uintptr_t begin = 0;  // first instruction
+  uintptr_t end = 0;
+  CodeKind kind = CodeKind::stub;
+  std::string name;
+  uint8_t tier = 0;              // nmethod
+  uintptr_t verified_entry = 0;  // nmethod; 0 when unknown
+  uintptr_t deopt_handler = 0;   // nmethod; 0 when unknown
+};
+
+// A place in the code cache as a reference and a distance in bytes from its anchor.
+struct CodePosition {
+  CodeRef ref;
+  int32_t delta = 0;
+};
+
+class CodeMap {
+ public:
+  explicit CodeMap(const VmStructs& vm);
+
+  // From JVMTI callbacks; any thread, VM running. `name` is "pkg/Class.method".
+  void add_nmethod(const void* code, size_t size, std::string name);
+  void add_stub(const void* code, size_t size, std::string name);
+  void remove(const void* code);
+  // Reads the interpreter's codelets; once, after VM_INIT.
+  void add_codelets();
+
+  // Conductor, VM running: makes what was added visible below.
+  void absorb();
+  // Changes whenever absorb() changed something.
+  uint64_t epoch() const { return epoch_; }
+
+  std::optional<uintptr_t> resolve(const CodeRef& ref) const;
+  const CodeEntry* find(uintptr_t address) const;
+  std::optional<CodePosition> describe(uintptr_t address) const;
+  const std::vector<CodeEntry>& entries() const { return entries_; }
+
+ private:
+  struct Event {
+    bool removed = false;
+    CodeEntry entry;
+  };
+  // The CodeBlob that holds an address, by the code heaps' segment maps; null when none does.
+  // As HotSpot's CodeHeap::find_start (memory/heap.cpp).
+  const std::byte* find_blob(uintptr_t address) const;
+  void fill_nmethod(CodeEntry* entry) const;
+
+  const VmStructs& vm_;
+  std::mutex mutex_;
+  std::vector<Event> pending_;
+  std::map<std::pair<uintptr_t, uintptr_t>, CodeEntry> by_range_;  // (begin, ~end)
+  std::vector<CodeEntry> entries_;  // sorted by begin, enclosing ranges first
+  std::unordered_map<std::string, std::vector<size_t>> by_name_;
+  uint64_t epoch_ = 0;
+};
+
+}  // namespace framestorm

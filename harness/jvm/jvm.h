@@ -1,0 +1,109 @@
+// The one JVM of the process: any HotSpot's libjvm, started with framestorm's JVMTI agent inside.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/jvm/code_map.h"
+#include "harness/jvm/error.h"
+#include "harness/jvm/methods.h"
+#include "harness/jvm/thread_identity.h"
+#include "harness/jvm/vm_structs.h"
+
+namespace framestorm {
+
+struct JvmOptions {
+  std::filesystem::path home;                      // a JDK's folder
+  std::vector<std::filesystem::path> class_path;   // folders with the victims' classes
+  std::vector<std::string> extra_args;             // appended to framestorm's own
+};
+
+// HotSpot's offsets that the harness reads or writes in victims' threads.
+struct ThreadLayout {
+  size_t state = 0;          // JavaThread::_thread_state
+  size_t anchor = 0;         // JavaThread::_anchor
+  size_t last_java_sp = 0;   // from the start of JavaThread, as are the next two
+  size_t last_java_pc = 0;
+  size_t last_java_fp = 0;
+  size_t stack_base = 0;     // Thread::_stack_base, _stack_size
+  size_t stack_size = 0;
+  size_t osthread = 0;       // Thread::_osthread
+  size_t osthread_id = 0;    // OSThread::_thread_id
+  ptrdiff_t jni_env = 0;     // JNIEnv of a JavaThread
+  size_t java_thread_size = 0;
+};
+
+
+class Jvm {
+ public:
+  // Starts the JVM on the calling thread, which stays attached and is the one that may call the
+  // methods below. Once per process. Throws SetupError.
+  static Jvm& start(const JvmOptions& options);
+  static Jvm& get();
+
+  JavaVM* vm() const { return vm_; }
+  JNIEnv* env() const { return env_; }
+  jvmtiEnv* jvmti() const { return jvmti_; }
+  void* library() const { return library_; }
+  const std::filesystem::path& library_path() const { return library_path_; }
+  const JvmOptions& options() const { return options_; }
+  const std::vector<std::string>& arguments() const { return arguments_; }
+  int feature() const { return feature_; }                  // 17, 25, ...
+  const std::string& version() const { return version_; }   // "25.0.3+9-LTS"
+  const std::string& vendor() const { return vendor_; }
+
+  const VmStructs& structs() const { return *structs_; }
+  const ThreadLayout& layout() const { return layout_; }
+  CodeMap& code_map() { return *code_map_; }
+  MethodTable& methods() { return methods_; }
+  const ThreadIdentity& identity() const { return *identity_; }
+
+  // Address of an exported function; null when the JVM has none of that name.
+  void* symbol(const char* name) const;
+
+  // HotSpot's answer to a fault inside a walk, see HotSpotHooks::claim. Signal context.
+  static bool claim_fault(int signo, siginfo_t* info, void* ucontext);
+
+  void set_thread_end_callback(std::function<void(jvmtiEnv*, JNIEnv*)> callback);
+
+  // HotSpot's Thread* of the live Java threads, with their OS thread ids. VM running.
+  struct ThreadEntry {
+    void* thread = nullptr;
+    int tid = 0;
+  };
+  std::vector<ThreadEntry> java_threads() const;
+
+  // Throws SetupError with the pending Java exception's text, if there is one.
+  void check_exception(const std::string& doing) const;
+
+ private:
+  Jvm() = default;
+  friend struct AgentCallbacks;
+
+  JvmOptions options_;
+  std::vector<std::string> arguments_;
+  std::filesystem::path library_path_;
+  void* library_ = nullptr;
+  JavaVM* vm_ = nullptr;
+  JNIEnv* env_ = nullptr;
+  jvmtiEnv* jvmti_ = nullptr;
+  int feature_ = 0;
+  std::string version_;
+  std::string vendor_;
+  std::unique_ptr<VmStructs> structs_;
+  ThreadLayout layout_;
+  std::unique_ptr<CodeMap> code_map_;
+  MethodTable methods_;
+  std::unique_ptr<ThreadIdentity> identity_;
+  int (*handle_signal_)(int, siginfo_t*, void*, int) = nullptr;
+  std::function<void(jvmtiEnv*, JNIEnv*)> on_thread_end_;
+};
+
+}  // namespace framestorm

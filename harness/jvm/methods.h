@@ -1,0 +1,40 @@
+// Names of all Java methods whose jmethodID exists, filled by JVMTI ClassPrepare.
+//
+// Two halves, because the fuzz loop must not take a lock that a halted thread may hold: the event
+// callbacks append to a pending list under a mutex; the conductor absorbs it while the VM runs, and
+// only it (or code it has handed the world to) reads the table.
+#pragma once
+
+#include <jni.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace framestorm {
+
+struct MethodInfo {
+  std::string name;     // "pkg/Class.method"
+  int32_t last_bci = 0; // of the bytecodes; -1 for a native or abstract method
+};
+
+class MethodTable {
+ public:
+  // Any thread, VM running.
+  void add(jmethodID method, MethodInfo info);
+  // Conductor, VM running.
+  void absorb();
+
+  // After absorb(), by the thread that owns the halted world. Null for an unknown id.
+  const MethodInfo* find(jmethodID method) const;
+  size_t size() const { return methods_.size(); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<jmethodID, MethodInfo>> pending_;
+  std::unordered_map<jmethodID, MethodInfo> methods_;
+};
+
+}  // namespace framestorm

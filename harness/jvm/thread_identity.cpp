@@ -1,0 +1,99 @@
+#include "harness/jvm/thread_identity.h"
+
+#include <link.h>
+
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include "harness/jvm/error.h"
+
+namespace framestorm {
+namespace {
+
+struct TlsBlock {
+  const std::byte* begin = nullptr;
+  size_t size = 0;
+};
+
+// The calling thread's TLS block of libjvm.
+TlsBlock libjvm_tls() {
+  TlsBlock block;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        if (std::string_view(info->dlpi_name).find("libjvm.so") == std::string_view::npos ||
+            info->dlpi_tls_data == nullptr) {
+          return 0;
+        }
+        auto* result = static_cast<TlsBlock*>(data);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
+          result->begin = static_cast<const std::byte*>(info->dlpi_tls_data);
+          result->size = info->dlpi_phdr[i].p_memsz;
+        }
+        return 1;
+      },
+      &block);
+  return block;
+}
+
+std::byte* thread_pointer() { return static_cast<std::byte*>(__builtin_thread_pointer()); }
+
+}  // namespace
+
+ThreadIdentity ThreadIdentity::find(void* java_thread) {
+  std::optional<pthread_key_t> key;
+  for (pthread_key_t k = 0; k < PTHREAD_KEYS_MAX && !key; ++k) {
+    if (pthread_getspecific(k) == java_thread) key = k;
+  }
+  if (!key) {
+    throw SetupError(
+        "HotSpot's thread-local key was not found: this JVM does not keep its current thread in a "
+        "pthread key, so framestorm cannot lend a victim's identity");
+  }
+  std::optional<ptrdiff_t> offset;
+  const TlsBlock mine = libjvm_tls();
+  for (size_t at = 0; at + sizeof(void*) <= mine.size; at += sizeof(void*)) {
+    if (std::memcmp(mine.begin + at, &java_thread, sizeof java_thread) == 0) {
+      offset = mine.begin + at - thread_pointer();
+    }
+  }
+  if (offset) {
+    // Only with static TLS is the offset the same on every thread.
+    const ptrdiff_t block_offset = mine.begin - thread_pointer();
+    bool is_static = false;
+    std::thread([&] {
+      const TlsBlock other = libjvm_tls();
+      is_static = other.begin != nullptr && other.begin - thread_pointer() == block_offset;
+    }).join();
+    if (!is_static) offset.reset();
+  }
+  return {*key, offset};
+}
+
+void* ThreadIdentity::exchange_key(void* thread) const {
+  void* const old = pthread_getspecific(key_);
+  // Cannot fail: the key's slot exists since HotSpot's own set on this thread, or is one of the
+  // first 32, which glibc keeps in the thread descriptor.
+  pthread_setspecific(key_, thread);
+  return old;
+}
+
+ThreadIdentity::Scoped::Scoped(const ThreadIdentity& identity, void* thread)
+    : identity_(identity), saved_key_(identity.exchange_key(thread)) {
+  if (identity_.current_offset_) {
+    std::byte* slot = thread_pointer() + *identity_.current_offset_;
+    std::memcpy(&saved_current_, slot, sizeof saved_current_);
+    std::memcpy(slot, &thread, sizeof thread);
+  }
+}
+
+ThreadIdentity::Scoped::~Scoped() {
+  if (identity_.current_offset_) {
+    std::memcpy(thread_pointer() + *identity_.current_offset_, &saved_current_,
+                sizeof saved_current_);
+  }
+  identity_.exchange_key(saved_key_);
+}
+
+}  // namespace framestorm

@@ -1,0 +1,46 @@
+// Oracle 1: a walk returns, without a fault and within its limit.
+#include <cstring>
+
+#include "harness/oracles/oracle.h"
+
+namespace framestorm {
+namespace {
+
+class FaultOracle final : public Oracle {
+ public:
+  std::string_view name() const override { return "fault"; }
+
+  void check(const WalkView& view, Rewalk&, Violations* out) override {
+    switch (view.end) {
+      case WalkEnd::returned:
+      case WalkEnd::count:
+        return;
+      case WalkEnd::fault: {
+        // A write past the caller's array is told apart from a crash of the walker's own reading.
+        const bool past_frames = view.buffer->in_upper_guard(view.fault->address);
+        out->add(past_frames ? FindingKind::contract : FindingKind::fault,
+                 past_frames ? "writes-past-frames" : "",
+                 past_frames ? "access to frames[depth] or beyond, depth " +
+                                   std::to_string(view.depth)
+                             : std::string(strsignal(view.fault->signo)) + " inside the walk",
+                 *view.fault);
+        return;
+      }
+      case WalkEnd::hang:
+        out->add(FindingKind::hang, "", "the walk exceeded its time limit", *view.fault);
+        return;
+      case WalkEnd::terminal_call:
+        out->add(FindingKind::terminal_call, view.fault->function,
+                 std::string("the walk called ") + view.fault->function +
+                     ", which would have ended the process or printed",
+                 *view.fault);
+        return;
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Oracle> make_fault_oracle() { return std::make_unique<FaultOracle>(); }
+
+}  // namespace framestorm

@@ -1,0 +1,104 @@
+// An oracle judges one walk beyond 'the process lives'. One file per oracle; DESIGN numbers in
+// brackets.
+//
+//            Input ─> mutated victim ──walk──> WalkView ──┬─ fault          [1] it came back, in time
+//                                                         ├─ memory         [2] wrote only its frames
+//                                                         ├─ signal_safety  [3] called nothing unsafe
+//                                                         ├─ contract       [4] the trace is legal
+//                                                         ├─ prefix         [4] depth k starts depth n
+//                                                         ├─ determinism    [5] same again
+//                                                         └─ truth          [6] the scenario's frames
+//            over a whole run:                              liveness        [7] walks did succeed
+//
+// Called on the loop's stack with the world halted, after the walk and before its mutations are
+// undone. Never inside the walk: an oracle may allocate.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/engine/finding.h"
+#include "harness/engine/frame_buffer.h"
+#include "harness/input/input.h"
+#include "harness/jvm/jvm.h"
+#include "harness/victim/crew.h"
+#include "harness/victim/undo_log.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+// Everything there is to know about one walk.
+struct WalkView {
+  const Input* input = nullptr;
+  Victim* victim = nullptr;
+  Walker* walker = nullptr;
+  const Jvm* jvm = nullptr;
+  MethodTable* methods = nullptr;
+  bool unmutated = false;       // no mutation and no unusual call argument
+  uint32_t thread_state = 0;    // as the walk saw it
+  int32_t depth = 0;
+  const FrameBuffer* buffer = nullptr;
+  std::byte* frames = nullptr;
+  WalkEnd end = WalkEnd::returned;
+  int32_t result = 0;           // the walker's count or error code, when it returned
+  const FaultRecord* fault = nullptr;
+  const UnsafeCalls* unsafe = nullptr;
+  const ucontext_t* context = nullptr;           // what the walker was given; null when it got null
+  const ucontext_t* expected_context = nullptr;  // the same before the walk
+  int errno_before = 0;
+  int errno_after = 0;
+  const UndoLog* undo = nullptr;
+  bool signal_mask_checked = false;
+  bool signal_mask_changed = false;
+
+  size_t frame_count() const {
+    return end == WalkEnd::returned && result > 0 ? static_cast<size_t>(result) : 0;
+  }
+};
+
+// What oracles report to. Keeps the storage of its findings between walks.
+class Violations {
+ public:
+  void add(FindingKind kind, std::string_view clause, std::string detail);
+  void add(FindingKind kind, std::string_view clause, std::string detail, const FaultRecord& fault);
+  void clear() { findings_.clear(); }
+  bool empty() const { return findings_.empty(); }
+  std::vector<Finding>& findings() { return findings_; }
+
+ private:
+  std::vector<Finding> findings_;
+};
+
+// Walks the same mutated victim once more; for oracles that compare walks.
+class Rewalk {
+ public:
+  virtual ~Rewalk() = default;
+  // Returns the walk's result with its frames in `frames` (as many as the result says), or false
+  // when it did not return.
+  virtual bool walk(int32_t depth, int32_t* result, std::vector<std::byte>* frames) = 0;
+};
+
+class Oracle {
+ public:
+  virtual ~Oracle() = default;
+  virtual std::string_view name() const = 0;
+  // Costly oracles walk again; the engine runs them on a share of the walks.
+  virtual bool costly() const { return false; }
+  virtual void check(const WalkView& view, Rewalk& rewalk, Violations* out) = 0;
+};
+
+std::unique_ptr<Oracle> make_fault_oracle();
+std::unique_ptr<Oracle> make_memory_oracle();
+std::unique_ptr<Oracle> make_signal_safety_oracle();
+std::unique_ptr<Oracle> make_contract_oracle();
+std::unique_ptr<Oracle> make_prefix_oracle();
+std::unique_ptr<Oracle> make_determinism_oracle();
+std::unique_ptr<Oracle> make_truth_oracle();
+
+// All of the above, in that order.
+std::vector<std::unique_ptr<Oracle>> make_oracles();
+
+}  // namespace framestorm

@@ -1,0 +1,26 @@
+// Oracle 6 against the reference: an unmutated trace of a halted victim agrees with what JVMTI
+// GetStackTrace says of the same thread afterwards.
+//
+// Between the two the victim runs on to its next safepoint poll, so its innermost frames move. What
+// cannot have moved is everything below the innermost frame that belongs to the scenario itself:
+// those methods are in a call that has not returned.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/jvm/methods.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+
+// Empty when they agree, else what differs. Frames of `trace` are compared from the outermost
+// inwards, method and bci, up to and without the innermost frame whose class is in package
+// `framestorm/`; that frame has to agree in its method if both traces have it there.
+std::string compare_with_reference(const std::vector<Frame>& trace,
+                                   const std::vector<Frame>& reference,
+                                   const MethodTable& methods);
+
+}  // namespace framestorm

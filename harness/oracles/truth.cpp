@@ -1,0 +1,50 @@
+// Oracle 6: an unmutated walk shows what the scenario is known to be executing.
+#include "harness/oracles/oracle.h"
+#include "harness/victim/scenario.h"
+
+namespace framestorm {
+namespace {
+
+class TruthOracle final : public Oracle {
+ public:
+  std::string_view name() const override { return "truth"; }
+
+  void check(const WalkView& view, Rewalk&, Violations* out) override {
+    if (!view.unmutated || view.frame_count() == 0 || view.result > view.depth) return;
+    if (view.walker->layout().method < 0) return;
+    const ScenarioInfo& scenario = scenario_info(view.input->scenario);
+    if (!scenario.java) return;
+    // One halt point gives one trace, by oracle 5: look at it once.
+    if (view.victim->slot == checked_slot_ && checked_parks_ == view.victim->slot->parks.load() &&
+        checked_result_ == view.result) {
+      return;
+    }
+    names_.clear();
+    for (size_t i = 0; i < view.frame_count(); ++i) {
+      const Frame frame = read_frame(view.walker->layout(), view.frames, i);
+      const MethodInfo* info =
+          frame.method == nullptr ? nullptr : view.methods->find(frame.method);
+      names_.push_back(info == nullptr ? "?" : info->name);
+    }
+    std::string why;
+    if (matches(names_, scenario, &why, /*truncated=*/view.result == view.depth)) {
+      checked_slot_ = view.victim->slot;
+      checked_parks_ = view.victim->slot->parks.load();
+      checked_result_ = view.result;
+    } else {
+      out->add(FindingKind::contract, "wrong-frames", why);
+    }
+  }
+
+ private:
+  std::vector<std::string> names_;
+  const ThreadSlot* checked_slot_ = nullptr;
+  uint32_t checked_parks_ = 0;
+  int32_t checked_result_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Oracle> make_truth_oracle() { return std::make_unique<TruthOracle>(); }
+
+}  // namespace framestorm

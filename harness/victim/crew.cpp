@@ -1,0 +1,278 @@
+#include "harness/victim/crew.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "harness/victim/natives.h"
+
+namespace framestorm {
+namespace {
+
+// How much of a victim's stack is compared and restored; beyond that a walk has no business and a
+// very deep stack would cost milliseconds per halt.
+constexpr size_t kStackCopyBytes = size_t{64} << 10;
+
+// Names HotSpot gives its own threads, cut to the kernel's 15 bytes.
+constexpr std::string_view kCompilerThreads[] = {"C2 CompilerThre", "C1 CompilerThre"};
+constexpr std::string_view kGcThreads[] = {"GC Thread#", "ParGC Thread#", "ZWorker", "XWorker",
+                                           "Shenandoah GC T"};
+constexpr std::string_view kVmThreads[] = {"VM Thread"};
+
+std::string thread_name(const std::filesystem::path& task) {
+  std::ifstream file(task / "comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+template <size_t N>
+int find_thread(const std::string_view (&names)[N]) {
+  for (const std::string_view wanted : names) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      if (thread_name(task.path()).starts_with(wanted)) {
+        return std::atoi(task.path().filename().c_str());
+      }
+    }
+  }
+  return 0;
+}
+
+bool thread_exists(int tid) {
+  return std::filesystem::exists("/proc/self/task/" + std::to_string(tid));
+}
+
+int64_t now_ms() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000 + t.tv_nsec / 1'000'000;
+}
+
+}  // namespace
+
+uint32_t Victim::thread_state(const ThreadLayout& layout) const {
+  return is_java_thread ? read_at<uint32_t>(java_thread, layout.state) : 0;
+}
+
+Crew::Crew(Jvm& jvm) : jvm_(jvm) {
+  for (size_t i = 0; i < kScenarios; ++i) victims_[i].scenario = static_cast<ScenarioId>(i);
+  natives::bind(jvm);
+  jvm.set_thread_end_callback([](jvmtiEnv*, JNIEnv*) { natives::on_thread_end(); });
+  JNIEnv* env = jvm.env();
+  jclass local = env->FindClass("framestorm/Victims");
+  jvm.check_exception("loading framestorm.Victims");
+  victims_class_ = static_cast<jclass>(env->NewGlobalRef(local));
+  start_method_ = env->GetStaticMethodID(victims_class_, "start",
+                                         "(Ljava/lang/String;I)Ljava/lang/Thread;");
+  jvm.check_exception("framestorm.Victims.start");
+}
+
+Crew::~Crew() { stop(); }
+
+void Crew::stop() {
+  natives::stop();
+  for (std::thread& thread : native_threads_) thread.join();
+  native_threads_.clear();
+}
+
+bool Crew::is_transient(ScenarioId scenario) {
+  return scenario == ScenarioId::thread_starting || scenario == ScenarioId::thread_exiting;
+}
+
+bool Crew::start(ScenarioId scenario, std::string* reason) {
+  switch (scenario) {
+    case ScenarioId::native_attached:
+      return start_native(scenario, /*attach=*/true, reason);
+    case ScenarioId::native_unattached:
+      return start_native(scenario, /*attach=*/false, reason);
+    case ScenarioId::compiler_thread:
+    case ScenarioId::gc_thread:
+    case ScenarioId::vm_thread:
+      return find_vm_internal(scenario, reason);
+    default:
+      return start_java(scenario, reason);
+  }
+}
+
+bool Crew::start_java(ScenarioId scenario, std::string* reason) {
+  JNIEnv* env = jvm_.env();
+  jstring name = env->NewStringUTF(std::string(name_of(scenario)).c_str());
+  env->CallStaticObjectMethod(victims_class_, start_method_, name, 0);
+  env->DeleteLocalRef(name);
+  try {
+    jvm_.check_exception("");
+  } catch (const SetupError& error) {
+    // ": java.lang.IllegalStateException: <scenario>: <reason>"
+    *reason = error.what();
+    const std::string prefix = std::string(name_of(scenario)) + ": ";
+    if (const size_t at = reason->find(prefix); at != std::string::npos) {
+      reason->erase(0, at + prefix.size());
+    }
+    return false;
+  }
+  Victim& victim = of(scenario);
+  victim.tid = natives::registration(scenario).tid;
+  victim.thread = natives::registration(scenario).thread;
+  return true;
+}
+
+bool Crew::start_native(ScenarioId scenario, bool attach, std::string* reason) {
+  JavaVM* vm = jvm_.vm();
+  std::atomic<bool> failed{false};
+  native_threads_.emplace_back([scenario, attach, vm, &failed] {
+    if (attach) {
+      void* env = nullptr;
+      JavaVMAttachArgs arguments = {JNI_VERSION_10, const_cast<char*>("native-attached"), nullptr};
+      if (vm->AttachCurrentThreadAsDaemon(&env, &arguments) != JNI_OK) {
+        failed = true;
+        return;
+      }
+    }
+    natives::spin_as(scenario);
+    if (attach) vm->DetachCurrentThread();
+  });
+  while (natives::registration(scenario).tid == 0) {
+    if (failed) {
+      *reason = "AttachCurrentThreadAsDaemon failed";
+      return false;
+    }
+    std::this_thread::yield();
+  }
+  of(scenario).tid = natives::registration(scenario).tid;
+  return true;
+}
+
+bool Crew::find_vm_internal(ScenarioId scenario, std::string* reason) {
+  const int tid = scenario == ScenarioId::compiler_thread ? find_thread(kCompilerThreads)
+                  : scenario == ScenarioId::gc_thread     ? find_thread(kGcThreads)
+                                                          : find_thread(kVmThreads);
+  if (tid == 0) {
+    *reason = scenario == ScenarioId::gc_thread
+                  ? "this collector has no worker thread (Serial has none)"
+                  : "this JVM has no such thread (started with -Xint?)";
+    return false;
+  }
+  of(scenario).tid = tid;
+  return true;
+}
+
+bool Crew::catch_transient(ScenarioId scenario, uint64_t steps) {
+  constexpr int64_t kPatienceMs = 2000;
+  if (scenario == ScenarioId::thread_starting) {
+    natives::arm_start(steps);
+  } else {
+    natives::arm_end(steps);
+  }
+  natives::permit(scenario);
+  const int64_t deadline = now_ms() + kPatienceMs;
+  Victim& victim = of(scenario);
+  victim.tid = 0;
+  while (now_ms() < deadline) {
+    const int tid = natives::armed_tid();
+    if (tid == 0) {
+      std::this_thread::yield();
+      continue;
+    }
+    if (World::get().wait_parked(tid, 20) != nullptr) {
+      victim.tid = tid;
+      return true;
+    }
+    if (!thread_exists(tid)) return false;  // it was over before
+  }
+  natives::disarm();
+  return false;
+}
+
+void Crew::settle() {
+  halted_.clear();
+  for (Victim& victim : victims_) {
+    victim.slot = nullptr;
+    victim.exact_depth = 0;
+    // Virtual threads enter again when their carrier changes.
+    if (const auto registered = natives::registration(victim.scenario);
+        registered.tid != 0 && !is_transient(victim.scenario)) {
+      victim.tid = registered.tid;
+      victim.thread = registered.thread;
+    }
+    if (victim.tid == 0) continue;
+    ThreadSlot* slot = World::get().find(victim.tid);
+    if (slot == nullptr || slot->phase.load(std::memory_order_acquire) != ThreadPhase::parked) {
+      continue;
+    }
+    settle(victim, slot);
+    halted_.push_back(&victim);
+  }
+}
+
+void Crew::settle(Victim& victim, ThreadSlot* slot) {
+  const ThreadLayout& layout = jvm_.layout();
+  victim.slot = slot;
+  victim.java_thread = slot->vm_thread;
+  victim.pc = get_register(*slot->context, Register::pc);
+  victim.sp = get_register(*slot->context, Register::sp);
+  victim.fp = get_register(*slot->context, Register::fp);
+  copy_context(*slot->context, &victim.context_copy);
+  const bool vm_internal =
+      victim.scenario == ScenarioId::gc_thread || victim.scenario == ScenarioId::vm_thread;
+  victim.is_java_thread = victim.java_thread != nullptr && !vm_internal;
+  victim.jni_env = victim.is_java_thread
+                       ? static_cast<std::byte*>(victim.java_thread) + layout.jni_env
+                       : nullptr;
+  victim.stack_base = 0;
+  victim.stack_end = 0;
+  if (victim.java_thread != nullptr) {
+    victim.stack_base = read_at<uintptr_t>(victim.java_thread, layout.stack_base);
+    victim.stack_end = victim.stack_base - read_at<size_t>(victim.java_thread, layout.stack_size);
+  }
+  if (victim.sp < victim.stack_end || victim.sp >= victim.stack_base) {
+    // Not (yet) known to HotSpot, or no HotSpot thread: what it said itself, else one page.
+    const auto registered = natives::registration(victim.scenario);
+    if (registered.stack_base > victim.sp && registered.stack_end <= victim.sp) {
+      victim.stack_base = registered.stack_base;
+      victim.stack_end = registered.stack_end;
+    } else {
+      const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+      victim.stack_end = victim.sp & ~(page - 1);
+      victim.stack_base = victim.stack_end + page;
+    }
+  }
+  victim.stack_copy_begin = victim.sp - kRedZone;
+  const size_t size = std::min(victim.stack_base - victim.stack_copy_begin, kStackCopyBytes);
+  const auto* stack = reinterpret_cast<const std::byte*>(victim.stack_copy_begin);
+  victim.stack_copy.assign(stack, stack + size);
+  if (victim.is_java_thread) {
+    const auto* thread = static_cast<const std::byte*>(victim.java_thread);
+    victim.thread_copy.assign(thread, thread + layout.java_thread_size);
+  } else {
+    victim.thread_copy.clear();
+  }
+}
+
+bool Crew::verify(Victim& victim, bool repair, std::string* difference) {
+  bool same = true;
+  const auto check = [&](void* live, const std::vector<std::byte>& copy, const char* what) {
+    if (copy.empty() || std::memcmp(live, copy.data(), copy.size()) == 0) return;
+    const auto* bytes = static_cast<const std::byte*>(live);
+    const auto at = std::mismatch(copy.begin(), copy.end(), bytes).first - copy.begin();
+    if (same) {
+      *difference = std::string(what) + " differs from its halt at byte " + std::to_string(at);
+    }
+    same = false;
+    if (repair) std::memcpy(live, copy.data(), copy.size());
+  };
+  check(reinterpret_cast<void*>(victim.stack_copy_begin), victim.stack_copy, "the stack above sp");
+  check(victim.java_thread, victim.thread_copy, "the JavaThread");
+  if (!same_context(*victim.slot->context, victim.context_copy)) {
+    if (same) *difference = "the halt context differs from its halt";
+    same = false;
+    if (repair) copy_context(victim.context_copy, victim.slot->context);
+  }
+  return same;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,57 @@
+// The fuzz loop has a stack of its own and moves from thread to thread: in same-thread mode it runs on
+// the victim, inside the victim's signal handler, in separate-thread mode on the conductor. A move is
+// one futex hand-over; between moves nothing crosses threads.
+//
+//   loop stack:      body ... call_on_host(walk) ... move_to(victim) ... body
+//   host's stack:    ── switch ──> walk() in the signal handler's frame, right below the victim's sp
+//
+// That is where a profiler's walk runs, so a walk sees the same memory below sp.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <functional>
+
+#include "harness/victim/world.h"
+
+namespace framestorm {
+
+class MigratingLoop {
+ public:
+  static MigratingLoop& get();
+
+  // Conductor: runs `body` on the loop's stack and returns when it has returned. The loop must be
+  // back on the conductor then. `body` may throw nothing.
+  void run(std::function<void()> body);
+
+  // From the loop's stack -----------------------------------------------------------------------
+  // Continue on that parked thread (null: on the conductor).
+  void move_to(ThreadSlot* slot);
+  // Calls fn(arg) on the stack of the thread that hosts the loop.
+  void call_on_host(void (*fn)(void*), void* arg);
+  ThreadSlot* host() const { return host_; }  // null: the conductor
+
+  // World's host callback; signal context.
+  static void host_from_signal(ThreadSlot* slot);
+
+ private:
+  MigratingLoop() = default;
+  enum class Request : uint8_t { call, move, finish };
+  static void entry();
+  // Runs the loop on the calling thread until it asks to leave; true when it has finished.
+  bool serve(ThreadSlot* slot);
+
+  static constexpr size_t kStackSize = size_t{16} << 20;
+  void* stack_ = MAP_FAILED;
+  std::function<void()> body_;
+  void* loop_sp_ = nullptr;   // saved while a host runs
+  void* host_sp_ = nullptr;   // saved while the loop runs
+  Request request_ = Request::finish;
+  void (*call_)(void*) = nullptr;
+  void* call_arg_ = nullptr;
+  ThreadSlot* target_ = nullptr;
+  ThreadSlot* host_ = nullptr;
+  ThreadSlot conductor_;
+};
+
+}  // namespace framestorm

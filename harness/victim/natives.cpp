@@ -1,0 +1,184 @@
+#include "harness/victim/natives.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <string>
+
+#include "harness/guard/tripwire.h"
+#include "harness/victim/world.h"
+
+namespace framestorm::natives {
+namespace {
+
+struct Entry {
+  std::atomic<int> tid{0};
+  std::atomic<jobject> thread{nullptr};
+  std::atomic<uintptr_t> stack_base{0};
+  std::atomic<uintptr_t> stack_end{0};
+  std::atomic<uint32_t> permits{0};  // futex word of churnPermit
+};
+
+std::array<Entry, static_cast<size_t>(ScenarioId::count)> entries;
+std::atomic<bool> stopping{false};
+
+enum class Armed : uint8_t { none, start, end };
+std::atomic<Armed> armed{Armed::none};
+std::atomic<uint64_t> armed_steps{0};
+std::atomic<int> stepping_tid{0};
+
+Entry& entry_of(ScenarioId scenario) { return entries[static_cast<size_t>(scenario)]; }
+
+int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
+
+Entry* entry_of_current_thread() {
+  const int tid = current_tid();
+  for (Entry& entry : entries) {
+    if (entry.tid.load() == tid) return &entry;
+  }
+  return nullptr;
+}
+
+// A few frames of C below the Java ones; volatile work keeps them apart.
+[[gnu::noinline]] uint64_t spin_leaf(volatile uint64_t* counter) {
+  for (int i = 0; i < 1000; ++i) *counter = *counter * 6364136223846793005U + 1;
+  return *counter;
+}
+
+[[gnu::noinline]] void spin() {
+  volatile uint64_t counter = 1;
+  while (!stopping.load(std::memory_order_relaxed)) spin_leaf(&counter);
+}
+
+void step_when_armed(Armed which) {
+  Armed expected = which;
+  if (!armed.compare_exchange_strong(expected, Armed::none)) return;
+  stepping_tid.store(current_tid());
+  World::get().step_self({armed_steps.load(), 0, 0});
+}
+
+void JNICALL enter(JNIEnv* env, jclass, jstring name) {
+  const char* chars = env->GetStringUTFChars(name, nullptr);
+  ScenarioId scenario = ScenarioId::count;
+  const bool known = parse_name(chars, &scenario);
+  env->ReleaseStringUTFChars(name, chars);
+  if (!known) {
+    env->ThrowNew(env->FindClass("java/lang/IllegalArgumentException"), "unknown scenario");
+    return;
+  }
+  jclass thread_class = env->FindClass("java/lang/Thread");
+  const jmethodID current =
+      env->GetStaticMethodID(thread_class, "currentThread", "()Ljava/lang/Thread;");
+  Entry& entry = entry_of(scenario);
+  // A remounted virtual thread enters again: same thread, maybe another carrier.
+  jobject fresh = env->NewGlobalRef(env->CallStaticObjectMethod(thread_class, current));
+  if (jobject old = entry.thread.exchange(fresh); old != nullptr) env->DeleteGlobalRef(old);
+  entry.tid.store(current_tid());
+}
+
+void JNICALL leave(JNIEnv*, jclass) {
+  if (Entry* entry = entry_of_current_thread()) entry->tid.store(0);
+}
+
+void JNICALL spin_in_native(JNIEnv*, jclass) { spin(); }
+
+void JNICALL call_back(JNIEnv* env, jclass, jobject runnable) {
+  const jmethodID run = env->GetMethodID(env->FindClass("java/lang/Runnable"), "run", "()V");
+  env->CallVoidMethod(runnable, run);
+}
+
+jlong JNICALL spin_address(JNIEnv*, jclass) { return reinterpret_cast<jlong>(&spin); }
+
+void JNICALL churn_permit(JNIEnv*, jclass) {
+  Entry* entry = entry_of_current_thread();
+  if (entry == nullptr) return;
+  while (!stopping.load()) {
+    uint32_t permits = entry->permits.load();
+    if (permits > 0) {
+      entry->permits.store(permits - 1);
+      return;
+    }
+    syscall(SYS_futex, &entry->permits, FUTEX_WAIT_PRIVATE, permits, nullptr, nullptr, 0);
+  }
+}
+
+}  // namespace
+
+void bind(const Jvm& jvm) {
+  JNIEnv* env = jvm.env();
+  jclass harness = env->FindClass("framestorm/Harness");
+  jvm.check_exception("the victims' classes are not on the class path (--classes)");
+  auto method = [](const char* name, const char* signature, auto* function) {
+    return JNINativeMethod{const_cast<char*>(name), const_cast<char*>(signature),
+                           reinterpret_cast<void*>(function)};
+  };
+  const std::array methods = {
+      method("enter", "(Ljava/lang/String;)V", &enter),
+      method("leave", "()V", &leave),
+      method("spinInNative", "()V", &spin_in_native),
+      method("callBack", "(Ljava/lang/Runnable;)V", &call_back),
+      method("spinAddress", "()J", &spin_address),
+      method("churnPermit", "()V", &churn_permit),
+  };
+  env->RegisterNatives(harness, methods.data(), static_cast<jint>(methods.size()));
+  jvm.check_exception("binding framestorm.Harness");
+  tripwire::set_thread_start_hook([](void* (*)(void*), void*) { step_when_armed(Armed::start); });
+}
+
+Registration registration(ScenarioId scenario) {
+  const Entry& entry = entry_of(scenario);
+  return {entry.tid.load(), entry.thread.load(), entry.stack_base.load(), entry.stack_end.load()};
+}
+
+void spin_as(ScenarioId scenario) {
+  Entry& entry = entry_of(scenario);
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void* address = nullptr;
+    size_t size = 0;
+    pthread_attr_getstack(&attributes, &address, &size);
+    pthread_attr_destroy(&attributes);
+    entry.stack_end.store(reinterpret_cast<uintptr_t>(address));
+    entry.stack_base.store(reinterpret_cast<uintptr_t>(address) + size);
+  }
+  entry.tid.store(current_tid());
+  spin();
+}
+
+void arm_start(uint64_t steps) {
+  stepping_tid.store(0);
+  armed_steps.store(steps);
+  armed.store(Armed::start);
+}
+
+void arm_end(uint64_t steps) {
+  stepping_tid.store(0);
+  armed_steps.store(steps);
+  armed.store(Armed::end);
+}
+
+void permit(ScenarioId churn) {
+  Entry& entry = entry_of(churn);
+  entry.permits.fetch_add(1);
+  syscall(SYS_futex, &entry.permits, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+int armed_tid() { return stepping_tid.load(); }
+
+void disarm() { armed.store(Armed::none); }
+
+void on_thread_end() { step_when_armed(Armed::end); }
+
+void stop() {
+  stopping.store(true);
+  for (Entry& entry : entries) {
+    syscall(SYS_futex, &entry.permits, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+}  // namespace framestorm::natives

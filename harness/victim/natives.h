@@ -1,0 +1,43 @@
+// The native side of framestorm.Harness and of native victims: what runs on victims' own threads.
+#pragma once
+
+#include <jni.h>
+
+#include <cstdint>
+
+#include "harness/input/input.h"
+#include "harness/jvm/jvm.h"
+
+namespace framestorm::natives {
+
+// Binds framestorm.Harness. Throws SetupError when the class is not on the class path.
+void bind(const Jvm& jvm);
+
+// What a victim's thread has said of itself; any thread.
+struct Registration {
+  int tid = 0;
+  jobject thread = nullptr;  // global reference
+  uintptr_t stack_base = 0;  // native threads only
+  uintptr_t stack_end = 0;
+};
+Registration registration(ScenarioId scenario);
+
+// Body of a native victim: registers the calling thread and spins until stop().
+void spin_as(ScenarioId scenario);
+
+// Transient threads. `arm` makes the next thread that starts (or ends) step itself and park after
+// `steps` instructions; `permit` lets the churn victim of the scenario start one.
+void arm_start(uint64_t steps);
+void arm_end(uint64_t steps);
+void permit(ScenarioId churn);
+// Thread id of the armed thread once it is stepping, 0 before that.
+int armed_tid();
+void disarm();
+
+// Called on every ending Java thread.
+void on_thread_end();
+
+// Ends all spinning.
+void stop();
+
+}  // namespace framestorm::natives

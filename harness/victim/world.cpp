@@ -1,0 +1,287 @@
+#include "harness/victim/world.h"
+
+#include <dirent.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+
+#include "harness/guard/tripwire.h"
+#include "harness/victim/context.h"
+
+namespace framestorm {
+namespace {
+
+// The signal profilers use; HotSpot leaves it alone.
+constexpr int kHaltSignal = SIGPROF;
+
+// A thread that has not reacted to its halt signal after this time has the signal blocked or is
+// stuck in the kernel; running threads react within a scheduling delay.
+constexpr int64_t kHaltPatienceNs = 3'000'000'000;
+
+int64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000L + t.tv_nsec;
+}
+
+void futex_wait(std::atomic<uint32_t>* word, uint32_t value, const timespec* timeout) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, nullptr, 0);
+}
+
+void futex_wake(std::atomic<uint32_t>* word) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
+
+std::vector<int> process_threads() {
+  std::vector<int> tids;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), &closedir);
+  if (folder == nullptr) throw std::system_error(errno, std::generic_category(), "/proc/self/task");
+  while (const dirent* entry = readdir(folder.get())) {
+    if (const int tid = std::atoi(entry->d_name); tid > 0) tids.push_back(tid);
+  }
+  return tids;
+}
+
+}  // namespace
+
+World& World::get() {
+  static World world;
+  return world;
+}
+
+void World::install(void* (*current_vm_thread)(), void (*host)(ThreadSlot*)) {
+  current_vm_thread_ = current_vm_thread;
+  host_ = host;
+  struct sigaction action = {};
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  action.sa_sigaction = &World::on_halt_signal;
+  if (sigaction(kHaltSignal, &action, nullptr) != 0) {
+    throw std::system_error(errno, std::generic_category(), "sigaction(halt signal)");
+  }
+  // No halt signal in the middle of a step: the step handler parks the thread itself.
+  sigaddset(&action.sa_mask, kHaltSignal);
+  action.sa_sigaction = &World::on_step_signal;
+  if (sigaction(SIGTRAP, &action, nullptr) != 0) {
+    throw std::system_error(errno, std::generic_category(), "sigaction(SIGTRAP)");
+  }
+}
+
+ThreadSlot* World::find(int tid) {
+  const auto start = static_cast<size_t>(tid) % kMaxThreads;
+  for (size_t i = 0; i < kMaxThreads; ++i) {
+    ThreadSlot& slot = slots_[(start + i) % kMaxThreads];
+    if (slot.tid.load(std::memory_order_acquire) == tid) return &slot;
+  }
+  return nullptr;
+}
+
+ThreadSlot* World::claim(int tid) {
+  if (ThreadSlot* slot = find(tid)) return slot;
+  const auto start = static_cast<size_t>(tid) % kMaxThreads;
+  for (size_t i = 0; i < kMaxThreads; ++i) {
+    ThreadSlot& slot = slots_[(start + i) % kMaxThreads];
+    int expected = 0;
+    if (slot.tid.load() == 0 && slot.tid.compare_exchange_strong(expected, tid)) {
+      slot.stepping = false;
+      slot.command.store(kCommandNone);
+      slot.phase.store(ThreadPhase::running, std::memory_order_release);
+      return &slot;
+    }
+  }
+  return nullptr;
+}
+
+void World::send(ThreadSlot* slot, uint32_t command) {
+  slot->command.store(command, std::memory_order_release);
+  futex_wake(&slot->command);
+}
+
+uint32_t World::await(ThreadSlot* slot) {
+  for (;;) {
+    const uint32_t command = slot->command.exchange(kCommandNone, std::memory_order_acquire);
+    if (command != kCommandNone) return command;
+    futex_wait(&slot->command, kCommandNone, nullptr);
+  }
+}
+
+// Signal context.
+void World::park(ThreadSlot* slot, ucontext_t* context) {
+  slot->context = context;
+  slot->vm_thread = current_vm_thread_();
+  slot->parks.fetch_add(1, std::memory_order_relaxed);
+  slot->phase.store(ThreadPhase::parked, std::memory_order_release);
+  parked_changes_.fetch_add(1, std::memory_order_release);
+  futex_wake(&parked_changes_);
+  while (await(slot) == kCommandHost) host_(slot);
+  slot->context = nullptr;
+  slot->phase.store(ThreadPhase::running, std::memory_order_release);
+}
+
+void World::halt_self_again() { syscall(SYS_tgkill, getpid(), current_tid(), kHaltSignal); }
+
+// Signal context.
+void World::on_halt_signal(int, siginfo_t*, void* context) {
+  const int saved_errno = errno;
+  World& world = get();
+  ThreadSlot* slot = world.find(current_tid());
+  // A late signal of a halt that is over finds another phase.
+  if (slot != nullptr && slot->phase.load(std::memory_order_acquire) == ThreadPhase::asked) {
+    if (tripwire::in_allocator()) {
+      tripwire::on_allocator_exit(&World::halt_self_again);
+    } else {
+      world.park(slot, static_cast<ucontext_t*>(context));
+    }
+  }
+  errno = saved_errno;
+}
+
+// Signal context.
+void World::on_step_signal(int, siginfo_t*, void* raw_context) {
+  const int saved_errno = errno;
+  auto* context = static_cast<ucontext_t*>(raw_context);
+  World& world = get();
+  ThreadSlot* slot = world.find(current_tid());
+  if (slot == nullptr || !slot->stepping) {
+    // The trap flag was inherited through clone, or the goal was given up.
+    set_single_step(context, false);
+    errno = saved_errno;
+    return;
+  }
+  StepGoal& goal = slot->goal;
+  if (goal.steps > 0) --goal.steps;
+  const bool there = goal.pc != 0 && get_register(*context, Register::pc) == goal.pc &&
+                     (goal.sp == 0 || get_register(*context, Register::sp) == goal.sp);
+  if ((there || goal.steps == 0) && !tripwire::in_allocator()) {
+    slot->stepping = false;
+    slot->goal_met = there || goal.pc == 0;
+    set_single_step(context, false);
+    world.park(slot, context);
+    set_single_step(context, slot->stepping);
+  }
+  errno = saved_errno;
+}
+
+bool World::ask(ThreadSlot* slot) {
+  ThreadPhase expected = ThreadPhase::running;
+  if (!slot->phase.compare_exchange_strong(expected, ThreadPhase::asked)) {
+    return expected == ThreadPhase::parked || expected == ThreadPhase::asked;
+  }
+  if (syscall(SYS_tgkill, getpid(), slot->tid.load(), kHaltSignal) != 0) {
+    slot->phase.store(ThreadPhase::free);
+    slot->tid.store(0, std::memory_order_release);
+    return false;
+  }
+  return true;
+}
+
+ThreadSlot* World::wait_parked(int tid, int timeout_ms) {
+  const int64_t deadline = now_ns() + timeout_ms * 1'000'000L;
+  for (;;) {
+    const uint32_t changes = parked_changes_.load(std::memory_order_acquire);
+    ThreadSlot* slot = find(tid);
+    if (slot != nullptr && slot->phase.load(std::memory_order_acquire) == ThreadPhase::parked) {
+      return slot;
+    }
+    if (now_ns() > deadline) return nullptr;
+    const timespec slice = {0, 2'000'000};
+    futex_wait(&parked_changes_, changes, &slice);
+  }
+}
+
+bool World::halt(int tid) {
+  ThreadSlot* slot = claim(tid);
+  return slot != nullptr && ask(slot) &&
+         wait_parked(tid, static_cast<int>(kHaltPatienceNs / 1'000'000)) != nullptr;
+}
+
+HaltReport World::halt_all(const std::vector<int>& exempt) {
+  const int self = current_tid();
+  HaltReport report;
+  const int64_t deadline = now_ns() + kHaltPatienceNs;
+  for (;;) {
+    // Threads may start others until they are halted: look again until none is new.
+    bool all_parked = true;
+    report.halted = 0;
+    report.refused.clear();
+    const uint32_t changes = parked_changes_.load(std::memory_order_acquire);
+    const std::vector<int> tids = process_threads();
+    for (const int tid : tids) {
+      if (tid == self || std::ranges::find(exempt, tid) != exempt.end()) continue;
+      ThreadSlot* slot = claim(tid);
+      if (slot == nullptr || !ask(slot)) continue;
+      if (slot->phase.load(std::memory_order_acquire) == ThreadPhase::parked) {
+        ++report.halted;
+      } else {
+        all_parked = false;
+        report.refused.push_back(tid);
+      }
+    }
+    if (all_parked) break;
+    if (now_ns() > deadline) return report;
+    const timespec slice = {0, 1'000'000};
+    futex_wait(&parked_changes_, changes, &slice);
+  }
+  // Slots of threads that ended are free again.
+  const std::vector<int> tids = process_threads();
+  for (ThreadSlot& slot : slots_) {
+    const int tid = slot.tid.load();
+    if (tid != 0 && std::ranges::find(tids, tid) == tids.end()) {
+      slot.phase.store(ThreadPhase::free);
+      slot.tid.store(0, std::memory_order_release);
+    }
+  }
+  return report;
+}
+
+void World::release(ThreadSlot* slot) {
+  if (slot->phase.load(std::memory_order_acquire) != ThreadPhase::parked) return;
+  const uint32_t parks = slot->parks.load(std::memory_order_relaxed);
+  send(slot, kCommandRelease);
+  // A halt that follows at once must not take the thread for still parked. A stepping thread may
+  // have parked anew by now.
+  while (slot->phase.load(std::memory_order_acquire) == ThreadPhase::parked &&
+         slot->parks.load(std::memory_order_relaxed) == parks) {
+    sched_yield();
+  }
+}
+
+void World::release_all() {
+  for (ThreadSlot& slot : slots_) release(&slot);
+}
+
+bool World::step(ThreadSlot* slot, const StepGoal& goal) {
+  slot->goal = goal;
+  slot->goal_met = false;
+  slot->stepping = true;
+  set_single_step(slot->context, true);
+  const int tid = slot->tid.load();
+  release(slot);
+  // A step costs a signal delivery; time is allowed by the number of steps, generously.
+  const int timeout_ms = 1000 + static_cast<int>(goal.steps / 50);
+  if (ThreadSlot* parked = wait_parked(tid, timeout_ms)) return parked->goal_met;
+  slot->stepping = false;
+  halt(tid);
+  return false;
+}
+
+void World::step_self(const StepGoal& goal) {
+  ThreadSlot* slot = claim(current_tid());
+  if (slot == nullptr) return;
+  slot->goal = goal;
+  slot->goal_met = false;
+  slot->stepping = true;
+  start_single_step();
+}
+
+}  // namespace framestorm

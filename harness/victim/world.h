@@ -1,0 +1,104 @@
+// Halting: every thread of the process stands still in a signal handler while victims are mutated
+// and walked, so that nothing - collector, compiler, another victim - can see or move what a walk
+// sees. Only the conductor (the thread that started the JVM), the guard's threads and the thread the
+// loop is on run.
+//
+//   conductor:   halt_all() ──────────── the world is halted ──────────── release_all()
+//   any thread:  ── halt signal ─> park (futex) ·· hosts the loop when asked ·· ─> goes on
+//
+// A thread inside the allocator is not halted there (the loop allocates, on any thread's arena): it
+// parks when it leaves.
+#pragma once
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace framestorm {
+
+enum class ThreadPhase : uint32_t { free, running, asked, parked };
+
+// What a stepped thread is to stop at. All conditions that are set must hold.
+struct StepGoal {
+  uint64_t steps = 0;       // stop after this many instructions in any case
+  uintptr_t pc = 0;         // or at this pc ...
+  uintptr_t sp = 0;         // ... with this sp; 0: any
+};
+
+struct ThreadSlot {
+  std::atomic<int> tid{0};
+  std::atomic<ThreadPhase> phase{ThreadPhase::free};
+  std::atomic<uint32_t> command{0};  // futex word of the parked thread
+  std::atomic<uint32_t> parks{0};    // how often it has parked
+  // Valid while parked.
+  ucontext_t* context = nullptr;
+  void* vm_thread = nullptr;     // HotSpot's Thread*, or null
+  // Single-stepping.
+  bool stepping = false;
+  bool goal_met = false;
+  StepGoal goal;
+};
+
+struct HaltReport {
+  int halted = 0;
+  std::vector<int> refused;  // tids that did not react in time: the world is not halted
+};
+
+class World {
+ public:
+  static constexpr size_t kMaxThreads = 1024;
+  static constexpr uint32_t kCommandNone = 0;
+  static constexpr uint32_t kCommandRelease = 1;
+  static constexpr uint32_t kCommandHost = 2;
+
+  static World& get();
+
+  // Installs the halt and step signal handlers. `current_vm_thread` gives the calling thread's
+  // HotSpot thread, `host` runs the migrating loop on it; both are called in signal handlers.
+  void install(void* (*current_vm_thread)(), void (*host)(ThreadSlot*));
+
+  // Conductor only ------------------------------------------------------------------------------
+  // Halts one thread; false when it is gone or does not react.
+  bool halt(int tid);
+  // Halts all threads of the process except `exempt` and the caller.
+  HaltReport halt_all(const std::vector<int>& exempt);
+  void release(ThreadSlot* slot);
+  void release_all();
+  // Lets a parked thread go on instruction by instruction until the goal, then parks it again.
+  // Everything else must be released. False when it did not park within the goal's steps.
+  bool step(ThreadSlot* slot, const StepGoal& goal);
+
+  // Any thread, also in signal context -----------------------------------------------------------
+  ThreadSlot* find(int tid);
+  // The calling thread steps itself from here on and parks at the goal: for threads that are halted
+  // while they start or end. Not in signal context.
+  void step_self(const StepGoal& goal);
+  // Waits until a thread that was told to step_self has parked; conductor. False on time-out.
+  ThreadSlot* wait_parked(int tid, int timeout_ms);
+
+  // Futex helpers on a slot's command word; async-signal-safe.
+  static void send(ThreadSlot* slot, uint32_t command);
+  static uint32_t await(ThreadSlot* slot);
+
+ private:
+  World() = default;
+  static void on_halt_signal(int, siginfo_t*, void* context);
+  static void on_step_signal(int, siginfo_t*, void* context);
+  static void halt_self_again();
+  void park(ThreadSlot* slot, ucontext_t* context);
+  ThreadSlot* claim(int tid);
+  bool ask(ThreadSlot* slot);
+
+  std::array<ThreadSlot, kMaxThreads> slots_;
+  std::atomic<uint32_t> parked_changes_{0};  // futex word of the conductor
+  void* (*current_vm_thread_)() = nullptr;
+  void (*host_)(ThreadSlot*) = nullptr;
+};
+
+}  // namespace framestorm
