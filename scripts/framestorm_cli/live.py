@@ -28,7 +28,7 @@ class Progress:
 
     def __enter__(self) -> "Progress":
         if self._console.is_terminal:
-            self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.__enter__()
         return self
 
@@ -44,7 +44,7 @@ class Progress:
     def __call__(self, run: Run) -> None:
         now = time.monotonic()
         if self._live is not None:
-            self._live.update(self._table(run, now))
+            self._live.update(self._table(run, now), refresh=True)
         elif now - self._last_line >= PLAIN_EVERY:
             self._last_line = now
             self._console.print(self._line(run, now), highlight=False, soft_wrap=True)

@@ -1,0 +1,113 @@
+"""Every known crash on every installed JDK, in fresh processes (corpus/crashes)."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from framestorm_cli import crashes, paths, replaying, toolchain
+from framestorm_cli import jdk as jdks
+from framestorm_cli.conftest import FakePrograms, Run
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.jdk import Jdk
+from framestorm_cli.replaying import Request
+from framestorm_cli.symbols import Symbolizer
+from framestorm_cli.toolchain import NATIVE
+
+# An artifact counts as reproducible at 9 of 10: two fresh JVMs that both miss are 1 in 100, and only
+# then are two more asked.
+TRIES = 2
+ROUNDS = 2
+
+JDKS = crashes.one_per_feature(jdks.usable())
+
+
+@pytest.mark.parametrize("jdk", JDKS, ids=lambda jdk: f"jdk{jdk.feature}")
+@pytest.mark.parametrize("folder", crashes.folders(), ids=lambda folder: folder.name)
+def test_crash(folder: Path, jdk: Jdk, tmp_path: Path) -> None:
+    expected = crashes.read_expected(folder)
+    if jdk.feature not in expected:
+        pytest.skip(f"{folder.name} was never assessed on JDK {jdk.feature}")
+    status, signature = expected[jdk.feature]
+    recorded = replaying.read_recorded(folder / "input.bin", jdk.feature)
+    tools = toolchain.prepare(jdk.home)
+    request = Request(folder / "input.bin", signature, recorded.jvm_args)
+    seen: list[str] = []
+    for number in range(ROUNDS if status == "open" else 1):
+        done = replaying.run_tries(tools, Symbolizer(), request, TRIES, tmp_path / str(number))
+        seen += [str(case.signature) for one in done for case in one.cases]
+        if any(one.matched is not None for one in done):
+            assert status == "open", f"{status} on JDK {jdk.version}, but it came back: {signature}"
+            return
+    assert status != "open", (
+        f"open on JDK {jdk.version}, but {signature} did not come back in {ROUNDS * TRIES} fresh JVMs "
+        f"(seen instead: {seen or 'nothing'}); if it is fixed there, say so in {folder / 'expected.json'}"
+    )
+
+
+@pytest.mark.parametrize("folder", crashes.folders(), ids=lambda folder: folder.name)
+def test_text_form_is_that_of_the_artifact(folder: Path) -> None:
+    program = toolchain.native_programs() / NATIVE
+    assert (folder / "input.txt").read_text() == replaying.decode(program, folder / "input.bin")
+
+
+def test_there_are_crashes_and_jdks_to_test_them_on() -> None:
+    assert crashes.folders(), f"{paths.CRASHES} is empty: nothing was tested"
+    assert JDKS, "no usable JDK is installed: nothing was tested"
+
+
+def test_every_crash_is_described() -> None:
+    text = (paths.CRASHES / "README.md").read_text(encoding="utf-8")
+    assert [folder.name for folder in crashes.folders() if folder.name not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{torn", "expected.json"),
+        ('{"per_jdk": {"25": {"status": "unknown"}}}', "is none of"),
+        ('{"per_jdk": {"25": {"status": "open"}}}', "needs its signature"),
+        ('{"per_jdk": {"25": {"status": "fixed"}}}', "no entry has a signature"),
+        ('{"per_jdk": {"25": {"status": "open", "signature": {"kind": 1}}}}', "signature"),
+    ],
+)
+def test_expectations_that_make_no_sense_are_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "expected.json").write_text(text)
+    with pytest.raises(FramestormError, match=message):
+        crashes.read_expected(tmp_path)
+
+
+def test_a_fixed_crash_is_looked_for_by_the_signature_of_the_open_one(tmp_path: Path) -> None:
+    signature = '{"kind": "fault", "clause": "", "frames": ["a"]}'
+    (tmp_path / "expected.json").write_text(
+        f'{{"per_jdk": {{"17": {{"status": "open", "signature": {signature}}}, '
+        '"25": {"status": "fixed"}}}'
+    )
+    expected = crashes.read_expected(tmp_path)
+    assert expected[25] == ("fixed", expected[17][1])
+
+
+def test_corpus_add(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "CRASHES", tmp_path / "crashes")
+    artifact = tmp_path / "a.bin"
+    artifact.write_bytes(b"FAKEa")
+    other = Path(shutil.copytree(fakes.tools.jdk.home, tmp_path / "jdk17"))
+    (other / "release").write_text('JAVA_VERSION="17.0.1"\n')
+    # The five tries on the first JDK show it, those on the other do not.
+    fakes.plan("replay", *[{"findings": [fakes.fault("a", "frame::sender")]}] * 5, {"findings": []})
+    add = ("corpus", "add", artifact, "--jdk", fakes.tools.jdk.home, "--jdk", other)
+    code, _, _ = framestorm(*add, "--id", "sender")
+    assert code == 0
+    expected = crashes.read_expected(tmp_path / "crashes" / "sender")
+    assert expected[25][0] == "open"
+    assert expected[17][0] == "unaffected"
+    assert (tmp_path / "crashes" / "sender" / "input.bin").read_bytes() == b"FAKEa"
+
+    assert framestorm(*add, "--id", "sender")[0] == 2
+    assert framestorm(*add, "--id", "../evil")[0] == 2
+    assert framestorm(*add, "--id", "nothing")[0] == 1
+    assert crashes.folders(tmp_path / "crashes") == [tmp_path / "crashes" / "sender"]

@@ -1,0 +1,70 @@
+"""The launcher, with a package of its own in place of the CLI."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from framestorm_cli import paths
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    """A scripts folder whose CLI prints its arguments, and which pins nothing."""
+    folder = tmp_path / "scripts"
+    (folder / "framestorm_cli").mkdir(parents=True)
+    for name in ("framestorm", "launch.py"):
+        shutil.copy(paths.SCRIPTS / name, folder / name)
+    (folder / "requirements.txt").write_text("# nothing\n")
+    (folder / "framestorm_cli" / "__init__.py").write_text("")
+    cli = "import os, sys\n\ndef main():\n    print(sys.prefix, sys.argv[1:])\n    sys.exit(7)\n"
+    (folder / "framestorm_cli" / "cli.py").write_text(cli)
+    return folder
+
+
+def start(scripts: Path, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [str(scripts / "framestorm"), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "FRAMESTORM_CACHE": str(scripts.parent / "cache"), **environment},
+    )
+
+
+def test_first_start_second_start_and_changed_pins(scripts: Path, tmp_path: Path) -> None:
+    # Two at once: one creates the environment, the other waits for it.
+    both = [start(scripts, "a", "b c"), start(scripts, "a", "b c")]
+    results = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [7, 7]
+    assert all("['a', 'b c']" in out for out, _ in results)
+    assert all(str(tmp_path / "cache" / "venv-") in out for out, _ in results)
+    said = "".join(err for _, err in results)
+    assert said.count("creating the Python environment") == 1
+
+    again = start(scripts)
+    assert again.communicate(timeout=60)[1] == ""
+
+    (scripts / "requirements.txt").write_text("# other pins\n")
+    changed = start(scripts)
+    assert "creating the Python environment" in changed.communicate(timeout=300)[1]
+    assert len(list((tmp_path / "cache").glob("venv-*/ready"))) == 2
+
+
+def test_pins_that_cannot_be_had(scripts: Path) -> None:
+    (scripts / "requirements.txt").write_text("no-such-package-of-framestorm==1\n")
+    failed = start(scripts, PIP_NO_INDEX="1")
+    _, err = failed.communicate(timeout=300)
+    assert failed.returncode == 2
+    assert "could not create the Python environment" in err
+    assert "venv.log" in err
+
+
+def test_a_cache_that_cannot_be_written(scripts: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    failed = start(scripts, FRAMESTORM_CACHE=str(tmp_path / "file" / "cache"))
+    _, err = failed.communicate(timeout=60)
+    assert failed.returncode == 2
+    assert "cannot write the cache folder" in err
