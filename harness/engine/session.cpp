@@ -34,7 +34,8 @@ uint64_t now_ns() {
 
 }  // namespace
 
-Session::Session(const SessionOptions& options) : jvm_(Jvm::start(options.jvm)) {
+Session::Session(const SessionOptions& options)
+    : jvm_((World::watch_threads(), Jvm::start(options.jvm))) {
   Guard::install({&Jvm::claim_fault}, options.limits);
   World::get().install([] { return Jvm::get().identity().current(); },
                        &MigratingLoop::host_from_signal);

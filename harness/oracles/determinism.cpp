@@ -1,6 +1,4 @@
 // Oracle 5: the same input on the same halted victim gives the same trace.
-#include <cstring>
-
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {
@@ -22,8 +20,8 @@ class DeterminismOracle final : public Oracle {
     if (result != view.result) {
       out->add(FindingKind::contract, "not-deterministic",
                "result " + std::to_string(view.result) + ", then " + std::to_string(result));
-    } else if (std::memcmp(frames_.data(), view.frames,
-                           view.frame_count() * view.walker->layout().stride) != 0) {
+    } else if (!same_frames(view.walker->layout(), frames_.data(), view.frames,
+                            view.frame_count())) {
       out->add(FindingKind::contract, "not-deterministic", "same count, other frames");
     }
   }

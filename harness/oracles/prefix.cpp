@@ -1,6 +1,4 @@
 // Oracle 4, across depths: the trace of depth k is the first k frames of the trace of depth n > k.
-#include <cstring>
-
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {
@@ -16,13 +14,12 @@ class PrefixOracle final : public Oracle {
     const int32_t shorter = view.result / 2;
     int32_t result = 0;
     if (!rewalk.walk(shorter, &result, &frames_)) return;  // a fault there is a finding by itself
-    const size_t stride = view.walker->layout().stride;
     if (result != shorter) {
       out->add(FindingKind::contract, "depth-changes-result",
                "depth " + std::to_string(view.depth) + " gives " + std::to_string(view.result) +
                    ", depth " + std::to_string(shorter) + " gives " + std::to_string(result));
-    } else if (std::memcmp(frames_.data(), view.frames, static_cast<size_t>(shorter) * stride) !=
-               0) {
+    } else if (!same_frames(view.walker->layout(), frames_.data(), view.frames,
+                            static_cast<size_t>(shorter))) {
       out->add(FindingKind::contract, "depth-changes-frames",
                "the frames of depth " + std::to_string(shorter) + " are not the first of depth " +
                    std::to_string(view.depth));

@@ -242,7 +242,10 @@ void Crew::settle(Victim& victim, ThreadSlot* slot) {
     }
   }
   victim.stack_copy_begin = victim.sp - kRedZone;
-  const size_t size = std::min(victim.stack_base - victim.stack_copy_begin, kStackCopyBytes);
+  victim.frames_top = slot->frames_top > victim.sp && slot->frames_top <= victim.stack_base
+                          ? slot->frames_top
+                          : victim.sp;
+  const size_t size = std::min(victim.frames_top - victim.stack_copy_begin, kStackCopyBytes);
   const auto* stack = reinterpret_cast<const std::byte*>(victim.stack_copy_begin);
   victim.stack_copy.assign(stack, stack + size);
   if (victim.is_java_thread) {

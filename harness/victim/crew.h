@@ -30,7 +30,8 @@ struct Victim {
   bool is_java_thread = false;  // a JavaThread: has state, anchor, JNIEnv
   void* jni_env = nullptr;
   uintptr_t pc = 0, sp = 0, fp = 0;
-  uintptr_t stack_base = 0, stack_end = 0;  // highest and lowest address; 0 when unknown
+  uintptr_t stack_base = 0, stack_end = 0;  // highest and lowest address, as HotSpot has them
+  uintptr_t frames_top = 0;  // end of what may be written: see ThreadSlot::frames_top
 
   // Copies taken at the halt, to compare with and to restore from.
   std::vector<std::byte> stack_copy;   // from stack_copy_begin

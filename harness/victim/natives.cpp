@@ -10,7 +10,6 @@
 #include <climits>
 #include <string>
 
-#include "harness/guard/tripwire.h"
 #include "harness/victim/world.h"
 
 namespace framestorm::natives {
@@ -127,7 +126,7 @@ void bind(const Jvm& jvm) {
   };
   env->RegisterNatives(harness, methods.data(), static_cast<jint>(methods.size()));
   jvm.check_exception("binding framestorm.Harness");
-  tripwire::set_thread_start_hook([](void* (*)(void*), void*) { step_when_armed(Armed::start); });
+  World::set_start_action([] { step_when_armed(Armed::start); });
 }
 
 Registration registration(ScenarioId scenario) {

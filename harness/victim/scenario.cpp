@@ -144,12 +144,11 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
               "framestorm/DeoptimizedCaller.inlinedCaller framestorm/DeoptimizedCaller.caller "
               "framestorm/DeoptimizedCaller.run framestorm/Victim.run",
      .asgct_trace = "framestorm/DeoptimizedCaller.callee framestorm/DeoptimizedCaller.between",
-     .asgct_percent = 0,
      .top = TopCode::nmethod,
      .top_name = "framestorm/DeoptimizedCaller.callee",
      .top_tier = 4,
-     .note = "AsyncGetCallTrace stops before a deoptimised frame (frame::safe_for_sender): -5 for "
-             "even victims, two frames for odd ones, which have a frame between"},
+     .note = "AsyncGetCallTrace stops before a deoptimised frame (frame::safe_for_sender): two frames "
+             "for even victims, which have a frame between, -5 for odd ones"},
     {.id = ScenarioId::large_frame,
      .description = "two frames of kilobytes, one interpreted and one compiled by C2",
      .trace = "framestorm/LargeFrame.spin framestorm/LargeFrame.compiled "
@@ -225,12 +224,12 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .description = "a Java thread before its first Java frame",
      .java = false,
      .halt = Halt::special,
-     .note = "the Java side only starts short-lived threads; their creator is no victim"},
+     .note = "the Java side only starts short-lived threads; their creator is only told when to"},
     {.id = ScenarioId::thread_exiting,
      .description = "a Java thread after its last Java frame",
      .java = false,
      .halt = Halt::special,
-     .note = "the Java side only starts short-lived threads; their creator is no victim"},
+     .note = "the Java side only starts short-lived threads; their creator is only told when to"},
     {.id = ScenarioId::native_attached,
      .description = "a native thread attached to the VM, with no Java frames",
      .java = false,

@@ -52,7 +52,20 @@ std::vector<int> process_threads() {
   return tids;
 }
 
+thread_local uintptr_t this_frames_top = 0;
+std::atomic<void (*)()> start_action{nullptr};
+
+// First on every thread: the start routine is called from where this is called from.
+[[gnu::noinline]] void on_thread_start(void* (*)(void*), void*) {
+  this_frames_top = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) + 2 * sizeof(void*);
+  if (const auto action = start_action.load(std::memory_order_acquire)) action();
+}
+
 }  // namespace
+
+void World::watch_threads() { tripwire::set_thread_start_hook(&on_thread_start); }
+
+void World::set_start_action(void (*action)()) { start_action.store(action); }
 
 World& World::get() {
   static World world;
@@ -119,6 +132,7 @@ uint32_t World::await(ThreadSlot* slot) {
 void World::park(ThreadSlot* slot, ucontext_t* context) {
   slot->context = context;
   slot->vm_thread = current_vm_thread_();
+  slot->frames_top = this_frames_top;
   slot->parks.fetch_add(1, std::memory_order_relaxed);
   slot->phase.store(ThreadPhase::parked, std::memory_order_release);
   parked_changes_.fetch_add(1, std::memory_order_release);

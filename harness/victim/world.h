@@ -39,6 +39,9 @@ struct ThreadSlot {
   // Valid while parked.
   ucontext_t* context = nullptr;
   void* vm_thread = nullptr;     // HotSpot's Thread*, or null
+  // Where the thread's first frame begins; above it, still in what pthreads call its stack, stand its
+  // thread-local variables and descriptor. 0 for a thread that was not watched from its start.
+  uintptr_t frames_top = 0;
   // Single-stepping.
   bool stepping = false;
   bool goal_met = false;
@@ -58,6 +61,11 @@ class World {
   static constexpr uint32_t kCommandHost = 2;
 
   static World& get();
+
+  // Notes where the stacks of threads started from now on begin. Before the JVM starts.
+  static void watch_threads();
+  // Also called first on every new thread from now on; null for nothing.
+  static void set_start_action(void (*action)());
 
   // Installs the halt and step signal handlers. `current_vm_thread` gives the calling thread's
   // HotSpot thread, `host` runs the migrating loop on it; both are called in signal handlers.

@@ -84,4 +84,11 @@ Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t inde
   return frame;
 }
 
+bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte* b, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (read_frame(layout, a, i) != read_frame(layout, b, i)) return false;
+  }
+  return true;
+}
+
 }  // namespace framestorm

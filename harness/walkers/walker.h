@@ -29,6 +29,7 @@ struct Frame {
   int32_t bci = 0;
   uintptr_t pc = 0;
   uintptr_t sp = 0;
+  bool operator==(const Frame&) const = default;
 };
 
 // The halted thread that a walker is given.
@@ -68,6 +69,9 @@ class Walker {
 };
 
 Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index);
+
+// Whether the first `count` frames of two arrays say the same; padding does not count.
+bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte* b, size_t count);
 
 // The adapters. Each throws SetupError when the JVM (or the .so) does not have what it needs.
 std::unique_ptr<Walker> make_asgct(const Jvm& jvm);

@@ -1,0 +1,72 @@
+// The checked-in seeds: legal, each within what its target mutates, every scenario in every target.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fuzz/mutator_profile.h"
+#include "fuzz/mutator_values.h"
+#include "harness/input/seed_folder.h"
+#include "harness/input/text.h"
+
+namespace framestorm {
+namespace {
+
+class Seeds : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    std::string error;
+    ASSERT_TRUE(
+        load_seed_folder(std::filesystem::path(FRAMESTORM_SEEDS) / GetParam(), &inputs_, &error))
+        << error;
+  }
+  std::vector<Input> inputs_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, Seeds,
+                         testing::Values("fuzz_ucontext", "fuzz_frame", "fuzz_stack",
+                                         "fuzz_thread_state", "fuzz_call"),
+                         [](const auto& target) { return target.param; });
+
+TEST_P(Seeds, HaveEveryScenario) {
+  std::set<ScenarioId> scenarios;
+  for (const Input& input : inputs_) {
+    scenarios.insert(input.scenario);
+  }
+  EXPECT_EQ(scenarios.size(), static_cast<size_t>(ScenarioId::count));
+}
+
+TEST_P(Seeds, StayInTheProfileOfTheirTarget) {
+  const MutatorProfile* profile = find_mutator_profile(GetParam());
+  ASSERT_NE(profile, nullptr);
+  for (const Input& input : inputs_) {
+    EXPECT_TRUE(profile->call_args || input.call == CallArgs{}) << to_text(input);
+    for (const Mutation& mutation : input.mutations) {
+      constexpr auto kKinds = static_cast<size_t>(MutationKind::count);
+      const std::array<bool, kKinds> allowed = {
+          profile->registers && (!profile->frame_triple_only || mutation.reg <= Register::fp),
+          profile->stack_words, profile->thread_fields};
+      EXPECT_TRUE(allowed.at(static_cast<size_t>(mutation.kind))) << to_text(input);
+    }
+  }
+}
+
+TEST_P(Seeds, DifferFromEachOther) {
+  std::set<std::string> texts;
+  for (const Input& input : inputs_) {
+    EXPECT_TRUE(texts.insert(to_text(input)).second) << "twice:\n" << to_text(input);
+  }
+}
+
+TEST_P(Seeds, HaveOneUnmutatedWalkAndOtherwiseChangeSomething) {
+  const auto unmutated = std::ranges::count_if(inputs_, [](const Input& input) {
+    return std::ranges::all_of(input.mutations, is_no_op) && input.call == CallArgs{};
+  });
+  EXPECT_EQ(unmutated, 1);
+}
+
+}  // namespace
+}  // namespace framestorm

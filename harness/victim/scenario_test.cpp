@@ -1,0 +1,195 @@
+#include "harness/victim/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace framestorm {
+namespace {
+
+using Frames = std::vector<std::string>;
+
+// Whether `pattern` accepts the frames, and the reason when it does not.
+testing::AssertionResult fits(const Frames& frames, std::string_view pattern,
+                              bool truncated = false) {
+  std::string why;
+  if (matches_pattern(frames, pattern, truncated, &why)) {
+    return testing::AssertionSuccess() << "matched";
+  }
+  EXPECT_FALSE(why.empty());
+  return testing::AssertionFailure() << why;
+}
+
+Frames repeated(const std::string& frame, size_t times) { return Frames(times, frame); }
+
+TEST(TracePattern, PlainTokensAreExactlyOneFrameEach) {
+  EXPECT_TRUE(fits({"a/A.x", "a/A.y"}, "a/A.x a/A.y"));
+  EXPECT_FALSE(fits({"a/A.x"}, "a/A.x a/A.y"));
+  EXPECT_FALSE(fits({"a/A.y", "a/A.x"}, "a/A.x a/A.y"));
+  EXPECT_FALSE(fits({"a/A.x", "a/A.x", "a/A.y"}, "a/A.x a/A.y"));
+  EXPECT_FALSE(fits({"a/A.x", "a/A.y", "a/A.z"}, "a/A.x a/A.y"));
+  EXPECT_FALSE(fits({}, "a/A.x"));
+  EXPECT_TRUE(fits({}, ""));
+}
+
+TEST(TracePattern, NamesAreComparedWhole) {
+  EXPECT_FALSE(fits({"a/A.spin"}, "a/A.spinInNative"));
+  EXPECT_FALSE(fits({"a/A.spinInNative"}, "a/A.spin"));
+  EXPECT_FALSE(fits({"aXA.spin"}, "a/A.spin"));
+}
+
+TEST(TracePattern, RepetitionsCountFrames) {
+  EXPECT_TRUE(fits({"x", "r", "y"}, "x r+ y"));
+  EXPECT_TRUE(fits({"x", "r", "r", "r", "y"}, "x r+ y"));
+  EXPECT_FALSE(fits({"x", "y"}, "x r+ y"));
+  EXPECT_TRUE(fits({"x", "y"}, "x r? y"));
+  EXPECT_TRUE(fits({"x", "r", "y"}, "x r? y"));
+  EXPECT_FALSE(fits({"x", "r", "r", "y"}, "x r? y"));
+  EXPECT_TRUE(fits({"x", "y"}, "x r+? y"));
+  EXPECT_TRUE(fits({"x", "r", "r", "y"}, "x r+? y"));
+  EXPECT_FALSE(fits({"x", "r", "s", "y"}, "x r+? y"));
+}
+
+TEST(TracePattern, AmbiguousRepetitionsAreAllTried) {
+  EXPECT_TRUE(fits({"r", "r", "r"}, "r+ r"));
+  EXPECT_TRUE(fits({"r", "r"}, "r? r+? r r?"));
+  EXPECT_FALSE(fits({"r"}, "r+ r"));
+}
+
+TEST(TracePattern, DotsAreAnyFrames) {
+  EXPECT_TRUE(fits({"j/A.a", "j/B.b", "x"}, "... x"));
+  EXPECT_TRUE(fits({"x"}, "... x"));
+  EXPECT_TRUE(fits({"x", "j/A.a"}, "x ..."));
+  EXPECT_FALSE(fits({"x", "j/A.a"}, "... x"));
+}
+
+TEST(TracePattern, GlobsAndAlternatives) {
+  EXPECT_TRUE(fits({"a/L$$Lambda.0x7f/0x2.applyAsLong"}, "a/L$$Lambda*.applyAsLong"));
+  EXPECT_FALSE(fits({"a/L$$Lambda.0x7f.other"}, "a/L$$Lambda*.applyAsLong"));
+  EXPECT_TRUE(fits({"b/B.x", "a/A.x"}, "a/*|b/*+"));
+  EXPECT_FALSE(fits({"b/B.x", "c/C.x"}, "a/*|b/*+"));
+  EXPECT_TRUE(fits({"aab"}, "*ab"));
+}
+
+TEST(TracePattern, TruncatedTracesNeedOnlyBegin) {
+  const Frames frames = {"x", "r", "r"};
+  EXPECT_FALSE(fits(frames, "x r+ y"));
+  EXPECT_TRUE(fits(frames, "x r+ y", true));
+  EXPECT_FALSE(fits({"x", "z"}, "x r+ y", true));
+}
+
+TEST(TracePattern, SaysWhichFrameIsWrong) {
+  std::string why;
+  EXPECT_FALSE(matches_pattern(Frames{"x", "z"}, "x r? y", false, &why));
+  EXPECT_EQ(why, "frame 1 is z, expected r or y");
+  EXPECT_FALSE(matches_pattern(Frames{"x"}, "x r? y", false, &why));
+  EXPECT_EQ(why, "the trace ends after 1 frames, expected r or y");
+  EXPECT_FALSE(matches_pattern(Frames{"x", "y", "y"}, "x r? y", false, &why));
+  EXPECT_EQ(why, "frame 2 is y, expected the end");
+}
+
+TEST(ScenarioTable, DescribesEveryScenarioOnce) {
+  ASSERT_EQ(all_scenarios().size(), static_cast<size_t>(ScenarioId::count));
+  std::set<std::string_view> names;
+  for (const ScenarioInfo& info : all_scenarios()) {
+    SCOPED_TRACE(info.name());
+    EXPECT_EQ(&scenario_info(info.id), &info);
+    EXPECT_TRUE(names.insert(info.name()).second);
+    EXPECT_FALSE(info.description.empty());
+    EXPECT_EQ(info.java, !info.trace.empty());
+    EXPECT_TRUE(info.java || info.asgct_trace.empty());
+    EXPECT_EQ(info.top == TopCode::nmethod || info.top == TopCode::stub, !info.top_name.empty());
+    EXPECT_EQ(info.top == TopCode::nmethod, info.top_tier != 0);
+    EXPECT_GE(info.asgct_percent, 0);
+    EXPECT_LE(info.asgct_percent, 100);
+    EXPECT_TRUE(info.asgct_percent == 100 || !info.note.empty()) << "say why";
+  }
+}
+
+TEST(ScenarioTable, JavaScenariosRunOnVictims) {
+  for (const ScenarioInfo& info : all_scenarios()) {
+    if (info.java) {
+      EXPECT_NE(info.trace.find("framestorm/Victim.run"), std::string_view::npos) << info.name();
+    }
+  }
+}
+
+TEST(ScenarioTable, AcceptsWhatTheScenarioRuns) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::c2_inlined);
+  const Frames right = {"framestorm/C2Inlined.leaf",   "framestorm/C2Inlined.level2",
+                        "framestorm/C2Inlined.level1", "framestorm/C2Inlined.root",
+                        "framestorm/C2Inlined.boundary", "framestorm/C2Inlined.run",
+                        "framestorm/Victim.run"};
+  std::string why;
+  EXPECT_TRUE(matches(right, info, &why)) << why;
+
+  for (size_t lost = 0; lost < right.size(); ++lost) {
+    Frames wrong = right;
+    wrong.erase(wrong.begin() + static_cast<std::ptrdiff_t>(lost));
+    EXPECT_FALSE(matches(wrong, info, &why)) << "without " << right[lost];
+  }
+  for (size_t swapped = 0; swapped + 1 < right.size(); ++swapped) {
+    Frames wrong = right;
+    std::swap(wrong[swapped], wrong[swapped + 1]);
+    EXPECT_FALSE(matches(wrong, info, &why)) << "swapped " << right[swapped];
+  }
+  EXPECT_FALSE(matches(Frames{}, info, &why));
+  EXPECT_TRUE(matches(Frames(right.begin(), right.begin() + 3), info, &why, true)) << why;
+  EXPECT_FALSE(matches(Frames(right.begin(), right.begin() + 3), info, &why, false));
+}
+
+TEST(ScenarioTable, AcceptsAVictimStillRegistering) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::c1);
+  Frames frames = {"framestorm/Harness.enter", "framestorm/Scenario.enter", "framestorm/C1.spin",
+                   "framestorm/C1.middle",     "framestorm/C1.outer",       "framestorm/C1.run",
+                   "framestorm/Victim.run"};
+  std::string why;
+  EXPECT_TRUE(matches(frames, info, &why)) << why;
+  std::rotate(frames.begin(), frames.begin() + 2, frames.begin() + 3);  // spin on top of them
+  EXPECT_FALSE(matches(frames, info, &why));
+}
+
+TEST(ScenarioTable, AcceptsDeepRecursion) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::deep_stack);
+  Frames frames = repeated("framestorm/DeepStack.recurse", 12'500);
+  frames.insert(frames.begin(), "framestorm/DeepStack.spin");
+  std::string why;
+  EXPECT_TRUE(matches(frames, info, &why, true)) << why;
+  EXPECT_FALSE(matches(frames, info, &why, false));
+  frames.insert(frames.end(), {"framestorm/DeepStack.run", "framestorm/Victim.run"});
+  EXPECT_TRUE(matches(frames, info, &why)) << why;
+  frames[6'000] = "framestorm/DeepStack.spin";
+  EXPECT_FALSE(matches(frames, info, &why));
+  EXPECT_NE(why.find("frame 6000 "), std::string::npos) << why;
+}
+
+TEST(ScenarioTable, KnowsWhereAsyncGetCallTraceStops) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::deoptimized_caller);
+  std::string why;
+  EXPECT_TRUE(matches(Frames{"framestorm/DeoptimizedCaller.callee",
+                             "framestorm/DeoptimizedCaller.between",
+                             "framestorm/DeoptimizedCaller.inlinedCaller",
+                             "framestorm/DeoptimizedCaller.caller",
+                             "framestorm/DeoptimizedCaller.run", "framestorm/Victim.run"},
+                      info, &why))
+      << why;
+  EXPECT_TRUE(matches(Frames{"framestorm/DeoptimizedCaller.callee",
+                             "framestorm/DeoptimizedCaller.between"},
+                      info, &why))
+      << why;
+  EXPECT_FALSE(matches(Frames{"framestorm/DeoptimizedCaller.callee"}, info, &why));
+}
+
+TEST(ScenarioTable, ScenariosWithoutJavaHaveNoFrames) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::native_attached);
+  std::string why;
+  EXPECT_TRUE(matches(Frames{}, info, &why));
+  EXPECT_FALSE(matches(Frames{"framestorm/Victim.run"}, info, &why));
+}
+
+}  // namespace
+}  // namespace framestorm
