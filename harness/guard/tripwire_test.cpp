@@ -278,11 +278,14 @@ TEST(TripwireTest, UnsafeCallsBeforeAFaultAreKept) {
 
 TEST(TripwireTest, BrokenHeapFoundByFreeEndsTheWalk) {
   static char not_a_block[256];
-  const Walk result = walk([] {
+  const auto free_garbage = [] {
     block = not_a_block + 8;
     free(block);
-  });
+  };
+  const Walk result =
+      walk(unsafe_walk, reinterpret_cast<void*>(static_cast<void (*)()>(free_garbage)));
   ASSERT_NE(result.end, WalkEnd::returned);
+  EXPECT_EQ(stack_of(result.fault).back(), "unsafe_walk") << "libc's own frames hide no caller";
   EXPECT_EQ(result.fault.locks_held, 1U) << "the allocator was abandoned";
   EXPECT_FALSE(tripwire::in_allocator());
 }
