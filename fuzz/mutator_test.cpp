@@ -120,6 +120,9 @@ TEST_P(EachProfile, TakesForeignInputsHome) {
   for (size_t i = 0; i < kMaxMutations; ++i) {
     foreign.mutations[i].kind = static_cast<MutationKind>(i % 3);
     foreign.mutations[i].value.kind = ValueKind::raw;
+    if (foreign.mutations[i].kind == MutationKind::set_register) {
+      foreign.mutations[i].reg = static_cast<Register>(i);
+    }
   }
   const Mutator mutator(profile(), &fake_code());
   Rng rng(3);
@@ -131,6 +134,7 @@ TEST_P(EachProfile, TakesForeignInputsHome) {
     ASSERT_TRUE(profile().call_args || input.call == CallArgs{});
     for (const Mutation& mutation : input.mutations) {
       ASSERT_TRUE(mutation.kind != MutationKind::set_register || profile().registers);
+      ASSERT_TRUE(mutation.reg <= Register::fp || !profile().frame_triple_only);
       ASSERT_TRUE(mutation.kind != MutationKind::set_stack_word || profile().stack_words);
       ASSERT_TRUE(mutation.kind != MutationKind::set_thread_field || profile().thread_fields);
     }
