@@ -150,6 +150,8 @@ def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
         found = results.conclude(run, tools, verify=0 if run.options.strict else verify)
         if run.stopped.startswith("disk full"):
             problems.append(run.stopped)
+        if run.stopped == "interrupted" and not found.written:
+            problems.append("interrupted before its end: that nothing was found says nothing")
         code = 2 if problems else (1 if found.written else 0)
         data = summary.to_json(found, problems, code, sys.argv[1:])
         summary.validate(data)

@@ -54,7 +54,7 @@ class Progress:
         walks = int(totals.get("walks", 0))
         rate = self._rate(now, walks)
         active = ", ".join(process.target.removeprefix("fuzz_") for process in run.active)
-        left = self._left(run, now)
+        left = self._left(run)
         return (
             f"{_duration(now - run.began)}  {walks:,} walks  {rate:,.0f}/s  "
             f"{_share(totals)} succeeded  {int(totals.get('findings', 0)):,} findings"
@@ -85,10 +85,12 @@ class Progress:
             self._last = (now, walks)
         return rate
 
-    def _left(self, run: Run, now: float) -> str:
+    def _left(self, run: Run) -> str:
         if run.options.seconds is None or run.options.runs is not None:
             return ""
-        return _duration(run.options.seconds - (now - run.began))
+        # Shares count from each process's first walk, so JVM starts do not use them up.
+        planned = run.options.seconds * run.options.jobs
+        return _duration((planned - sum(p.fuzzed for p in run.processes)) / run.options.jobs)
 
 
 def _share(totals: dict[str, int]) -> str:

@@ -156,3 +156,21 @@ def test_room_is_checked_before(tmp_path: Path) -> None:
 )
 def test_which_exits_are_deaths(tmp_path: Path, code: int, dead: bool) -> None:
     assert (native.death_of(code, tmp_path) is not None) == dead
+
+
+def test_an_interrupted_run_ends_its_processes_and_keeps_what_they_found(
+    fakes: FakePrograms, tmp_path: Path
+) -> None:
+    def interrupt(run: Run) -> None:
+        if run.totals() and run.active:
+            raise KeyboardInterrupt
+
+    fakes.plan("fuzz_stack", {"end": "hang", "findings": [fakes.fault("a", "frame::sender")]})
+    (tmp_path / "out").mkdir()
+    options = FuzzOptions(("fuzz_stack",), 600.0, None, 1, 1, tmp_path / "out")
+    run = Fuzzer(fakes.tools, options).fuzz(interrupt)
+    assert run.stopped == "interrupted"
+    (process,) = run.processes
+    assert process.popen.poll() is not None
+    assert [finding.key for finding in process.file.findings] == ["a"]
+    assert liveness.problems(run) == []

@@ -108,10 +108,12 @@ def of_death(death: native.Death, artifact: Path | None, text: str) -> Case:
         except ValueError:
             pass  # cut off before its head: the log's last lines are all there is
     known = base.finding if base is not None else None
+    # HotSpot aborts when it has written its report: the signal that counts is the one in there.
+    how = known.signal if known is not None and known.signal else death.how
     finding = Finding(
-        key=f"death-{death.how}",
+        key=f"death-{how}",
         kind="process_death",
-        clause=death.how,
+        clause=how,
         detail=(known.detail if known else "") or _one_line(death.log_tail),
         artifact=artifact,
         text=text,
@@ -123,7 +125,7 @@ def of_death(death: native.Death, artifact: Path | None, text: str) -> Case:
         stack=known.stack if known else (),
     )
     names = tuple(telling(frame.name for frame in frames)[:TOP_FRAMES])
-    return Case(finding, Signature("process_death", death.how, names), frames)
+    return Case(finding, Signature("process_death", how, names), frames)
 
 
 def _one_line(text: str) -> str:

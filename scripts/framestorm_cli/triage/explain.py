@@ -5,9 +5,10 @@ import re
 from framestorm_cli.records import Finding, parse_int
 from framestorm_cli.symbols import Frame
 from framestorm_cli.triage import disassembly
-from framestorm_cli.triage.signature import is_ignored
+from framestorm_cli.triage.signature import telling
 
 _PAGE = 4096
+_NEAR = 64 << 10  # bytes; farther apart, two addresses have nothing to do with each other
 _CANONICAL_TOP = 1 << 47
 _SI_KERNEL = 0x80
 _THREAD_STATES = {
@@ -66,6 +67,14 @@ def value_in_words(value: str, place: str = "") -> str:
     return _apart(sign, delta, names[kind]) if kind in names else value
 
 
+def _as_object(value: str) -> str:
+    """Words that fit after `set to`."""
+    words = value_in_words(value)
+    if words.startswith("at "):
+        return words.removeprefix("at ")
+    return f"a place {words}" if words.startswith("in ") else words
+
+
 def _code_in_words(code: "re.Match[str]") -> str:
     name = code["name"]
     kinds = {"nmethod": "compiled method", "stub": "stub", "codelet": "interpreter codelet"}
@@ -106,11 +115,11 @@ def input_in_words(text: str, context: dict[str, str]) -> str:
         elif name == "stack":
             place, _, value = rest.partition(" = ")
             changes.append(
-                f"the stack word at {place.strip()} (in words) set to {value_in_words(value)}"
+                f"the stack word at {place.strip()} (in words) set to {_as_object(value)}"
             )
         elif name == "thread":
             place, _, value = rest.partition(" = ")
-            shown = _thread_state(value) if place.strip() == "state" else value_in_words(value)
+            shown = _thread_state(value) if place.strip() == "state" else _as_object(value)
             changes.append(f"thread field {place.strip()} set to {shown}")
         elif name in ("depth", "env", "options"):
             call.append(f"{name} {rest}")
@@ -127,30 +136,46 @@ def input_in_words(text: str, context: dict[str, str]) -> str:
         parts.append(f"thread {_thread_state(context['thread_state'])}")
     scenario = fields.get("scenario")
     if scenario:
-        how = " ".join(part for part in (fields.get("mode"), fields.get("walker")) if part)
-        parts.append(f"victim {scenario}" + (f" ({how})" if how else ""))
+        # The text form leaves out what has its default value.
+        mode, walker = fields.get("mode", "same-thread"), fields.get("walker", "asgct")
+        parts.append(f"victim {scenario} ({mode} {walker})")
     if scenario and not registers and not changes and not call:
         parts.insert(0, "nothing mutated")
     return ", ".join(parts)
 
 
-def address_in_words(address: int, registers: dict[str, str]) -> str:
+def address_in_words(address: int, registers: dict[str, str], context: dict[str, str]) -> str:
+    """An address with what it is near to: null, the victim's stack, the walker's own stack."""
+    shown = f"0x{address:x}"
     if address < _PAGE:
-        return f"0x{address:x}: null + {address}" if address else "0x0: null"
+        return f"{shown}: null + {address}" if address else f"{shown}: null"
     if address >= 2**64 - _PAGE:
-        return f"0x{address:x}: null - {2**64 - address}"
+        return f"{shown}: null - {2**64 - address}"
     if _CANONICAL_TOP <= address < 2**64 - _CANONICAL_TOP:
-        return f"0x{address:x}: not a canonical address"
-    sp = parse_int(registers.get("rsp", registers.get("sp", "")))
-    if sp is not None and abs(address - sp) < 1 << 20:
-        side = "above" if address >= sp else "below"
-        return f"0x{address:x}: {abs(address - sp)} bytes {side} the walker's sp"
-    return f"0x{address:x}"
+        return f"{shown}: not a canonical address"
+    places = {
+        "the victim's real sp": parse_int(context.get("real_sp", "")),
+        "the base of the victim's stack": parse_int(context.get("stack_base", "")),
+        "the end of the victim's stack": parse_int(context.get("stack_end", "")),
+        "the walker's own sp": parse_int(registers.get("rsp", registers.get("sp", ""))),
+    }
+    known = {name: place for name, place in places.items() if place is not None}
+    if known:
+        name = min(known, key=lambda n: abs(address - known[n]))
+        distance = address - known[name]
+        if abs(distance) <= _NEAR:
+            side = "above" if distance > 0 else "below"
+            return f"{shown}: " + (f"{abs(distance)} bytes {side} {name}" if distance else name)
+    symbolic = context.get("fault_address", "")
+    if symbolic and parse_int(symbolic) is None:
+        return f"{shown}: {value_in_words(symbolic)}"
+    return shown
 
 
 def fault_in_words(finding: Finding, frames: list[Frame]) -> str:
     """What happened in the walk."""
-    where = next((f.name for f in frames if not is_ignored(f.name)), "")
+    names = telling(frame.name for frame in frames)
+    where = names[0] if names else ""
     inside = f" in {where}" if where else ""
     if finding.kind == "fault":
         return f"{_signal_in_words(finding)}{inside}"
@@ -162,7 +187,9 @@ def fault_in_words(finding: Finding, frames: list[Frame]) -> str:
         held = f", {finding.locks_held} lock(s) held" if finding.locks_held else ""
         return f"the walk {what} {function or 'an unsafe function'}{inside}{held}"
     if finding.kind == "process_death":
-        return f"the process died ({finding.clause}){inside}"
+        how = _signal_in_words(finding) if finding.signal else finding.clause
+        own = ", framestorm's own code" if where.startswith("framestorm::") else ""
+        return f"the process died: {how}{inside}{own}"
     if finding.kind == "contract":
         return f"contract {finding.clause} broken" + (
             f": {finding.detail}" if finding.detail else ""
@@ -181,16 +208,21 @@ def _signal_in_words(finding: Finding) -> str:
         address = access.address  # the kernel does not say it for non-canonical addresses
     error = parse_int(finding.registers.get("err", ""))
     action = access.action if access is not None else "access"
-    if error is not None and finding.si_code != _SI_KERNEL:
+    if finding.address and finding.registers.get("rip") == finding.address:
+        action = "jump"
+    elif error is not None and finding.si_code != _SI_KERNEL:
         action = "jump" if error & 0x10 else ("write" if error & 2 else "read")
     shown = (
-        "an unknown address" if address is None else address_in_words(address, finding.registers)
+        "an unknown address"
+        if address is None
+        else address_in_words(address, finding.registers, finding.context)
     )
     base = ""
     if access is not None and access.base and access.base != "rip":
         base = f" (through {access.base})"
     bus = " (SIGBUS)" if finding.signal == "SIGBUS" else ""
-    return f"{action} of {shown}{base}{bus}"
+    of = "to" if action == "jump" else "of"
+    return f"{action} {of} {shown}{base}{bus}"
 
 
 def explain(finding: Finding, frames: list[Frame]) -> str:

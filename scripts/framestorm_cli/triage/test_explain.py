@@ -28,7 +28,7 @@ def fault(**fields: object) -> Finding:
 def test_the_whole_line() -> None:
     assert explain(fault(), FRAMES) == (
         "read of 0x8: null + 8 (through rdi) in frame::sender; pc in a vtable stub, 7 past its entry, "
-        "sp 64 below the real one, thread in Java, victim c2-inlined (same-thread)"
+        "sp 64 below the real one, thread in Java, victim c2-inlined (same-thread asgct)"
     )
 
 
@@ -58,7 +58,7 @@ def test_write_and_jump_come_from_the_page_fault_error() -> None:
     registers = {"rdi": "0x0", "err": "0x6"}
     assert explain(fault(registers=registers), []).startswith("write of 0x8")
     registers["err"] = "0x14"
-    assert explain(fault(registers=registers), []).startswith("jump of 0x8")
+    assert explain(fault(registers=registers), []).startswith("jump to 0x8")
 
 
 def test_non_canonical_addresses_are_computed_from_the_instruction() -> None:
@@ -68,7 +68,25 @@ def test_non_canonical_addresses_are_computed_from_the_instruction() -> None:
 
 
 def test_distance_to_the_walkers_stack() -> None:
-    assert "8 bytes below the walker's sp" in explain(fault(address="0x7f0000000ff8"), [])
+    assert "8 bytes below the walker's own sp" in explain(fault(address="0x7f0000000ff8"), [])
+
+
+def test_distance_to_the_victims_stack() -> None:
+    context = {
+        "real_sp": "0x7f1000000800",
+        "stack_base": "0x7f1000100000",
+        "stack_end": "0x7f1000000000",
+    }
+    for address, words in (
+        ("0x7f1000000808", "8 bytes above the victim's real sp"),
+        ("0x7f1000100000", "the base of the victim's stack"),
+        ("0x7f0ffffffff0", "16 bytes below the end of the victim's stack"),
+    ):
+        assert words in explain(fault(address=address, context=context), [])
+    symbolic = {**context, "fault_address": "java-heap + 16"}
+    assert "16 above the Java heap's start" in explain(
+        fault(address="0x700000010", context=symbolic), []
+    )
 
 
 def test_other_kinds() -> None:
@@ -82,15 +100,20 @@ def test_other_kinds() -> None:
         "contract bci-out-of-range broken: bci 70000 in frame 2"
     )
     death = fault(kind="process_death", clause="SIGKILL")
-    assert explain(death, []).startswith("the process died (SIGKILL)")
+    assert explain(death, []).startswith("the process died: read of 0x8")
+    killed = fault(kind="process_death", clause="SIGKILL", signal="")
+    assert explain(killed, []).startswith("the process died: SIGKILL")
+    own = [Frame("x", "x", 1, "framestorm::Engine::apply(int)", 0)]
+    assert "in framestorm::Engine::apply, framestorm's own code" in explain(killed, own)
 
 
 def test_thread_stack_and_call_mutations() -> None:
     text = "framestorm-input 1\nscenario parked\nstack sp + 3 = libc-text + 16\nthread state = raw 0x8\n"
-    text += "depth zero\nenv null\n"
+    text += 'thread last-java-pc = stub "call_stub" end\ndepth zero\nenv null\n'
     words = explain(fault(text=text, context={}), [])
     assert "the stack word at sp + 3 (in words) set to 16 above libc's text" in words
     assert "thread field state set to in Java" in words
+    assert "thread field last-java-pc set to the end of stub call_stub" in words
     assert "depth zero, env null" in words
 
 
