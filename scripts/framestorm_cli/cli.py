@@ -37,13 +37,13 @@ def framestorm() -> None:
 
 @framestorm.command()
 @click.option("--target", "targets", multiple=True, help="Fuzz target; repeatable. Default: all.")
-@click.option("--walker", default="", help="Walker under test: asgct (default), gst, plugin.")
+@click.option("--walker", default="", help="Walker under test: asgct (default) or plugin.")
 @click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
 @click.option("--mode", "modes", multiple=True, help="same-thread or separate-thread; repeatable.")
 @click.option(
     "--seconds", type=click.FloatRange(min=1), help="Time for all targets together.  [default: 60]"
 )
-@click.option("--runs", type=click.IntRange(min=1), help="Executions for all targets together.")
+@click.option("--runs", type=click.IntRange(min=1), help="Walks for all targets together.")
 @click.option("--seed", type=int, help="Start of the random numbers.  [default: from the clock]")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes at once.  [default: cores]")
 @jdk_option

@@ -63,9 +63,9 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
         json.dumps({"version": "25.0.3+9", "vendor": "Fake", "feature": 25})
     )
     (out / "modules.json").write_text(json.dumps(plan["modules"]))
-    walks, success = entry.get("walks", 1000), entry.get("success", 1.0)
-    findings = entry.get("findings", [])
     used = entry.get("after", 1.0)
+    walks = entry.get("walks", int(float(option("--runs", "1000")) * used))
+    success, findings = entry.get("success", 1.0), entry.get("findings", [])
     stats = {
         "t": float(option("--seconds", "1")) * used,
         "startup": 0.5,
@@ -75,7 +75,7 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
         "unmutated_java": walks,
         "unmutated_java_succeeded": int(walks * success),
         "findings": len(findings) * 7,
-        "executions": int(float(option("--runs", "1000")) * used),
+        "executions": walks + 10,
         "contained": 0,
         "halts": 3,
         "rss_kb": 1000,

@@ -126,7 +126,7 @@ def fuzz_command(
         walker_plugin=plugin,
         strict=not survey,
     )
-    limit = f"{options.runs:,} executions" if options.runs else f"{options.seconds:.0f} s"
+    limit = f"{options.runs:,} walks" if options.runs else f"{options.seconds:.0f} s"
     steps.say(
         f"fuzzing {tools.jdk}, {limit}, {options.jobs} process(es) at once, seed {options.seed}"
     )

@@ -213,7 +213,7 @@ class _Lane:
         if seconds is not None:
             seconds -= process.fuzzed
         if runs is not None:
-            runs -= int(process.stats.get("executions", 0))
+            runs -= process.walks
         if (seconds is None or seconds >= schedule.SHORTEST) and (runs is None or runs > 0):
             self._slices.insert(0, Slice(process.target, seconds, runs))
 

@@ -112,7 +112,8 @@ def bench_command(
 
 def tables_of(title: str, data: Any) -> list[Table]:
     """Tables for whatever figures the native side gives: a list of objects is a table of rows, an
-    object one of names and values; what is nested becomes a table of its own."""
+    object of objects too, an object of values one of names and values; what is nested deeper becomes a
+    table of its own."""
     if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
         columns = list(dict.fromkeys(key for row in data for key in row))
         table = _table(title, columns)
@@ -121,6 +122,10 @@ def tables_of(title: str, data: Any) -> list[Table]:
         return [table]
     if not isinstance(data, dict):
         data = {title: data}
+    if data and all(isinstance(value, dict) for value in data.values()):
+        rows = [{title.removesuffix("s"): key, **value} for key, value in data.items()]
+        if not any(isinstance(cell, dict | list) for row in rows for cell in row.values()):
+            return tables_of(title, rows)
     plain = {key: value for key, value in data.items() if not isinstance(value, dict | list)}
     tables = []
     if plain:

@@ -42,7 +42,7 @@ def lanes(targets: Sequence[str], jobs: int, seconds: float) -> list[list[Slice]
 def lanes_by_runs(
     targets: Sequence[str], jobs: int, runs: int, seconds: float | None
 ) -> list[list[Slice]]:
-    """Slices for `runs` executions in all, whole targets dealt to lanes in turn."""
+    """Slices for `runs` walks in all, whole targets dealt to lanes in turn."""
     result: list[list[Slice]] = [[] for _ in range(min(jobs, len(targets)))]
     for index, target in enumerate(targets):
         share = runs // len(targets) + (1 if index < runs % len(targets) else 0)

@@ -45,7 +45,7 @@ def test_a_process_that_ends_early_is_started_for_the_rest(
         "SIGKILL" if end == "die" else None,
         None,
     ]
-    assert run.totals()["walks"] == 2000
+    assert run.totals()["walks"] == 1500
 
 
 def test_runs_left_are_passed_on(fakes: FakePrograms, tmp_path: Path) -> None:
