@@ -327,7 +327,10 @@ Outcome Engine::execute(const Input& input) {
   outcome.result = prepared.result;
   outcome.unmutated = prepared.applied == 0 && is_unmutated(input);
   outcome.unresolved = prepared.unresolved;
-  outcome.poisoned = prepared.end != WalkEnd::returned && prepared.fault.locks_held > 0;
+  // HotSpot's fatal path has noted by now that it is dying (vmError.cpp, _first_error_tid): a later
+  // real error would wait for it for ever.
+  outcome.poisoned = prepared.end == WalkEnd::terminal_call ||
+                     (prepared.end != WalkEnd::returned && prepared.fault.locks_held > 0);
   last_memory_ = prepared.frames;
   last_walker_ = walker;
   last_count_ = prepared.end == WalkEnd::returned

@@ -30,7 +30,8 @@ struct Outcome {
   WalkEnd end = WalkEnd::returned;
   int32_t result = 0;      // the walker's, when it returned
   bool unmutated = false;
-  bool poisoned = false;   // the walk died holding a lock: this process must not walk on
+  // The walk died holding a lock or in HotSpot's error reporting: this process must not walk on.
+  bool poisoned = false;
   size_t unresolved = 0;   // mutations that did not apply: unknown code, address off the stack
   // Of the last execute(); the engine keeps them until the next one.
   std::vector<Finding>* findings = nullptr;

@@ -18,6 +18,9 @@ constexpr uint64_t kMaxTransientSteps = 20'000;
 // How far a victim is stepped to find a halt point: several iterations of every scenario's loop.
 constexpr uint64_t kSeekSteps = 150'000;
 
+// Other victims that run up to a halt together with the one it is for.
+constexpr size_t kCompanions = 2;
+
 uint64_t thread_cpu_ns(int tid) {
   // Clock id of another thread's CPU clock: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel.
   const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U);
@@ -54,6 +57,7 @@ Session::Session(const SessionOptions& options)
     std::string reason;
     if (crew_->start(scenario, &reason)) {
       available_.push_back(scenario);
+      crew_->pause(scenario);
     } else {
       unavailable_[scenario] = reason;
     }
@@ -78,6 +82,8 @@ void Session::release_world() {
   if (!halted_) return;
   World::get().release_all();
   halted_ = false;
+  for (const ScenarioId scenario : active_) crew_->pause(scenario);
+  active_.clear();
 }
 
 void Session::let_run(ScenarioId focus) {
@@ -100,6 +106,11 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   release_world();
   jvm_.code_map().absorb();
   jvm_.methods().absorb();
+  active_ = {focus};
+  for (size_t i = 0; i < kCompanions && !available_.empty(); ++i) {
+    active_.push_back(available_[(random >> (8 * i)) % available_.size()]);
+  }
+  for (const ScenarioId scenario : active_) crew_->resume(scenario);
   if (Crew::is_transient(focus)) {
     crew_->catch_transient(focus, 1 + random % kMaxTransientSteps);
   } else {

@@ -77,7 +77,7 @@ class Session {
   std::unique_ptr<Engine> engine_;
   std::vector<ScenarioId> available_;
   std::map<ScenarioId, std::string> unavailable_;
-  std::vector<int> vm_tids_;
+  std::vector<ScenarioId> active_;  // resumed for the present halt
   bool halted_ = false;
   uint64_t halts_ = 0;
 };

@@ -99,6 +99,7 @@ struct AgentCallbacks {
     jvmtiCapabilities capabilities;
     std::memset(&capabilities, 0, sizeof capabilities);
     capabilities.can_generate_compiled_method_load_events = 1;
+    capabilities.can_suspend = 1;
 #ifdef JVMTI_VERSION_21
     jvmtiCapabilities potential;
     if (jvmti->GetPotentialCapabilities(&potential) == JVMTI_ERROR_NONE) {

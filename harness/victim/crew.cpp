@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "harness/victim/natives.h"
+#include "harness/victim/scenario.h"
 
 namespace framestorm {
 namespace {
@@ -82,6 +83,25 @@ void Crew::stop() {
 
 bool Crew::is_transient(ScenarioId scenario) {
   return scenario == ScenarioId::thread_starting || scenario == ScenarioId::thread_exiting;
+}
+
+void Crew::pause(ScenarioId scenario) {
+  if (scenario_info(scenario).halt != Halt::busy || paused_[static_cast<size_t>(scenario)]) return;
+  // Suspension stops Java code at its next poll; C code has to be asked.
+  natives::pause(scenario, true);
+  if (jobject thread = natives::registration(scenario).thread) {
+    jvm_.jvmti()->SuspendThread(thread);
+  }
+  paused_[static_cast<size_t>(scenario)] = true;
+}
+
+void Crew::resume(ScenarioId scenario) {
+  if (!paused_[static_cast<size_t>(scenario)]) return;
+  if (jobject thread = natives::registration(scenario).thread) {
+    jvm_.jvmti()->ResumeThread(thread);
+  }
+  natives::pause(scenario, false);
+  paused_[static_cast<size_t>(scenario)] = false;
 }
 
 bool Crew::start(ScenarioId scenario, std::string* reason) {

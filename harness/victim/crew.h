@@ -63,6 +63,12 @@ class Crew {
   static bool is_transient(ScenarioId scenario);
   bool catch_transient(ScenarioId scenario, uint64_t steps);
 
+  // A paused victim uses no CPU and holds up no safepoint; busy victims are paused except around the
+  // halts they are wanted for, because a core has room for one. No effect on victims that do not run
+  // by themselves. Conductor, VM running, on the conductor's own stack.
+  void pause(ScenarioId scenario);
+  void resume(ScenarioId scenario);
+
   // After World::halt_all: fills in every victim that is parked.
   void settle();
   // Whether stack, context and thread of a settled victim are as they were at the halt; names the
@@ -88,6 +94,7 @@ class Crew {
   jmethodID start_method_ = nullptr;
   std::array<Victim, kScenarios> victims_;
   std::vector<Victim*> halted_;
+  std::array<bool, kScenarios> paused_ = {};
   std::vector<std::thread> native_threads_;
 };
 

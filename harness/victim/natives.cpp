@@ -21,6 +21,7 @@ struct Entry {
   std::atomic<uintptr_t> stack_base{0};
   std::atomic<uintptr_t> stack_end{0};
   std::atomic<uint32_t> permits{0};  // futex word of churnPermit
+  std::atomic<uint32_t> paused{0};   // futex word of spin()
 };
 
 std::array<Entry, static_cast<size_t>(ScenarioId::count)> entries;
@@ -51,7 +52,14 @@ Entry* entry_of_current_thread() {
 
 [[gnu::noinline]] void spin() {
   volatile uint64_t counter = 1;
-  while (!stopping.load(std::memory_order_relaxed)) spin_leaf(&counter);
+  Entry* entry = entry_of_current_thread();
+  while (!stopping.load(std::memory_order_relaxed)) {
+    if (entry != nullptr && entry->paused.load(std::memory_order_relaxed) != 0) {
+      syscall(SYS_futex, &entry->paused, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
+    } else {
+      spin_leaf(&counter);
+    }
+  }
 }
 
 void step_when_armed(Armed which) {
@@ -149,6 +157,12 @@ void spin_as(ScenarioId scenario) {
   spin();
 }
 
+void pause(ScenarioId scenario, bool paused) {
+  Entry& entry = entry_of(scenario);
+  entry.paused.store(paused ? 1 : 0);
+  if (!paused) syscall(SYS_futex, &entry.paused, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
 void arm_start(uint64_t steps) {
   stepping_tid.store(0);
   armed_steps.store(steps);
@@ -177,6 +191,8 @@ void stop() {
   stopping.store(true);
   for (Entry& entry : entries) {
     syscall(SYS_futex, &entry.permits, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+    entry.paused.store(0);
+    syscall(SYS_futex, &entry.paused, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
 }
 

@@ -25,6 +25,9 @@ Registration registration(ScenarioId scenario);
 // Body of a native victim: registers the calling thread and spins until stop().
 void spin_as(ScenarioId scenario);
 
+// While paused, a victim of the scenario that spins in C sleeps instead.
+void pause(ScenarioId scenario, bool paused);
+
 // Transient threads. `arm` makes the next thread that starts (or ends) step itself and park after
 // `steps` instructions; `permit` lets the churn victim of the scenario start one.
 void arm_start(uint64_t steps);

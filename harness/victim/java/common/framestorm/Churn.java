@@ -1,13 +1,16 @@
 package framestorm;
 
-/** Starts a thread that ends at once, each time the harness permits it. */
+/**
+ * Starts a thread that ends at once, each time the harness permits it. The thread that enters is the
+ * creator: the harness knows by it whose permits {@link Harness#churnPermit} waits for.
+ */
 abstract class Churn extends Scenario {
   @Override
   void prepare(Compiler compiler) {}
 
   @Override
   void run() throws InterruptedException {
-    atPoint();
+    enter();
     while (!Harness.stopped) {
       Harness.churnPermit();
       Thread shortLived = new Thread(new Short(this), "short-lived");
@@ -15,6 +18,7 @@ abstract class Churn extends Scenario {
       shortLived.start();
       shortLived.join();
     }
+    leave();
   }
 
   private static final class Short implements Runnable {

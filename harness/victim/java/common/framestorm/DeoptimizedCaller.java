@@ -5,7 +5,7 @@ import java.lang.reflect.Method;
 /**
  * A running C2 method whose caller's code was thrown away beneath it: the frame still has the
  * compiled layout, with an inlined method in it, and the return address into it leads to the
- * deoptimisation handler. Odd victims have one more frame above the deoptimised one.
+ * deoptimisation handler. Even victims have one more frame above the deoptimised one.
  */
 final class DeoptimizedCaller extends Scenario {
   private Compiler compiler;
@@ -31,7 +31,7 @@ final class DeoptimizedCaller extends Scenario {
   }
 
   private long inlinedCaller(long a) {
-    return (index % 2 == 0 ? callee(a + 1) : between(a)) + a;
+    return (index % 2 == 0 ? between(a) : callee(a + 1)) + a;
   }
 
   private long between(long a) {

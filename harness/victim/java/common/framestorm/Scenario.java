@@ -48,11 +48,6 @@ abstract class Scenario {
     entered = true;
   }
 
-  /** In place of {@link #enter} where the scenario's own thread is no victim. */
-  final void atPoint() {
-    entered = true;
-  }
-
   /** To be called before the program point is left. */
   final void leave() {
     Harness.leave();

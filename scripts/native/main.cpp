@@ -1,0 +1,94 @@
+// framestorm-native: everything the framestorm command needs of the harness besides fuzzing.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <thread>
+
+#include "harness/jvm/error.h"
+#include "scripts/native/codec.h"
+#include "scripts/native/replay.h"
+
+namespace framestorm {
+namespace {
+
+constexpr int kSetupError = 2;
+
+// On a thread of its own: HotSpot does not like to measure the primordial thread's stack. The process
+// ends without exit handlers, which would wait for victims.
+template <typename Function>
+[[noreturn]] void run_as_conductor(Function function) {
+  std::thread conductor([&] {
+    int code = kSetupError;
+    try {
+      code = function();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "framestorm-native: %s\n", error.what());
+    }
+    std::fflush(stdout);
+    std::_Exit(code);
+  });
+  conductor.join();
+  std::_Exit(kSetupError);
+}
+
+void add_session_options(CLI::App* command, SessionOptions* session) {
+  command->add_option("--jdk", session->jvm.home, "folder of the JDK under test")->required();
+  command->add_option("--classes", session->jvm.class_path, "folder with the victims' classes")
+      ->required();
+  command->add_option("--jvm-arg", session->jvm.extra_args, "passed to the JVM; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--walker-plugin", session->walker_plugin, "walker in a shared object");
+}
+
+void add_replay_options(CLI::App* command, ReplayOptions* options) {
+  add_session_options(command, &options->session);
+  command->add_option("--out", options->out, "output folder")->required();
+  command->add_option("--artifact", options->artifact, "artifact or text form")->required();
+  command->add_option("--signature", options->signature, "JSON: what counts as found");
+  command->add_option("--halts", options->halts, "points to halt the victim at, at most");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("framestorm's harness as a program; scripts/framestorm calls it.");
+  app.require_subcommand(1);
+  DecodeOptions decode_options;
+  ReplayOptions replay_options;
+  SessionOptions scenario_options;
+  int scenario_halts = 20;
+
+  CLI::App* decode = app.add_subcommand("decode", "artifact on stdin, text on stdout");
+  decode->add_flag("--force", decode_options.force, "also what framestorm did not write");
+  CLI::App* encode = app.add_subcommand("encode", "text on stdin, artifact on stdout");
+  CLI::App* names = app.add_subcommand("names", "all names of the text form, as JSON");
+  CLI::App* replay = app.add_subcommand("replay", "one try of one artifact in one JVM");
+  add_replay_options(replay, &replay_options);
+  CLI::App* minimize = app.add_subcommand("minimize", "shrink an artifact, its signature kept");
+  add_replay_options(minimize, &replay_options);
+  CLI::App* scenarios = app.add_subcommand("scenarios", "walk every scenario unmutated");
+  add_session_options(scenarios, &scenario_options);
+  scenarios->add_option("--halts", scenario_halts, "halts per scenario");
+  std::map<std::string, ScenarioId> scenario_names;
+  for (unsigned i = 0; i < static_cast<unsigned>(ScenarioId::count); ++i) {
+    scenario_names[std::string(name_of(static_cast<ScenarioId>(i)))] = static_cast<ScenarioId>(i);
+  }
+  scenarios->add_option("--scenario", scenario_options.scenarios, "only these; may be repeated")
+      ->transform(CLI::CheckedTransformer(scenario_names));
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kSetupError;
+  }
+  if (*decode) return run_decode(decode_options, std::cin, std::cout, std::cerr);
+  if (*encode) return run_encode(std::cin, std::cout, std::cerr);
+  if (*names) return run_names(std::cout);
+  if (*replay) run_as_conductor([&] { return run_replay(replay_options); });
+  if (*minimize) run_as_conductor([&] { return run_minimize(replay_options); });
+  run_as_conductor([&] { return run_scenarios(scenario_options, scenario_halts); });
+}
+
+}  // namespace
+}  // namespace framestorm
+
+int main(int argc, char** argv) { return framestorm::run(argc, argv); }

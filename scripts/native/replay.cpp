@@ -1,0 +1,255 @@
+#include "scripts/native/replay.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+
+#include "harness/engine/minimizer.h"
+#include "harness/engine/recorder.h"
+#include "harness/input/binary.h"
+#include "harness/input/seed_folder.h"
+#include "harness/victim/scenario.h"
+#include "scripts/native/signature_file.h"
+
+namespace framestorm {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint32_t kMinimizeBudget = 2000;
+
+// One JVM with the artifact's victim (and some others, so that `other-sp` has a meaning).
+SessionOptions session_for(const ReplayOptions& options, const Input& input) {
+  SessionOptions session = options.session;
+  session.scenarios = {input.scenario};
+  for (const ScenarioId companion :
+       {ScenarioId::c1, ScenarioId::interpreted_recursion, ScenarioId::native_method}) {
+    if (companion != input.scenario) session.scenarios.push_back(companion);
+  }
+  return session;
+}
+
+Input load(const std::filesystem::path& artifact) {
+  Input input;
+  std::string error;
+  if (!load_input_file(artifact, &input, &error)) throw SetupError(error);
+  return input;
+}
+
+void require_available(const Session& session, ScenarioId scenario) {
+  const auto it = session.unavailable().find(scenario);
+  if (it != session.unavailable().end()) {
+    throw SetupError("scenario " + std::string(name_of(scenario)) +
+                     " is not available on this JDK: " + it->second);
+  }
+}
+
+class Try {
+ public:
+  explicit Try(const ReplayOptions& options)
+      : options_(options),
+        input_(load(options.artifact)),
+        session_(session_for(options, input_)),
+        recorder_(options.out, session_) {
+    require_available(session_, input_.scenario);
+    if (!options.signature.empty()) signature_.emplace(options.signature);
+    session_.engine().set_rigour(Rigour::everything);
+  }
+
+  // Halts the victim again and again until the walk shows what is looked for. True when it did;
+  // then the world is still halted there.
+  bool search() {
+    std::mt19937_64 random(std::random_device{}());
+    for (halts_ = 1; halts_ <= options_.halts; ++halts_) {
+      // Every other halt is wherever the victim happens to be: its own point may not exist in this
+      // JVM's code.
+      const HaltPoint halt = halts_ % 2 == 1 ? input_.halt : HaltPoint{};
+      const auto halted = session_.halt_world(input_.scenario, halt, random());
+      if (!halted.focus_there) continue;
+      if (halted.at_halt_point && !input_.halt.any) ++at_halt_point_;
+      bool found = false;
+      session_.run_loop([&] {
+        recorder_.executing(input_, {});
+        outcome_ = session_.engine().execute(input_);
+        found = wanted(*outcome_.findings);
+        if (!outcome_.findings->empty()) {
+          ++findings_;
+          recorder_.record_all(input_, outcome_);
+        }
+        trace_ = session_.engine().last_trace();
+        session_.on_conductor([] {});
+      });
+      ++walks_;
+      if (found) return true;
+      if (outcome_.poisoned) break;
+    }
+    return false;
+  }
+
+  Input minimized() {
+    Input smallest = input_;
+    session_.run_loop([&] {
+      smallest = minimize(
+          input_,
+          [&](const Input& candidate) {
+            recorder_.executing(candidate, {});
+            return wanted(*session_.engine().execute(candidate).findings);
+          },
+          kMinimizeBudget);
+      session_.on_conductor([] {});
+    });
+    if (smallest.halt.any && !Crew::is_transient(smallest.scenario)) {
+      smallest.halt = session_.describe_halt(session_.crew().of(smallest.scenario));
+    }
+    return smallest;
+  }
+
+  void write_result(bool found) {
+    json trace = json::array();
+    for (const auto& frame : trace_) {
+      if (trace.size() == 64) break;
+      trace.push_back({{"method", frame.method}, {"bci", frame.bci}});
+    }
+    const json result = {
+        {"found", found},
+        {"halts", std::min(halts_, options_.halts)},
+        {"walks", walks_},
+        {"at_halt_point", at_halt_point_},
+        {"findings", findings_},
+        {"unresolved", outcome_.unresolved},
+        {"walk",
+         {{"end", outcome_.end == WalkEnd::returned ? "returned" : "contained"},
+          {"num_frames", outcome_.result},
+          {"trace", trace}}}};
+    std::ofstream file(options_.out / "replay.json");
+    file << result.dump(2) << '\n';
+    file.flush();
+    if (!file) throw SetupError("cannot write " + (options_.out / "replay.json").string());
+    recorder_.write_stats();
+  }
+
+  bool poisoned() const { return outcome_.poisoned; }
+
+ private:
+  bool wanted(const std::vector<Finding>& findings) const {
+    return std::ranges::any_of(findings, [&](const Finding& finding) {
+      return !signature_ || signature_->matches(finding);
+    });
+  }
+
+  const ReplayOptions& options_;
+  Input input_;
+  Session session_;
+  Recorder recorder_;
+  std::optional<SignatureFile> signature_;
+  Outcome outcome_;
+  std::vector<Engine::NamedFrame> trace_;
+  int halts_ = 0;
+  int walks_ = 0;
+  int findings_ = 0;
+  int at_halt_point_ = 0;
+};
+
+}  // namespace
+
+int run_replay(const ReplayOptions& options) {
+  Try one_try(options);
+  const bool found = one_try.search();
+  one_try.write_result(found);
+  return one_try.poisoned() ? 3 : 0;
+}
+
+int run_minimize(const ReplayOptions& options) {
+  if (options.signature.empty()) throw SetupError("minimize needs --signature");
+  Try one_try(options);
+  const bool found = one_try.search();
+  if (found && !one_try.poisoned()) {
+    std::vector<uint8_t> bytes;
+    encode(one_try.minimized(), &bytes);
+    std::ofstream file(options.out / "minimized.bin", std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    file.flush();
+    if (!file) throw SetupError("cannot write " + (options.out / "minimized.bin").string());
+  }
+  one_try.write_result(found);
+  return one_try.poisoned() ? 3 : 0;
+}
+
+int run_scenarios(const SessionOptions& options, int halts) {
+  Session session(options);
+  session.engine().set_rigour(Rigour::everything);
+  json all = json::array();
+  for (const ScenarioInfo& info : all_scenarios()) {
+    if (!options.scenarios.empty() && std::ranges::find(options.scenarios, info.id) ==
+                                          options.scenarios.end()) {
+      continue;
+    }
+    json entry = {{"name", std::string(name_of(info.id))},
+                  {"description", std::string(info.description)},
+                  {"java", info.java}};
+    const auto missing = session.unavailable().find(info.id);
+    entry["available"] = missing == session.unavailable().end();
+    entry["reason"] = missing == session.unavailable().end() ? "" : missing->second;
+    if (missing != session.unavailable().end()) {
+      all.push_back(entry);
+      continue;
+    }
+    int walks = 0;
+    int succeeded = 0;
+    json wrong = json::array();
+    json codes = json::object();
+    std::vector<Engine::NamedFrame> frames;
+    for (int i = 0; i < halts; ++i) {
+      const auto halted = session.halt_world(info.id, HaltPoint{}, static_cast<uint64_t>(i) * 7919);
+      if (!halted.focus_there) continue;
+      session.run_loop([&] {
+        for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+          Input input;
+          input.scenario = info.id;
+          input.mode = mode;
+          const Outcome outcome = session.engine().execute(input);
+          ++walks;
+          if (outcome.succeeded()) {
+            ++succeeded;
+            frames = session.engine().last_trace();
+          } else if (outcome.end == WalkEnd::returned) {
+            const std::string code = std::to_string(outcome.result);
+            codes[code] = codes.value(code, 0) + 1;
+          }
+          for (const Finding& finding : *outcome.findings) {
+            wrong.push_back(std::string(name_of(finding.kind)) + " " + finding.clause + ": " +
+                            finding.detail);
+          }
+        }
+        session.on_conductor([] {});
+      });
+    }
+    if (info.java && succeeded > 0 && info.halt != Halt::special) {
+      session.halt_world(info.id, HaltPoint{}, 0);
+      if (const std::string difference = session.compare_with_gst(info.id); !difference.empty()) {
+        wrong.push_back("reference: " + difference);
+      }
+    }
+    json names = json::array();
+    for (const auto& frame : frames) {
+      if (names.size() == 32) break;
+      names.push_back(frame.method);
+    }
+    entry["walks"] = walks;
+    entry["succeeded"] = succeeded;
+    entry["error_codes"] = codes;
+    entry["expected_percent"] = info.asgct_percent;
+    entry["wrong"] = wrong;
+    entry["frames"] = names;
+    all.push_back(entry);
+  }
+  session.release_world();
+  std::cout << all.dump(2) << std::endl;
+  return 0;
+}
+
+}  // namespace framestorm
