@@ -109,7 +109,7 @@ bool AddressSpace::resolve(const SymbolicValue& value, const Victim& victim,
     }
     case ValueKind::slot: {
       const uintptr_t address = victim.sp + uintptr_t{8} * value.index;
-      if (address + 8 > victim.frames_top) return false;
+      if (address > victim.frames_top - 8) return false;
       const uintptr_t at = address - victim.stack_copy_begin;
       *out = at + 8 <= victim.stack_copy.size()
                  ? read_at<uint64_t>(victim.stack_copy.data(), at) + delta

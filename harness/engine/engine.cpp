@@ -208,7 +208,7 @@ void Engine::apply(const Input& input, Prepared* p) {
             base + static_cast<uintptr_t>(static_cast<intptr_t>(mutation.offset) * 8);
         // From the red zone up to the base: below it the handler's own frames live.
         if (address % 8 != 0 || address < victim.sp - kRedZone ||
-            address + 8 > victim.frames_top) {
+            address > victim.frames_top - 8) {
           break;
         }
         const auto own = read_at<uint64_t>(reinterpret_cast<const void*>(address));

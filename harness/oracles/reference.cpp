@@ -1,5 +1,7 @@
 #include "harness/oracles/reference.h"
 
+#include <algorithm>
+
 namespace framestorm {
 namespace {
 
@@ -8,11 +10,22 @@ std::string name_of_frame(const Frame& frame, const MethodTable& methods) {
   return (info == nullptr ? std::string("?") : info->name) + "@" + std::to_string(frame.bci);
 }
 
+bool is_continuation_enter(const Frame& frame, const MethodTable& methods) {
+  const MethodInfo* info = methods.find(frame.method);
+  return info != nullptr && info->name == "jdk/internal/vm/Continuation.enter";
+}
+
 }  // namespace
 
-std::string compare_with_reference(const std::vector<Frame>& trace,
+std::string compare_with_reference(const std::vector<Frame>& whole_trace,
                                    const std::vector<Frame>& reference,
                                    const MethodTable& methods) {
+  std::vector<Frame> trace = whole_trace;
+  if (is_continuation_enter(reference.back(), methods)) {
+    const auto enter = std::ranges::find_if(
+        trace, [&](const Frame& frame) { return is_continuation_enter(frame, methods); });
+    if (enter != trace.end()) trace.erase(std::next(enter), trace.end());
+  }
   size_t own = 0;
   while (own < trace.size()) {
     const MethodInfo* info = methods.find(trace[own].method);

@@ -3,7 +3,8 @@
 //
 // Between the two the victim runs on to its next safepoint poll, so its innermost frames move. What
 // cannot have moved is everything below the innermost frame that belongs to the scenario itself:
-// those methods are in a call that has not returned.
+// those methods are in a call that has not returned. Of a virtual thread the reference shows the
+// logical stack, which ends at Continuation.enter; a walker may go on into the carrier.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 namespace framestorm {
 
 
-// Empty when they agree, else what differs. Frames of `trace` are compared from the outermost
+// Empty when they agree, else what differs. `reference` must not be empty. Frames of `trace` are compared from the outermost
 // inwards, method and bci, up to and without the innermost frame whose class is in package
 // `framestorm/`; that frame has to agree in its method if both traces have it there.
 std::string compare_with_reference(const std::vector<Frame>& trace,

@@ -228,7 +228,9 @@ int run_scenarios(const SessionOptions& options, int halts) {
         session.on_conductor([] {});
       });
     }
-    if (info.java && succeeded > 0 && info.halt != Halt::special) {
+    // Where asgct stops short by design there is nothing to compare.
+    if (info.java && info.asgct_percent == 100 && info.asgct_trace.empty() &&
+        info.halt != Halt::special) {
       session.halt_world(info.id, HaltPoint{}, 0);
       if (const std::string difference = session.compare_with_gst(info.id); !difference.empty()) {
         wrong.push_back("reference: " + difference);
