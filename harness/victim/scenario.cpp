@@ -147,8 +147,9 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top = TopCode::nmethod,
      .top_name = "framestorm/DeoptimizedCaller.callee",
      .top_tier = 4,
-     .note = "AsyncGetCallTrace stops before a deoptimised frame (frame::safe_for_sender): two frames "
-             "for even victims, which have a frame between, -5 for odd ones"},
+     .note =
+         "AsyncGetCallTrace stops before a deoptimised frame (frame::safe_for_sender): two frames "
+         "for even victims, which have a frame between, -5 for odd ones"},
     {.id = ScenarioId::large_frame,
      .description = "two frames of kilobytes, one interpreted and one compiled by C2",
      .trace = "framestorm/LargeFrame.spin framestorm/LargeFrame.compiled "
@@ -183,9 +184,11 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .min_feature = kForeignAndVirtual,
      .trace = "framestorm/FfiUpcall.compare java/lang/invoke/*|jdk/internal/foreign/*+ "
               "framestorm/FfiUpcall.sort framestorm/FfiUpcall.run framestorm/Victim.run",
+     .asgct_trace = "framestorm/FfiUpcall.compare java/lang/invoke/*|jdk/internal/foreign/*+",
      .top = TopCode::nmethod,
      .top_name = "framestorm/FfiUpcall.compare",
-     .top_tier = 4},
+     .top_tier = 4,
+     .note = "AsyncGetCallTrace stops at the upcall stub (frame::safe_for_sender)"},
     {.id = ScenarioId::virtual_fresh,
      .description = "a virtual thread that has never yielded",
      .min_feature = kForeignAndVirtual,
@@ -202,9 +205,10 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .trace = "framestorm/VirtualRemounted.yieldAndSpin framestorm/VirtualRemounted.recurse*+ "
               "framestorm/VirtualRemounted.run framestorm/Victim.run java/lang/Thread.runWith? "
               "java/lang/VirtualThread.run ...",
-     .asgct_trace = "framestorm/VirtualRemounted.yieldAndSpin "
-                    "framestorm/VirtualRemounted.recurse*+? "
-                    "jdk/internal/vm/Continuation.enterSpecial jdk/internal/vm/Continuation.run ...",
+     .asgct_trace =
+         "framestorm/VirtualRemounted.yieldAndSpin "
+         "framestorm/VirtualRemounted.recurse*+? "
+         "jdk/internal/vm/Continuation.enterSpecial jdk/internal/vm/Continuation.run ...",
      .top = TopCode::nmethod,
      .top_name = "framestorm/VirtualRemounted.yieldAndSpin",
      .top_tier = 1,

@@ -36,13 +36,14 @@ struct ScenarioInfo {
   Halt halt = Halt::busy;
   // Frames of a right trace, innermost first: tokens separated by a space. A token is
   // "pkg/Class.method", in which * is any text and a|b are alternatives, for exactly one frame;
-  // with ? for none or one, + for one or more, +? for any number. "..." is any number of any frames.
+  // with ? for none or one, + for one or more, +? for any number. "..." is any number of any
+  // frames.
   std::string_view trace;
   // What AsyncGetCallTrace gives instead, where it stops or skips by design. Empty: the same.
   std::string_view asgct_trace;
-  // At least this share of halts of the scenario's first victim yields a trace on stock 17 and 25, in percent, measured with
-  // AsyncGetCallTrace. Less than 100 where it refuses the pc by design: stubs without a frame size,
-  // prologues, VM calls without a last Java pc.
+  // At least this share of halts of the scenario's first victim yields a trace on stock 17 and 25,
+  // in percent, measured with AsyncGetCallTrace. Less than 100 where it refuses the pc by design:
+  // stubs without a frame size, prologues, VM calls without a last Java pc.
   int asgct_percent = 100;
   TopCode top = TopCode::any;
   std::string_view top_name;
@@ -60,13 +61,14 @@ std::span<const ScenarioInfo> all_scenarios();
 const ScenarioInfo& scenario_info(ScenarioId id);
 
 // Whether `frames` ("pkg/Class.method", innermost first) is what `pattern` says, see
-// ScenarioInfo::trace. With `truncated` (the walk filled its depth) it may end early. On false, *why
-// (unless null) says which frame is wrong and what was expected. Any thread; allocates.
+// ScenarioInfo::trace. With `truncated` (the walk filled its depth) it may end early. On false,
+// *why (unless null) says which frame is wrong and what was expected. Any thread; allocates.
 bool matches_pattern(std::span<const std::string> frames, std::string_view pattern, bool truncated,
                      std::string* why);
 
-// Whether a walk of a victim of `info` is right, by its trace or asgct_trace. A victim that is still
-// in the call that registers it, or already in the one that ends it, may have those frames on top.
+// Whether a walk of a victim of `info` is right, by its trace or asgct_trace. A victim that is
+// still in the call that registers it, or already in the one that ends it, may have those frames on
+// top.
 bool matches(std::span<const std::string> frames, const ScenarioInfo& info, std::string* why,
              bool truncated = false);
 

@@ -120,8 +120,8 @@ TEST(ScenarioTable, JavaScenariosRunOnVictims) {
 
 TEST(ScenarioTable, AcceptsWhatTheScenarioRuns) {
   const ScenarioInfo& info = scenario_info(ScenarioId::c2_inlined);
-  const Frames right = {"framestorm/C2Inlined.leaf",   "framestorm/C2Inlined.level2",
-                        "framestorm/C2Inlined.level1", "framestorm/C2Inlined.root",
+  const Frames right = {"framestorm/C2Inlined.leaf",     "framestorm/C2Inlined.level2",
+                        "framestorm/C2Inlined.level1",   "framestorm/C2Inlined.root",
                         "framestorm/C2Inlined.boundary", "framestorm/C2Inlined.run",
                         "framestorm/Victim.run"};
   std::string why;
@@ -170,16 +170,15 @@ TEST(ScenarioTable, AcceptsDeepRecursion) {
 TEST(ScenarioTable, KnowsWhereAsyncGetCallTraceStops) {
   const ScenarioInfo& info = scenario_info(ScenarioId::deoptimized_caller);
   std::string why;
-  EXPECT_TRUE(matches(Frames{"framestorm/DeoptimizedCaller.callee",
-                             "framestorm/DeoptimizedCaller.between",
-                             "framestorm/DeoptimizedCaller.inlinedCaller",
-                             "framestorm/DeoptimizedCaller.caller",
-                             "framestorm/DeoptimizedCaller.run", "framestorm/Victim.run"},
-                      info, &why))
+  EXPECT_TRUE(matches(
+      Frames{"framestorm/DeoptimizedCaller.callee", "framestorm/DeoptimizedCaller.between",
+             "framestorm/DeoptimizedCaller.inlinedCaller", "framestorm/DeoptimizedCaller.caller",
+             "framestorm/DeoptimizedCaller.run", "framestorm/Victim.run"},
+      info, &why))
       << why;
-  EXPECT_TRUE(matches(Frames{"framestorm/DeoptimizedCaller.callee",
-                             "framestorm/DeoptimizedCaller.between"},
-                      info, &why))
+  EXPECT_TRUE(
+      matches(Frames{"framestorm/DeoptimizedCaller.callee", "framestorm/DeoptimizedCaller.between"},
+              info, &why))
       << why;
   EXPECT_FALSE(matches(Frames{"framestorm/DeoptimizedCaller.callee"}, info, &why));
 }

@@ -1,8 +1,8 @@
 package framestorm;
 
 /**
- * Starts a thread that ends at once, each time the harness permits it. The thread that enters is the
- * creator: the harness knows by it whose permits {@link Harness#churnPermit} waits for.
+ * Starts a thread that ends at once, each time the harness permits it. The thread that enters is
+ * the creator: the harness knows by it whose permits {@link Harness#churnPermit} waits for.
  */
 abstract class Churn extends Scenario {
   @Override

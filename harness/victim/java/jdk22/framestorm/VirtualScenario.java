@@ -2,7 +2,7 @@ package framestorm;
 
 /** A scenario whose victim is a virtual thread, mounted on a carrier of its own. */
 abstract class VirtualScenario extends Scenario {
-  /** Busy victims never leave their carriers: enough of them for all, in both of HotSpot's pools. */
+  /** Busy victims never leave their carriers, so there must be one for each. */
   private static final String CARRIERS = "32";
 
   static {

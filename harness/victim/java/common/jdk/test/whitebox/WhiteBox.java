@@ -4,9 +4,9 @@ import java.lang.reflect.Executable;
 
 /**
  * The few natives of HotSpot's test interface that framestorm uses. HotSpot resolves {@link
- * #registerNatives} by this very class name (src/hotspot/share/prims/nativeLookup.cpp) and binds the
- * others by name and signature (prims/whitebox.cpp), with -XX:+WhiteBoxAPI and this class on the
- * boot class path only.
+ * #registerNatives} by this very class name (src/hotspot/share/prims/nativeLookup.cpp) and binds
+ * the others by name and signature (prims/whitebox.cpp), with -XX:+WhiteBoxAPI and this class on
+ * the boot class path only.
  */
 public final class WhiteBox {
   public static native void registerNatives();
