@@ -206,7 +206,7 @@ def walkers(jdk: Path | None) -> None:
 
 
 @framestorm.command()
-@click.option("--seconds", type=click.IntRange(min=1), help="Time per measurement.")
+@click.option("--seconds", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for bench.json.")
 @jdk_option
 @jvm_arg_option

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from framestorm_cli import elf, fuzzing, native, paths, summary, toolchain
 from framestorm_cli import jdk as jdks
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.fuzz_command import new_folder
-from framestorm_cli.liveness import MINIMUM_SUCCESS
 from framestorm_cli.toolchain import NATIVE
 
+_SHOWN_WRONG = 3
+_LEADING = ("mode", "depth", "frames")
+_BENCHED = "fuzz_ucontext"
 # Entry points by which a libjvm shows that it has a walker; None: always there.
 _WALKERS: dict[str, tuple[str | None, str]] = {
     "asgct": ("AsyncGetCallTrace", "AsyncGetCallTrace"),
@@ -44,7 +47,7 @@ def scenarios_command(*, jdk: Path | None, jvm_args: tuple[str, ...]) -> int:
     tools = toolchain.prepare(jdk)
     with tempfile.TemporaryDirectory(prefix="framestorm-") as folder:
         out = Path(folder)
-        arguments = native.jvm_arguments(tools, out, jvm_args)
+        arguments = native.jvm_arguments(tools, None, jvm_args)
         data = native.query([tools.program(NATIVE), "scenarios", *arguments], out)
     rows = _answer(data, "scenarios")
     table = Table(box=box.SIMPLE, title=f"scenarios on {tools.jdk}", title_justify="left")
@@ -57,10 +60,12 @@ def scenarios_command(*, jdk: Path | None, jvm_args: tuple[str, ...]) -> int:
             state = f"unavailable: {row.get('reason') or 'no reason given'}"
         else:
             state = f"{succeeded} of {walks} succeeded"
-            # Threads without Java frames have nothing to walk: their expected frames are none.
-            if row.get("frames") and (walks == 0 or succeeded < MINIMUM_SUCCESS * walks):
+            wanted = int(row.get("expected_percent", 0)) if row.get("java") else 0
+            if walks == 0 or succeeded * 100 < wanted * walks:
                 bad.append(row["name"])
-                state += "  (too few)"
+                state += f"  (too few, {wanted} % expected)"
+            for wrong, times in Counter(row.get("wrong", ())).most_common(_SHOWN_WRONG):
+                state += f"\n{wrong}" + (f" ({times} times)" if times > 1 else "")
         table.add_row(row["name"], state, row.get("description", ""))
     _console().print(table)
     if bad:
@@ -85,15 +90,16 @@ def walkers_command(jdk: Path | None) -> int:
 
 
 def bench_command(
-    *, seconds: int | None, out: Path | None, jdk: Path | None, jvm_args: tuple[str, ...]
+    *, seconds: int, out: Path | None, jdk: Path | None, jvm_args: tuple[str, ...]
 ) -> int:
     folder = new_folder(out, "bench")
     fuzzing.check_room(folder)
     tools = toolchain.prepare(jdk)
     arguments = native.jvm_arguments(tools, folder, jvm_args)
-    if seconds is not None:
-        arguments += ["--seconds", str(seconds)]
-    figures = _answer(native.query([tools.program(NATIVE), "bench", *arguments], folder), "bench")
+    arguments += ["--seconds", str(seconds), "--corpus", str(paths.SEEDS / _BENCHED)]
+    figures = _answer(
+        native.query([tools.program(_BENCHED), "--bench", *arguments], folder), "--bench"
+    )
     record = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": summary.machine(),
@@ -116,6 +122,9 @@ def tables_of(title: str, data: Any) -> list[Table]:
     table of its own."""
     if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
         columns = list(dict.fromkeys(key for row in data for key in row))
+        columns.sort(
+            key=lambda name: name not in _LEADING
+        )  # stable: JSON objects come sorted by name
         table = _table(title, columns)
         for row in data:
             table.add_row(*(_cell(row.get(column)) for column in columns))

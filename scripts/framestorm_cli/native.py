@@ -18,10 +18,13 @@ EXIT_SETUP = 2
 EXIT_STRICT = 77
 
 
-def jvm_arguments(toolchain: Toolchain, out: Path, jvm_args: Sequence[str] = ()) -> list[str]:
-    """The arguments every program that starts a JVM takes."""
+def jvm_arguments(
+    toolchain: Toolchain, out: Path | None, jvm_args: Sequence[str] = ()
+) -> list[str]:
+    """The arguments every program that starts a JVM takes; `out` where it writes files."""
     arguments = ["--jdk", str(toolchain.jdk.home), "--classes", str(toolchain.classes)]
-    arguments += ["--out", str(out.resolve())]
+    if out is not None:
+        arguments += ["--out", str(out.resolve())]
     for argument in jvm_args:
         arguments += ["--jvm-arg", argument]
     return arguments

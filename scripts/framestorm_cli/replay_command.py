@@ -76,8 +76,12 @@ def _report_try(number: int, tries: int, one: Try) -> None:
         what = f"no finding (walk {walk.get('end', '?')}, {walk.get('num_frames', '?')} frames)"
     halts = one.replay.get("halts")
     after = f", {halts} halt point(s)" if halts is not None else ""
+    # A count, or the names themselves.
     unresolved = one.replay.get("unresolved")
-    missing = f"; not in this JVM: {', '.join(map(str, unresolved))}" if unresolved else ""
+    names = (
+        ", ".join(map(str, unresolved)) if isinstance(unresolved, list) else f"{unresolved} name(s)"
+    )
+    missing = f"; not in this JVM: {names}" if unresolved else ""
     steps.say(f"try {number} of {tries}: {what}{after}, {one.seconds:.1f} s{missing}")
 
 
@@ -192,7 +196,7 @@ def minimize_command(
 def _learn(tools: Toolchain, symbolizer: Symbolizer, request: Request, folder: Path) -> Request:
     """The request with the signature of the first thing the artifact does."""
     one = replaying.run_try(tools, symbolizer, request, folder)
-    if not one.cases:
+    if one is None or not one.cases:
         raise FramestormError(
             f"{request.artifact} has no recorded signature and nothing was found when it was replayed: "
             "there is nothing to hold while shrinking"

@@ -22,6 +22,10 @@ HALTS = 64
 PARALLEL = 2
 
 
+class _StoppedError(Exception):
+    """A try was ended before its time."""
+
+
 @dataclass(frozen=True)
 class Recorded:
     """What was written beside an artifact when it was found (`<artifact>.json`)."""
@@ -99,12 +103,15 @@ def run_try(
     symbolizer: Symbolizer,
     request: Request,
     folder: Path,
-    stop: threading.Event | None = None,
-) -> Try:
-    """One try in one JVM. Raises FramestormError when the program could not be set up."""
+    stop: Callable[[], bool] = lambda: False,
+) -> Try | None:
+    """One try in one JVM; None when `stop` ended it. Raises FramestormError on a set-up error."""
     folder.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
-    code = _run(toolchain, request, "replay", folder, symbolizer, stop)
+    try:
+        code = _run(toolchain, request, "replay", folder, symbolizer, stop)
+    except _StoppedError:
+        return None
     result = Try(folder, triage_cases.of_process(folder, symbolizer))
     result.seconds = time.monotonic() - begun
     result.replay = records.read_json(folder / "replay.json")
@@ -123,9 +130,9 @@ def _run(
     action: str,
     folder: Path,
     symbolizer: Symbolizer,
-    stop: threading.Event | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> int | None:
-    """Runs `framestorm-native replay|minimize`; None when it had to be ended."""
+    """Runs `framestorm-native replay|minimize`; None when it did not end by itself."""
     command: list[str | Path] = [toolchain.program(NATIVE), action]
     command += native.jvm_arguments(toolchain, folder, request.jvm_args)
     command += ["--artifact", request.artifact.resolve(), "--halts", str(request.halts)]
@@ -141,7 +148,9 @@ def _run(
     deadline = time.monotonic() + TRY_LIMIT
     try:
         while process.poll() is None:
-            if time.monotonic() > deadline or (stop is not None and stop.is_set()):
+            if stop():
+                raise _StoppedError
+            if time.monotonic() > deadline:
                 native.end(process)
                 return None
             time.sleep(0.02)
@@ -163,11 +172,16 @@ def run_tries(
     on_done: Callable[[Try], None] = lambda _: None,
     deadline: float | None = None,
 ) -> list[Try]:
-    """Several tries, PARALLEL at once. With a deadline (time.monotonic) fewer may have been started."""
-    stop = threading.Event()
+    """Several tries, PARALLEL at once. A deadline (time.monotonic) ends those that run; they do not
+    count."""
+    interrupted = threading.Event()
+
+    def stop() -> bool:
+        late = deadline is not None and time.monotonic() > deadline
+        return late or interrupted.is_set()
 
     def one(number: int) -> Try | None:
-        if stop.is_set() or (deadline is not None and time.monotonic() > deadline):
+        if stop():
             return None
         return run_try(toolchain, symbolizer, request, folder / f"try{number:02d}", stop)
 
@@ -179,7 +193,7 @@ def run_tries(
                     on_done(result)
                     done.append(result)
         except BaseException:
-            stop.set()
+            interrupted.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return done

@@ -18,7 +18,7 @@ from framestorm_cli.triage import report
 from framestorm_cli.triage.buckets import Bucket, Case
 from framestorm_cli.triage.report import Verification, Written
 
-CANDIDATES = 3  # artifacts of a bucket that are tried until one reproduces every time
+CANDIDATES = 5  # artifacts of a bucket that are tried until one reproduces every time
 KEPT = 5  # artifacts copied per bucket; the others stay below work/
 VERIFY_LIMIT = 120.0  # seconds for all buckets; the most frequent ones come first
 
@@ -83,54 +83,81 @@ def conclude(
         steps.say(
             f"verifying {len(found)} bucket(s), {verify} fresh JVMs each, at most {verify_limit:.0f} s"
         )
-    for bucket in found:
-        best, verification = _verify(bucket, run, toolchain, symbolizer, verify, deadline)
-        results.written.append(Written(bucket, best, verification))
+    known = _verify_all(found, run, toolchain, symbolizer, verify, deadline)
+    results.written = [Written(bucket, *known[bucket.id]) for bucket in found]
     results.verify_seconds = time.monotonic() - began
     for written in results.written:
         _write(written, run, toolchain, results.jvm)
     return results
 
 
-def _verify(
-    bucket: Bucket,
+def _verify_all(
+    found: list[Bucket],
     run: Run,
     toolchain: Toolchain,
     symbolizer: Symbolizer,
     tries: int,
     deadline: float,
-) -> tuple[Case, Verification]:
-    """The artifact that came back most often, and how often it did."""
+) -> dict[str, tuple[Case, Verification]]:
+    """Per bucket the artifact that came back most often, and how often it did.
+
+    In rounds: every bucket's first candidate, then the second of those that did not come back every
+    time, and so on. The time left is shared evenly, so that no bucket takes the others' time.
+    """
+    known = {bucket.id: (bucket.best, Verification()) for bucket in found}
     if tries == 0:
-        return bucket.best, Verification(skipped="--verify 0")
-    candidates = bucket.best_first()[:CANDIDATES]
-    if not candidates:
-        return bucket.best, Verification(skipped="no artifact was recorded")
-    best, known = candidates[0], Verification(skipped="no time left for verification")
-    scratch = run.options.out / "work" / f"verify-{bucket.id}"
-    for number, case in enumerate(candidates):
-        if time.monotonic() > deadline or run.stopped == "interrupted":
-            break
-        assert case.finding.artifact is not None
-        request = Request(
-            case.finding.artifact, case.signature, run.options.jvm_args, run.options.walker_plugin
-        )
-        try:
-            done = replaying.run_tries(
-                toolchain, symbolizer, request, tries, scratch / str(number), deadline=deadline
-            )
-        except FramestormError as error:
-            return best, Verification(skipped=f"replay failed: {error.message}")
-        except KeyboardInterrupt:
-            run.stopped = "interrupted"
-            break
-        hits = sum(1 for one in done if one.matched is not None)
-        if done and (known.tries == 0 or hits > known.reproduced):
-            best, known = case, Verification(len(done), hits)
-        if known.reproduced == tries:
-            break
-    shutil.rmtree(scratch, ignore_errors=True)
-    return best, known
+        return {b: (case, Verification(skipped="--verify 0")) for b, (case, _) in known.items()}
+    for number in range(CANDIDATES):
+        pending = [
+            (bucket, bucket.best_first()[number])
+            for bucket in found
+            if len(bucket.best_first()) > number and known[bucket.id][1].reproduced < tries
+        ]
+        for index, (bucket, case) in enumerate(pending):
+            now = time.monotonic()
+            if now >= deadline or run.stopped == "interrupted":
+                break
+            until = now + (deadline - now) / (len(pending) - index)
+            try:
+                tried = _verify(case, bucket, run, toolchain, symbolizer, tries, until)
+            except KeyboardInterrupt:
+                run.stopped = "interrupted"
+                break
+            before = known[bucket.id][1]
+            if tried.tries and (before.tries == 0 or tried.reproduced > before.reproduced):
+                known[bucket.id] = (case, tried)
+            elif tried.skipped and before.tries == 0:
+                known[bucket.id] = (known[bucket.id][0], tried)
+    for bucket in found:
+        case, verification = known[bucket.id]
+        if verification.tries == 0 and not verification.skipped:
+            why = "too little time" if bucket.best_first() else "no artifact was recorded"
+            known[bucket.id] = (case, Verification(skipped=why))
+    return known
+
+
+def _verify(
+    case: Case,
+    bucket: Bucket,
+    run: Run,
+    toolchain: Toolchain,
+    symbolizer: Symbolizer,
+    tries: int,
+    until: float,
+) -> Verification:
+    assert case.finding.artifact is not None
+    options = run.options
+    request = Request(
+        case.finding.artifact, case.signature, options.jvm_args, options.walker_plugin
+    )
+    scratch = options.out / "work" / f"verify-{bucket.id}"
+    try:
+        done = replaying.run_tries(toolchain, symbolizer, request, tries, scratch, deadline=until)
+    except FramestormError as error:
+        return Verification(skipped=f"replay failed: {error.message}")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return Verification(len(done), sum(1 for one in done if one.matched is not None))
 
 
 def _write(written: Written, run: Run, toolchain: Toolchain, jvm: Json) -> None:

@@ -155,7 +155,9 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
     run = results.run
     totals = _figures(run.totals(), run.processes)
     if results.jvm:
-        console.print(f"JDK {jdk_identity(results.jvm)}", markup=False, soft_wrap=True)
+        console.print(
+            f"JDK {jdk_identity(results.jvm, arguments=False)}", markup=False, soft_wrap=True
+        )
     console.print(_target_table(run))
     share = totals["unmutated_java_success_share"]
     per_wall = totals["walks"] / run.wall if run.wall else 0

@@ -220,6 +220,7 @@ def test_replay_counts_only_the_recorded_signature(
     assert "frame::sender(RegisterMap*) const+0x2" in out
     assert "something else: fault in fill < frame::sender" in err
     assert "no finding" in err
+    assert "not in this JVM: 1 name(s)" in err
     assert "process_death SIGKILL" in err
 
 
@@ -322,28 +323,32 @@ def test_triage_of_nothing_is_2(framestorm: Run, tmp_path: Path) -> None:
 
 
 def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
-    good = {
+    c1 = {
         "name": "c1",
-        "description": "C1",
         "available": True,
         "walks": 100,
-        "succeeded": 100,
-        "frames": ["x"],
+        "succeeded": 99,
+        "java": True,
+        "expected_percent": 99,
     }
-    away = {
-        "name": "ffi",
-        "description": "FFI",
-        "available": False,
-        "reason": "needs JDK 22 or later",
+    gc = {
+        "name": "gc-thread",
+        "available": True,
+        "walks": 40,
+        "succeeded": 0,
+        "java": False,
+        "expected_percent": 100,
     }
-    fakes.answer("scenarios", [good, away])
+    ffi = {"name": "ffi", "available": False, "reason": "needs JDK 22 or later"}
+    fakes.answer("scenarios", [c1, gc, ffi])
     code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
     assert code == 0
     assert "unavailable: needs JDK 22 or later" in out
-    fakes.answer("scenarios", [{**good, "succeeded": 10}, away])
+    fakes.answer("scenarios", [{**c1, "succeeded": 98, "wrong": ["reference: no frames"]}, gc, ffi])
     code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
     assert code == 1
     assert "do not walk as they should: c1" in out
+    assert "reference: no frames" in out
 
 
 def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
@@ -354,11 +359,17 @@ def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
 
 def test_bench(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
     fakes.answer(
-        "bench", {"ratio": 0.5, "depths": [{"depth": 10, "ns": 1200.5}, {"depth": 100, "ns": 9000}]}
+        "bench",
+        {
+            "ratio": 0.5,
+            "modes": {"same-thread": {"walks": 12345}, "separate-thread": {"walks": 67890}},
+            "depths": [{"depth": 10, "ns": 1200.5}, {"depth": 100, "ns": 9000}],
+        },
     )
     code, out, _ = framestorm("bench", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "bench")
     assert code == 0
     assert "1,200" in out
+    assert "12,345" in out
     assert json.loads((tmp_path / "bench" / "bench.json").read_text())["figures"]["ratio"] == 0.5
 
 

@@ -45,7 +45,7 @@ def of_hs_err(path: Path) -> Case:
     kind = "fault" if report.signal else "vm_error"
     # Values in a guarantee's message differ from run to run; its condition and place do not.
     clause = "" if report.signal else report.error
-    names = telling(frame.name for frame in report.frames)
+    names = telling(report.names)
     detail = "; ".join(
         part
         for part in (
@@ -124,7 +124,7 @@ def of_death(death: native.Death, artifact: Path | None, text: str) -> Case:
         registers=known.registers if known else {},
         stack=known.stack if known else (),
     )
-    names = tuple(telling(frame.name for frame in frames)[:TOP_FRAMES])
+    names = base.signature.frames if base is not None else ()
     return Case(finding, Signature("process_death", how, names), frames)
 
 

@@ -58,7 +58,9 @@ def value_in_words(value: str, place: str = "") -> str:
         "guard-page": "an unreadable page",
         "other-sp": "another victim's sp",
         "other-pc": "another victim's pc",
-        "slot": f"the stack word {rest} words above sp" if rest else "a stack word",
+        "slot": f"the stack word {rest} words above sp"
+        if rest not in ("", "0")
+        else "the stack word at sp",
         "libc-text": "libc's text",
         "libjvm-text": "libjvm's text",
         "java-heap": "the Java heap's start",

@@ -23,8 +23,10 @@ _REGISTER = re.compile(
     r"\b(R\d+|R[A-DSI][XIP]|RBP|RSP|RIP|EFLAGS|ERR|X\d+|SP|PC|LR)\s*=\s*(0x[0-9a-fA-F]+)"
 )
 _FRAME = re.compile(
-    r"^(?P<type>[VCjJAv])\s+(?:\d+ )?(?:\[(?P<module>[^\]+]+)\+(?P<offset>0x[0-9a-f]+)\]\s*)?(?P<what>.*)$"
+    r"^(?P<type>[VCjJAv])\s+(?:\d+%?\s+)?(?:(?:c1|c2|jvmci)\s+)?(?:\[(?P<module>[^\]+]+)\+(?P<offset>0x[0-9a-f]+)\]\s*)?(?P<what>.*)$"
 )
+# Of stubs, hidden classes (`A$$Lambda+0x00..12.f`, `LambdaForm$MH/0x00..12.g`).
+_ADDRESS_IN_NAME = re.compile(r"[+/.\s]0x[0-9a-f]+")
 _INTO = re.compile(r"^(?P<name>.+?)\+0x[0-9a-f]+(?:\s+\(.*\))?$")
 
 
@@ -56,6 +58,12 @@ class HsErr:
     thread: str
     registers: dict[str, str] = field(default_factory=dict)
     frames: tuple[NativeFrame, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Native frames by name; Java frames are the victim's, and only taken when there is no other."""
+        native = [frame.name for frame in self.frames if frame.type in "VC"]
+        return native or [frame.name for frame in self.frames]
 
     @property
     def in_walk(self) -> bool:
@@ -90,9 +98,10 @@ def parse_frame(line: str) -> NativeFrame | None:
     if into is not None:
         what = into["name"]
     if matched["type"] in "VC":
-        name = normalise(what) if what else f"[{module}]"
+        named = bool(what) and not what.startswith("0x")
+        name = normalise(what) if named else f"[{module or 'unknown code'}]"
     else:
-        name = what.split(" @ ")[0].split("(")[0].strip() or line.strip()
+        name = _ADDRESS_IN_NAME.sub("", what.split(" @ ")[0].split("(")[0]).strip() or "[Java code]"
     place = f"{module}+{matched['offset']}" if module else ""
     return NativeFrame(matched["type"], module, place, name, line.strip())
 

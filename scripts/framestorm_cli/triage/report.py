@@ -50,14 +50,14 @@ class Written:
         return explain(self.best.finding, self.best.frames)
 
 
-def jdk_identity(jvm: Json) -> str:
+def jdk_identity(jvm: Json, *, arguments: bool = True) -> str:
     """`25.0.3+9-LTS Eclipse Adoptium, libjvm build id 0123...` from jvm.json."""
     parts = [f"{jvm.get('version', 'unknown version')} {jvm.get('vendor', '')}".strip()]
     if jvm.get("libjvm_build_id"):
         parts.append(f"libjvm build id {jvm['libjvm_build_id']}")
     if jvm.get("arch"):
         parts.append(str(jvm["arch"]))
-    if jvm.get("args"):
+    if arguments and jvm.get("args"):
         parts.append(f"JVM arguments {' '.join(map(str, jvm['args']))}")
     return ", ".join(parts)
 

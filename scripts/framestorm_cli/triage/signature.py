@@ -16,12 +16,15 @@ ENTRY_POINT = re.compile(
     r"AsyncGetCallTrace2?|AsyncGetStackTrace|ASGST_\w+|JvmtiEnv::GetStackTrace|jvmti_GetStackTrace"
     r"|framestorm_walk"
 )
+VICTIM = "victim "  # starts the one entry of a signature without walker frames
+_SCENARIO = re.compile(r"^scenario (\S+)", re.MULTILINE)
 _IGNORED = Path(__file__).with_name("ignored_frames.txt")
 
 
 @dataclass(frozen=True)
 class Signature:
-    """`frames`: normalised function names, innermost first, at most TOP_FRAMES."""
+    """`frames`: normalised function names, innermost first, at most TOP_FRAMES. Without a walker's
+    stack (contract findings) one entry: `victim <scenario>`."""
 
     kind: str
     clause: str
@@ -89,6 +92,10 @@ def symbolise(finding: Finding, symbolizer: Symbolizer) -> list[Frame]:
 
 def signature_of(finding: Finding, frames: Sequence[Frame]) -> Signature:
     names = telling(frame.name for frame in frames)
+    if not names:
+        # A walk that returned has no stack to show: the victim is what tells causes apart.
+        scenario = _SCENARIO.search(finding.text)
+        names = [f"{VICTIM}{scenario[1]}"] if scenario else []
     return Signature(finding.kind, finding.clause, tuple(names[:TOP_FRAMES]))
 
 
@@ -103,6 +110,8 @@ def native_filter(
     symbols = symbolizer.module(libjvm)
     frames: list[list[Any]] = []
     for name in signature.frames:
+        if name.startswith(VICTIM):
+            continue
         found = symbols.ranges(name)
         if not found:
             return None

@@ -100,3 +100,11 @@ def test_a_damaged_signature_is_refused(data: dict[str, object]) -> None:
 def test_signature_json_is_the_identity() -> None:
     signature = Signature("contract", "count-exceeds-depth", ("a", "b"))
     assert Signature.from_json(signature.to_json()) == signature
+
+
+def test_without_a_stack_the_victim_tells_causes_apart() -> None:
+    finding = Finding(
+        key="k", kind="contract", clause="wrong-frames", text="framestorm-input 1\nscenario osr\n"
+    )
+    assert signature_of(finding, []) == Signature("contract", "wrong-frames", ("victim osr",))
+    assert signature_of(finding, case("a").frames).frames == ("a",)

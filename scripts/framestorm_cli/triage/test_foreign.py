@@ -47,6 +47,36 @@ def test_hs_err_cut_off_anywhere_gives_what_is_there(tmp_path: Path, keep: int) 
     assert hs_err.parse(path).signal == "SIGSEGV"
 
 
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (
+            "V  [libjvm.so+0x10]  frame::sender(RegisterMap*) const+0x5  (frame.cpp:12)",
+            "frame::sender",
+        ),
+        ("C  [libc.so.6+0x85f14]", "[libc.so.6]"),
+        ("C  0x00007f2301f897d5", "[unknown code]"),
+        ("v  ~StubRoutines::call_stub 0x00007f3c0b938fa6", "~StubRoutines::call_stub"),
+        ("J 31 c2 a.B$$Lambda+0x000000003b013b80.f(I)V (9 bytes) @ 0x00007f", "a.B$$Lambda.f"),
+        ("j  java.lang.Thread.run()V+11 java.base@17.0.15", "java.lang.Thread.run"),
+    ],
+)
+def test_names_of_frames_hold_no_addresses(line: str, name: str) -> None:
+    frame = hs_err.parse_frame(line)
+    assert frame is not None
+    assert frame.name == name
+
+
+def test_java_frames_below_native_ones_are_the_victims(tmp_path: Path) -> None:
+    head = (TESTDATA / "hs_err_jdk25.log").read_text().split("Native frames:")[0]
+    signatures = set()
+    for number, method in enumerate(("a.B.c", "d.E.f")):
+        path = tmp_path / f"hs_err_pid{number}.log"
+        path.write_text(f"{head}Native frames: (x)\nC  0x0000{number}f23\nj  {method}()V+1\n\n")
+        signatures.add(cases.of_hs_err(path).signature)
+    assert signatures == {Signature("fault", "", ("[unknown code]",))}
+
+
 def test_internal_errors(tmp_path: Path) -> None:
     path = tmp_path / "hs_err_pid1.log"
     path.write_text(
