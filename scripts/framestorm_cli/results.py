@@ -9,7 +9,7 @@ from framestorm_cli import native, paths, records, replaying, steps
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.fuzzing import Process, Run
 from framestorm_cli.records import Json
-from framestorm_cli.replaying import Recorded, Request
+from framestorm_cli.replaying import PARALLEL, Recorded, Request, Try
 from framestorm_cli.symbols import Symbolizer
 from framestorm_cli.toolchain import NATIVE, Toolchain
 from framestorm_cli.triage import buckets as triage_buckets
@@ -151,8 +151,15 @@ def _verify(
         case.finding.artifact, case.signature, options.jvm_args, options.walker_plugin
     )
     scratch = options.out / "work" / f"verify-{bucket.id}"
+    done: list[Try] = []
     try:
-        done = replaying.run_tries(toolchain, symbolizer, request, tries, scratch, deadline=until)
+        # Tries that miss take longest: when the first all do, the time is better spent elsewhere.
+        for number in (min(tries, PARALLEL), tries):
+            more = number - len(done)
+            if more and (not done or any(one.matched for one in done)):
+                done += replaying.run_tries(
+                    toolchain, symbolizer, request, more, scratch / str(number), deadline=until
+                )
     except FramestormError as error:
         return Verification(skipped=f"replay failed: {error.message}")
     finally:
