@@ -55,13 +55,16 @@ class LiveCodeNames final : public CodeNames {
     blobs_.clear();
     nmethods_.clear();
     for (const CodeEntry& entry : code_map.entries()) {
+      // Of nmethods only the victims' own: what else got compiled is chance, and would mean nothing
+      // in the process that replays the artifact.
+      if (entry.kind == CodeKind::nmethod && !entry.name.starts_with("framestorm/")) continue;
       const NamedCode code = {{entry.kind, entry.tier, CodeAnchor::entry, entry.name},
                               static_cast<uint32_t>(entry.end - entry.begin)};
       (entry.kind == CodeKind::nmethod ? nmethods_ : blobs_).push_back(code);
     }
   }
 
-  // Victims' methods are few among thousands of blobs: half of the picks are nmethods.
+  // Nmethods are few among thousands of blobs: half of the picks are theirs.
   const NamedCode* pick(Rng& rng) const override {
     const auto& from = (rng.one_in(2) && !nmethods_.empty()) || blobs_.empty() ? nmethods_ : blobs_;
     return from.empty() ? nullptr : &from[rng.below(from.size())];

@@ -129,6 +129,11 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
     throw SetupError("thread " + std::to_string(report.refused.front()) +
                      " did not halt: is SIGPROF blocked, or used by a --jvm-arg?");
   }
+  // Classes and code that came up on the way here must be known to the oracles.
+  if (!jvm_.methods().try_absorb() || !jvm_.code_map().try_absorb()) {
+    release_world();
+    return halt_world(focus, halt, random + 1);
+  }
   ++halts_;
   crew_->settle();
   result.focus_there = victim.slot != nullptr;

@@ -7,6 +7,8 @@
 // or at first use.
 #include "harness/guard/interpose.h"
 
+#include "harness/guard/fenced_stack.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <semaphore.h>
@@ -100,11 +102,15 @@ class ResolvedAtStart {
 struct ThreadStart {
   void* (*start_routine)(void*);
   void* arg;
+  FencedStack* stack;  // null: glibc's
 };
 
 void* run_thread(void* boxed) {
   const ThreadStart start = *static_cast<ThreadStart*>(boxed);
   std::free(boxed);
+  if (start.stack != nullptr) {
+    start.stack->tid.store(static_cast<int>(syscall(SYS_gettid)));
+  }
   if (tripwire::ThreadStartHook hook = thread_start_hook.load(std::memory_order_acquire)) {
     hook(start.start_routine, start.arg);
   }
@@ -268,10 +274,19 @@ FRAMESTORM_INTERPOSE(int, pthread_create, pthread_t* thread, const pthread_attr_
   if (boxed == nullptr) {
     return EAGAIN;
   }
-  *boxed = {start_routine, arg};
-  const int error = real_pthread_create.get()(thread, attributes, run_thread, boxed);
+  pthread_attr_t fenced;
+  FencedStack* const stack = fence_stack(attributes, &fenced);
+  *boxed = {start_routine, arg, stack};
+  const int error = real_pthread_create.get()(thread, stack == nullptr ? attributes : &fenced,
+                                              run_thread, boxed);
+  if (stack != nullptr) {
+    pthread_attr_destroy(&fenced);
+  }
   if (error != 0) {
     std::free(boxed);
+    if (stack != nullptr) {
+      give_back(stack);
+    }
   }
   return error;
 }

@@ -127,23 +127,45 @@ void CodeMap::add_codelets() {
 }
 
 void CodeMap::absorb() {
+  bool changed = false;
   {
     const std::lock_guard lock(mutex_);
-    if (pending_.empty()) return;
-    for (Event& event : pending_) {
-      // Enclosing ranges (the interpreter as a whole) sort before what they contain.
-      const auto key = std::pair(event.entry.begin, UINTPTR_MAX - event.entry.end);
-      if (event.removed) {
-        for (auto it = by_range_.lower_bound({event.entry.begin, 0});
-             it != by_range_.end() && it->first.first == event.entry.begin;) {
-          it = it->second.kind == CodeKind::nmethod ? by_range_.erase(it) : std::next(it);
-        }
-      } else {
-        by_range_[key] = std::move(event.entry);
-      }
-    }
-    pending_.clear();
+    changed = take_pending();
   }
+  if (changed) index();
+}
+
+bool CodeMap::try_absorb() {
+  bool changed = false;
+  {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    changed = take_pending();
+  }
+  if (changed) index();
+  return true;
+}
+
+// With the lock held. True when there was something.
+bool CodeMap::take_pending() {
+  if (pending_.empty()) return false;
+  for (Event& event : pending_) {
+    // Enclosing ranges (the interpreter as a whole) sort before what they contain.
+    const auto key = std::pair(event.entry.begin, UINTPTR_MAX - event.entry.end);
+    if (event.removed) {
+      for (auto it = by_range_.lower_bound({event.entry.begin, 0});
+           it != by_range_.end() && it->first.first == event.entry.begin;) {
+        it = it->second.kind == CodeKind::nmethod ? by_range_.erase(it) : std::next(it);
+      }
+    } else {
+      by_range_[key] = std::move(event.entry);
+    }
+  }
+  pending_.clear();
+  return true;
+}
+
+void CodeMap::index() {
   entries_.clear();
   for (const auto& [range, entry] : by_range_) entries_.push_back(entry);
   by_name_.clear();

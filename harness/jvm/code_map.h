@@ -49,6 +49,8 @@ class CodeMap {
 
   // Conductor, VM running: makes what was added visible below.
   void absorb();
+  // The same with the world halted; false when a halted thread holds the lock.
+  bool try_absorb();
   // Changes whenever absorb() changed something.
   uint64_t epoch() const { return epoch_; }
 
@@ -66,6 +68,8 @@ class CodeMap {
   // As HotSpot's CodeHeap::find_start (memory/heap.cpp).
   const std::byte* find_blob(uintptr_t address) const;
   void fill_nmethod(CodeEntry* entry) const;
+  bool take_pending();
+  void index();
 
   const VmStructs& vm_;
   std::mutex mutex_;

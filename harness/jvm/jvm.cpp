@@ -92,6 +92,8 @@ Jvm& Jvm::start(const JvmOptions& options) {
                     // Stop signals are the driver's.
                     "-Xrs",
                     "-Xshare:auto",
+                    // The foreign-function victims' calls are meant.
+                    "--enable-native-access=ALL-UNNAMED",
                     "-Xmx512m"};
   jvm.arguments_.insert(jvm.arguments_.end(), options.extra_args.begin(),
                         options.extra_args.end());

@@ -24,14 +24,17 @@ class MethodTable {
  public:
   // Any thread, VM running.
   void add(jmethodID method, MethodInfo info);
-  // Conductor, VM running.
+  // Conductor. With the world halted it can only try: a halted thread may hold the lock (false then).
   void absorb();
+  bool try_absorb();
 
   // After absorb(), by the thread that owns the halted world. Null for an unknown id.
   const MethodInfo* find(jmethodID method) const;
   size_t size() const { return methods_.size(); }
 
  private:
+  void take_pending();
+
   std::mutex mutex_;
   std::vector<std::pair<jmethodID, MethodInfo>> pending_;
   std::unordered_map<jmethodID, MethodInfo> methods_;

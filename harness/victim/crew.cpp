@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <thread>
 
 #include "harness/victim/natives.h"
 #include "harness/victim/scenario.h"
@@ -75,11 +76,7 @@ Crew::Crew(Jvm& jvm) : jvm_(jvm) {
 
 Crew::~Crew() { stop(); }
 
-void Crew::stop() {
-  natives::stop();
-  for (std::thread& thread : native_threads_) thread.join();
-  native_threads_.clear();
-}
+void Crew::stop() { natives::stop(); }
 
 bool Crew::is_transient(ScenarioId scenario) {
   return scenario == ScenarioId::thread_starting || scenario == ScenarioId::thread_exiting;
@@ -142,26 +139,9 @@ bool Crew::start_java(ScenarioId scenario, std::string* reason) {
 }
 
 bool Crew::start_native(ScenarioId scenario, bool attach, std::string* reason) {
-  JavaVM* vm = jvm_.vm();
-  std::atomic<bool> failed{false};
-  native_threads_.emplace_back([scenario, attach, vm, &failed] {
-    if (attach) {
-      void* env = nullptr;
-      JavaVMAttachArgs arguments = {JNI_VERSION_10, const_cast<char*>("native-attached"), nullptr};
-      if (vm->AttachCurrentThreadAsDaemon(&env, &arguments) != JNI_OK) {
-        failed = true;
-        return;
-      }
-    }
-    natives::spin_as(scenario);
-    if (attach) vm->DetachCurrentThread();
-  });
-  while (natives::registration(scenario).tid == 0) {
-    if (failed) {
-      *reason = "AttachCurrentThreadAsDaemon failed";
-      return false;
-    }
-    std::this_thread::yield();
+  if (!natives::start_thread(scenario, attach ? jvm_.vm() : nullptr)) {
+    *reason = attach ? "AttachCurrentThreadAsDaemon failed" : "pthread_create failed";
+    return false;
   }
   of(scenario).tid = natives::registration(scenario).tid;
   return true;

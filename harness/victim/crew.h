@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "harness/input/input.h"
@@ -80,7 +79,7 @@ class Crew {
   // All victims that are parked now.
   const std::vector<Victim*>& halted() const { return halted_; }
 
-  // Lets native victims end. The JVM's victims die with the process.
+  // Lets native victims end; the JVM's victims die with the process.
   void stop();
 
  private:
@@ -95,7 +94,6 @@ class Crew {
   std::array<Victim, kScenarios> victims_;
   std::vector<Victim*> halted_;
   std::array<bool, kScenarios> paused_ = {};
-  std::vector<std::thread> native_threads_;
 };
 
 }  // namespace framestorm

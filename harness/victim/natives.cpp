@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <climits>
+#include <memory>
 #include <string>
 
 #include "harness/victim/world.h"
@@ -60,6 +61,48 @@ Entry* entry_of_current_thread() {
       spin_leaf(&counter);
     }
   }
+}
+
+struct NativeStart {
+  static constexpr uint32_t kStarting = 0;
+  static constexpr uint32_t kSpinning = 1;
+  static constexpr uint32_t kFailed = 2;
+  NativeStart(ScenarioId of, JavaVM* attach_to) : scenario(of), vm(attach_to) {}
+  ScenarioId scenario;
+  JavaVM* vm;
+  std::atomic<uint32_t> state{kStarting};
+};
+
+void register_native(ScenarioId scenario) {
+  Entry& entry = entry_of(scenario);
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void* address = nullptr;
+    size_t size = 0;
+    pthread_attr_getstack(&attributes, &address, &size);
+    pthread_attr_destroy(&attributes);
+    entry.stack_end.store(reinterpret_cast<uintptr_t>(address));
+    entry.stack_base.store(reinterpret_cast<uintptr_t>(address) + size);
+  }
+  entry.tid.store(current_tid());
+}
+
+void* run_native(void* argument) {
+  auto* start = static_cast<NativeStart*>(argument);
+  JavaVM* const vm = start->vm;
+  if (vm != nullptr) {
+    void* env = nullptr;
+    JavaVMAttachArgs arguments = {JNI_VERSION_10, const_cast<char*>("native-attached"), nullptr};
+    if (vm->AttachCurrentThreadAsDaemon(&env, &arguments) != JNI_OK) {
+      start->state.store(NativeStart::kFailed);
+      return nullptr;
+    }
+  }
+  register_native(start->scenario);
+  start->state.store(NativeStart::kSpinning);
+  spin();
+  if (vm != nullptr) vm->DetachCurrentThread();
+  return nullptr;
 }
 
 void step_when_armed(Armed which) {
@@ -142,19 +185,20 @@ Registration registration(ScenarioId scenario) {
   return {entry.tid.load(), entry.thread.load(), entry.stack_base.load(), entry.stack_end.load()};
 }
 
-void spin_as(ScenarioId scenario) {
-  Entry& entry = entry_of(scenario);
+bool start_thread(ScenarioId scenario, JavaVM* vm) {
+  auto start = std::make_unique<NativeStart>(scenario, vm);
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-    void* address = nullptr;
-    size_t size = 0;
-    pthread_attr_getstack(&attributes, &address, &size);
-    pthread_attr_destroy(&attributes);
-    entry.stack_end.store(reinterpret_cast<uintptr_t>(address));
-    entry.stack_base.store(reinterpret_cast<uintptr_t>(address) + size);
-  }
-  entry.tid.store(current_tid());
-  spin();
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, size_t{1} << 20);
+  pthread_t thread = {};
+  const int error = pthread_create(&thread, &attributes, &run_native, start.get());
+  pthread_attr_destroy(&attributes);
+  if (error != 0) return false;
+  // The thread reads it until it says how it went.
+  uint32_t state = 0;
+  while ((state = start->state.load()) == NativeStart::kStarting) sched_yield();
+  return state == NativeStart::kSpinning;
 }
 
 void pause(ScenarioId scenario, bool paused) {

@@ -22,8 +22,10 @@ struct Registration {
 };
 Registration registration(ScenarioId scenario);
 
-// Body of a native victim: registers the calling thread and spins until stop().
-void spin_as(ScenarioId scenario);
+// Starts a native victim, attached to `vm` unless that is null, and returns once it spins. It spins
+// until stop(). Its thread is detached, as HotSpot's are, so that its stack is fenced like theirs
+// (guard/fenced_stack.h). False when it could not be started or attached.
+bool start_thread(ScenarioId scenario, JavaVM* vm);
 
 // While paused, a victim of the scenario that spins in C sleeps instead.
 void pause(ScenarioId scenario, bool paused);

@@ -21,13 +21,38 @@ using nlohmann::json;
 
 constexpr uint32_t kMinimizeBudget = 2000;
 
-// One JVM with the artifact's victim (and some others, so that `other-sp` has a meaning).
+// "c2-inlined" -> "framestorm/C2Inlined": the class of a scenario, as victim/scenario.h says.
+std::string class_of(ScenarioId scenario) {
+  std::string name = "framestorm/";
+  bool upper = true;
+  for (const char c : name_of(scenario)) {
+    if (c != '-') name += upper ? static_cast<char>(std::toupper(c)) : c;
+    upper = c == '-';
+  }
+  return name;
+}
+
+// One JVM with the artifact's victim, those whose code it names, and some others, so that `other-sp`
+// has a meaning.
 SessionOptions session_for(const ReplayOptions& options, const Input& input) {
   SessionOptions session = options.session;
-  session.scenarios = {input.scenario};
+  std::vector<ScenarioId>& wanted = session.scenarios;
+  wanted = {input.scenario};
+  const auto add = [&](ScenarioId scenario) {
+    if (std::ranges::find(wanted, scenario) == wanted.end()) wanted.push_back(scenario);
+  };
   for (const ScenarioId companion :
        {ScenarioId::c1, ScenarioId::interpreted_recursion, ScenarioId::native_method}) {
-    if (companion != input.scenario) session.scenarios.push_back(companion);
+    add(companion);
+  }
+  for (const Mutation& mutation : input.mutations) {
+    if (mutation.value.kind != ValueKind::code) continue;
+    for (size_t i = 0; i < kScenarios; ++i) {
+      const auto scenario = static_cast<ScenarioId>(i);
+      const std::string klass = class_of(scenario);
+      const std::string& name = mutation.value.code.name;
+      if (name.starts_with(klass + ".") || name.starts_with(klass + "$")) add(scenario);
+    }
   }
   return session;
 }

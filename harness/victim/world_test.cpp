@@ -1,0 +1,351 @@
+#include "harness/victim/world.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "harness/guard/tripwire.h"
+#include "harness/victim/context.h"
+#include "harness/victim/world_test_support.h"
+
+namespace framestorm {
+namespace {
+
+using world_test::CountingThread;
+using world_test::current_tid;
+using world_test::TestThread;
+using world_test::WorldTest;
+
+uintptr_t pc_of(const ThreadSlot& slot) { return get_register(*slot.context, Register::pc); }
+uintptr_t sp_of(const ThreadSlot& slot) { return get_register(*slot.context, Register::sp); }
+
+std::vector<int> live_threads() {
+  std::vector<int> tids;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    tids.push_back(std::stoi(task.path().filename()));
+  }
+  return tids;
+}
+
+TEST_F(WorldTest, AHaltedThreadStandsStillUntilItIsReleased) {
+  CountingThread victim;
+  ASSERT_TRUE(world().halt(victim->tid()));
+  const uint64_t count = victim.count();
+  for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+  EXPECT_EQ(victim.count(), count);
+  world().release(world().find(victim->tid()));
+  victim.await_progress();
+}
+
+TEST_F(WorldTest, DescribesTheHaltedThread) {
+  CountingThread victim;
+  ASSERT_TRUE(world().halt(victim->tid()));
+  const ThreadSlot* slot = world().find(victim->tid());
+  ASSERT_NE(slot, nullptr);
+  EXPECT_EQ(slot->phase, ThreadPhase::parked);
+  EXPECT_EQ(slot->vm_thread, victim.operator->()) << "asked on the victim's own thread";
+  EXPECT_TRUE(victim->stack().holds(sp_of(*slot)));
+  EXPECT_GT(slot->frames_top, sp_of(*slot));
+  EXPECT_TRUE(victim->stack().holds(slot->frames_top));
+  Dl_info info{};
+  EXPECT_NE(dladdr(reinterpret_cast<void*>(pc_of(*slot)), &info), 0);
+  world().release_all();
+}
+
+TEST_F(WorldTest, HaltsTheSameThreadAgainAndAgain) {
+  CountingThread victim;
+  for (uint32_t i = 1; i <= 100; ++i) {
+    ASSERT_TRUE(world().halt(victim->tid()));
+    ASSERT_EQ(world().find(victim->tid())->parks, i);
+    world().release(world().find(victim->tid()));
+  }
+  victim.await_progress();
+}
+
+TEST_F(WorldTest, DoesNotHaltAThreadThatIsGone) {
+  TestThread ended([](const std::atomic<bool>&) {});
+  ended.join();
+  EXPECT_FALSE(world().halt(ended.tid()));
+  EXPECT_EQ(world().find(ended.tid()), nullptr) << "its slot is free again";
+}
+
+TEST_F(WorldTest, FreesTheSlotOfAThreadThatEndedBetweenHalts) {
+  CountingThread other;
+  auto victim = std::make_unique<CountingThread>();
+  const int tid = (*victim)->tid();
+  EXPECT_TRUE(world().halt_all({}).refused.empty());
+  EXPECT_NE(world().find(tid), nullptr);
+  world().release_all();
+  victim.reset();
+  EXPECT_TRUE(world().halt_all({}).refused.empty());
+  EXPECT_EQ(world().find(tid), nullptr);
+  EXPECT_NE(world().find(other->tid()), nullptr);
+  world().release_all();
+}
+
+TEST_F(WorldTest, IgnoresALateHaltSignal) {
+  CountingThread victim;
+  ASSERT_TRUE(world().halt(victim->tid()));
+  ThreadSlot* slot = world().find(victim->tid());
+  // Pending until the handler returns: it arrives when its halt is over.
+  ASSERT_EQ(syscall(SYS_tgkill, getpid(), victim->tid(), SIGPROF), 0);
+  world().release(slot);
+  victim.await_progress();
+  victim.await_progress();
+  EXPECT_EQ(slot->phase, ThreadPhase::running);
+  EXPECT_EQ(slot->parks, 1U);
+}
+
+TEST_F(WorldTest, LeavesSystemCallsAndErrnoOfTheHaltedThreadAlone) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::atomic<ssize_t> got{-2};
+  std::atomic<int> errno_after{0};
+  TestThread victim([&](const std::atomic<bool>&) {
+    errno = 77;
+    char byte = 0;
+    got = read(ends[0], &byte, 1);
+    errno_after = errno;
+  });
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(world().halt(victim.tid()));
+    world().release_all();
+  }
+  EXPECT_EQ(got, -2) << "still reading";
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  victim.join();
+  EXPECT_EQ(got, 1);
+  EXPECT_EQ(errno_after, 77);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(WorldTest, HaltsAllThreadsButTheExemptAndTheCaller) {
+  CountingThread a;
+  CountingThread b;
+  CountingThread exempt;
+  const HaltReport report = world().halt_all({exempt->tid()});
+  EXPECT_TRUE(report.refused.empty());
+  EXPECT_EQ(report.halted, 2);
+  exempt.await_progress();
+  const uint64_t counts = a.count() + b.count();
+  exempt.await_progress();
+  EXPECT_EQ(a.count() + b.count(), counts);
+  world().release_all();
+  a.await_progress();
+  b.await_progress();
+}
+
+TEST_F(WorldTest, HaltsThreadsThatAreCreatedMeanwhile) {
+  std::atomic<uint64_t> created{0};
+  TestThread creator([&](const std::atomic<bool>& stop) {
+    while (!stop) std::thread([&] { created.fetch_add(1); }).join();
+  });
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(world().halt_all({}).refused.empty());
+    for (const int tid : live_threads()) {
+      if (tid == current_tid()) continue;
+      const ThreadSlot* slot = world().find(tid);
+      ASSERT_NE(slot, nullptr) << "a thread that halt_all has not seen";
+      ASSERT_EQ(slot->phase, ThreadPhase::parked);
+    }
+    const uint64_t now = created;
+    for (int k = 0; k < 100; ++k) std::this_thread::yield();
+    ASSERT_EQ(created, now);
+    world().release_all();
+  }
+  const uint64_t now = created;
+  while (created == now) std::this_thread::yield();
+}
+
+TEST_F(WorldTest, SaysWhichThreadRefused) {
+  std::atomic<bool> unblock{false};
+  TestThread victim([&](const std::atomic<bool>&) {
+    sigset_t all;
+    sigfillset(&all);
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    while (!unblock) std::this_thread::yield();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  });
+  CountingThread other;
+  std::vector<int> refused;
+  while (refused.empty()) {
+    // Until the signals are blocked it is halted like any other thread.
+    refused = world().halt_all({}).refused;
+    world().release_all();
+  }
+  EXPECT_EQ(refused, std::vector<int>{victim.tid()});
+  // The halt that was asked for takes effect late, at a time nobody waits for it any more.
+  unblock = true;
+  ASSERT_NE(world().wait_parked(victim.tid(), 60'000), nullptr);
+  world().release_all();
+  victim.join();
+}
+
+// The allocator -----------------------------------------------------------------------------------
+
+std::atomic<uint32_t> parked_in_allocator{0};
+
+TEST_F(WorldTest, ParksOutsideTheAllocator) {
+  // Called where the thread parks.
+  World::get().install(
+      []() -> void* {
+        if (tripwire::in_allocator()) ++parked_in_allocator;
+        return nullptr;
+      },
+      &MigratingLoop::host_from_signal);
+  TestThread victim([](const std::atomic<bool>& stop) {
+    void* volatile block = nullptr;
+    while (!stop) {
+      block = calloc(1, size_t{1} << 20);  // mapped anew each time: nearly all time is spent inside
+      free(block);
+    }
+  });
+  uint32_t deferred = 0;
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(world().halt(victim.tid()));
+    Dl_info info{};
+    // A halt that was put off is sent again by the thread itself.
+    const auto pc = reinterpret_cast<void*>(pc_of(*world().find(victim.tid())));
+    if (dladdr(pc, &info) != 0 && info.dli_sname != nullptr &&
+        std::string_view(info.dli_sname) == "syscall") {
+      ++deferred;
+    }
+    world().release_all();
+  }
+  EXPECT_EQ(parked_in_allocator, 0U);
+  EXPECT_GT(deferred, 0U) << "no halt signal met the allocator: the test shows nothing";
+}
+
+// Stepping ----------------------------------------------------------------------------------------
+
+std::atomic<uint64_t> leaf_calls{0};
+
+extern "C" [[gnu::noinline, gnu::used]] void world_test_leaf() { leaf_calls.fetch_add(1); }
+extern "C" [[gnu::noinline, gnu::used, clang::disable_tail_calls]] void world_test_deeper() {
+  world_test_leaf();
+}
+
+class WorldStepTest : public WorldTest {
+ protected:
+  WorldStepTest()
+      : victim_([](const std::atomic<bool>& stop) {
+          while (!stop.load(std::memory_order_relaxed)) {
+            world_test_leaf();
+            world_test_deeper();
+          }
+        }) {}
+  ThreadSlot* halt() {
+    EXPECT_TRUE(world().halt(victim_.tid()));
+    return world().find(victim_.tid());
+  }
+  ~WorldStepTest() override { world().release_all(); }
+
+  static constexpr uint64_t kSteps = 20'000;
+  const uintptr_t leaf_ = reinterpret_cast<uintptr_t>(&world_test_leaf);
+  TestThread victim_;
+};
+
+TEST_F(WorldStepTest, StopsAtThePc) {
+  ThreadSlot* slot = halt();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(world().step(slot, {kSteps, leaf_, 0}));
+    ASSERT_EQ(slot->phase, ThreadPhase::parked);
+    EXPECT_EQ(pc_of(*slot), leaf_);
+    const uint64_t calls = leaf_calls;
+    ASSERT_TRUE(world().step(slot, {1, 0, 0})) << "one instruction into the function";
+    EXPECT_EQ(leaf_calls, calls);
+  }
+}
+
+TEST_F(WorldStepTest, StopsAtThePcWithThatSpOnly) {
+  ThreadSlot* slot = halt();
+  ASSERT_TRUE(world().step(slot, {kSteps, leaf_, 0}));
+  const uintptr_t first = sp_of(*slot);
+  // Called from two depths: the next call is at the other one.
+  ASSERT_TRUE(world().step(slot, {1, 0, 0}));
+  ASSERT_TRUE(world().step(slot, {kSteps, leaf_, 0}));
+  const uintptr_t second = sp_of(*slot);
+  ASSERT_NE(first, second);
+  for (const uintptr_t sp : {first, first, second, second, first}) {
+    ASSERT_TRUE(world().step(slot, {1, 0, 0}));
+    ASSERT_TRUE(world().step(slot, {kSteps, leaf_, sp}));
+    EXPECT_EQ(sp_of(*slot), sp);
+    EXPECT_EQ(pc_of(*slot), leaf_);
+  }
+}
+
+TEST_F(WorldStepTest, GivesUpAfterItsStepsAndIsParkedThen) {
+  ThreadSlot* slot = halt();
+  EXPECT_FALSE(world().step(slot, {500, leaf_, 8}));
+  EXPECT_EQ(slot->phase, ThreadPhase::parked);
+  EXPECT_FALSE(slot->stepping);
+}
+
+TEST_F(WorldStepTest, RunsFreelyAfterwards) {
+  ThreadSlot* slot = halt();
+  ASSERT_TRUE(world().step(slot, {kSteps, leaf_, 0}));
+  world().release(slot);
+  const uint64_t calls = leaf_calls;
+  while (leaf_calls < calls + 10'000) std::this_thread::yield();
+  EXPECT_EQ(slot->phase, ThreadPhase::running);
+}
+
+TEST_F(WorldTest, AThreadStepsItself) {
+  std::atomic<bool> done{false};
+  std::atomic<bool> go{false};
+  TestThread victim([&](const std::atomic<bool>&) {
+    while (!go) std::this_thread::yield();
+    World::get().step_self({300, 0, 0});
+    for (volatile int i = 0; i < 1000; i = i + 1) {
+    }
+    done = true;
+  });
+  go = true;
+  ThreadSlot* slot = world().wait_parked(victim.tid(), 60'000);
+  ASSERT_NE(slot, nullptr);
+  EXPECT_FALSE(done);
+  EXPECT_TRUE(slot->goal_met);
+  EXPECT_TRUE(victim.stack().holds(sp_of(*slot)));
+  world().release(slot);
+  victim.join();
+  EXPECT_TRUE(done);
+}
+
+TEST_F(WorldTest, WaitsForNoThreadThatDoesNotPark) {
+  CountingThread victim;
+  EXPECT_EQ(world().wait_parked(victim->tid(), 1), nullptr);
+  EXPECT_EQ(world().wait_parked(0x7ffffff0, 1), nullptr) << "no such thread";
+}
+
+std::atomic<int> started_tid{0};
+
+TEST_F(WorldTest, ParksAThreadBeforeItsStartRoutine) {
+  std::atomic<bool> routine_ran{false};
+  World::set_start_action([] {
+    started_tid = current_tid();
+    World::get().step_self({20, 0, 0});
+  });
+  std::thread victim([&] { routine_ran = true; });
+  while (started_tid == 0) std::this_thread::yield();
+  ThreadSlot* slot = world().wait_parked(started_tid, 60'000);
+  World::set_start_action(nullptr);
+  EXPECT_NE(slot, nullptr);
+  if (slot != nullptr) {
+    EXPECT_FALSE(routine_ran);
+    EXPECT_GT(slot->frames_top, sp_of(*slot));
+    world().release(slot);
+  }
+  victim.join();
+  EXPECT_TRUE(routine_ran);
+}
+
+}  // namespace
+}  // namespace framestorm
