@@ -329,6 +329,7 @@ std::atomic<int> started_tid{0};
 
 TEST_F(WorldTest, ParksAThreadBeforeItsStartRoutine) {
   std::atomic<bool> routine_ran{false};
+  started_tid = 0;
   World::set_start_action([] {
     started_tid = current_tid();
     World::get().step_self({20, 0, 0});
