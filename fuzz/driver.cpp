@@ -104,7 +104,6 @@ class Driver {
   }
 
   void test_one_input(const uint8_t* data, size_t size) {
-    if (++executions_ % kClockShare == 0) check_clock();
     const std::span<const uint8_t> bytes(data, size);
     decode(bytes, &input_);
     input_.walker = options_.walker;
@@ -116,6 +115,8 @@ class Driver {
     recorder_.executed(input_, outcome);
     if (outcome.poisoned) finish(kExitPoisoned);
     if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
+    // Last, so that the next input is already one of the new turn.
+    if (++executions_ % kClockShare == 0) check_clock();
   }
 
   size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) {

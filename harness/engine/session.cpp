@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
@@ -19,21 +18,7 @@ constexpr uint64_t kMaxTransientSteps = 20'000;
 constexpr uint64_t kSeekSteps = 150'000;
 
 // Other victims that run up to a halt together with the one it is for.
-constexpr size_t kCompanions = 2;
-
-uint64_t thread_cpu_ns(int tid) {
-  // Clock id of another thread's CPU clock: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel.
-  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U);
-  timespec t;
-  if (clock_gettime(clock, &t) != 0) return 0;
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
-}
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
-}
+constexpr size_t kCompanions = 1;
 
 }  // namespace
 
@@ -86,19 +71,23 @@ void Session::release_world() {
   active_.clear();
 }
 
-void Session::let_run(ScenarioId focus) {
-  // Long enough for a busy focus to get somewhere else, at most a few scheduling rounds for one
-  // that does not use the CPU.
-  constexpr uint64_t kCpuNs = 100'000;
-  constexpr uint64_t kWallNs = 3'000'000;
+void Session::let_run(ScenarioId focus, uint64_t random) {
   const int tid = crew_->of(focus).tid;
-  const uint64_t start = now_ns();
-  const uint64_t cpu = thread_cpu_ns(tid);
-  while (now_ns() - start < kWallNs) {
-    if (thread_cpu_ns(tid) - cpu > kCpuNs) break;
-    const timespec pause = {0, 100'000};
-    nanosleep(&pause, nullptr);
+  if (tid == 0) return;
+  if (scenario_info(focus).halt == Halt::busy) {
+    // Far enough to be somewhere else, never the same distance.
+    World::get().halt_after(tid, 20'000 + random % 200'000);
+  } else {
+    // It does not move by itself; whoever else runs now gets a moment.
+    const timespec moment = {0, 300'000};
+    nanosleep(&moment, nullptr);
   }
+}
+
+// Log-uniform: the first instructions are as interesting as the many later ones.
+uint64_t Session::transient_steps(uint64_t random) {
+  const uint64_t limit = kMaxTransientSteps >> (random % 12);
+  return 1 + (random >> 8) % limit;
 }
 
 Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uint64_t random) {
@@ -112,9 +101,9 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   }
   for (const ScenarioId scenario : active_) crew_->resume(scenario);
   if (Crew::is_transient(focus)) {
-    crew_->catch_transient(focus, 1 + random % kMaxTransientSteps);
+    crew_->catch_transient(focus, transient_steps(random));
   } else {
-    let_run(focus);
+    let_run(focus, random);
   }
   Victim& victim = crew_->of(focus);
   if (!halt.any && !Crew::is_transient(focus) && victim.tid != 0) {

@@ -69,7 +69,8 @@ class Session {
   int32_t walk_running(Walker* walker, ScenarioId scenario, std::vector<Engine::NamedFrame>* frames);
 
  private:
-  void let_run(ScenarioId focus);
+  void let_run(ScenarioId focus, uint64_t random);
+  static uint64_t transient_steps(uint64_t random);
   bool seek(Victim& victim, const HaltPoint& halt);
 
   Jvm& jvm_;

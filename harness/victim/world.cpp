@@ -32,6 +32,45 @@ int64_t now_ns() {
   return t.tv_sec * 1'000'000'000L + t.tv_nsec;
 }
 
+uint64_t thread_cpu_ns() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint64_t thread_cpu_ns(int tid) {
+  // Clock id of another thread's CPU clock: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel.
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U);
+  timespec t;
+  if (clock_gettime(clock, &t) != 0) return 0;
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// Sends the halt signal to one thread, again and again; for World::halt_after.
+class HaltTimer {
+ public:
+  HaltTimer(int tid, int64_t period_ns) {
+    sigevent event = {};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = kHaltSignal;
+    event._sigev_un._tid = tid;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer_) != 0) return;
+    created_ = true;
+    const itimerspec period = {{0, period_ns}, {0, period_ns}};
+    timer_settime(timer_, 0, &period, nullptr);
+  }
+  ~HaltTimer() {
+    if (created_) timer_delete(timer_);
+  }
+  HaltTimer(const HaltTimer&) = delete;
+  HaltTimer& operator=(const HaltTimer&) = delete;
+  bool created() const { return created_; }
+
+ private:
+  timer_t timer_ = nullptr;
+  bool created_ = false;
+};
+
 void futex_wait(std::atomic<uint32_t>* word, uint32_t value, const timespec* timeout) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, nullptr, 0);
 }
@@ -138,8 +177,8 @@ void World::park(ThreadSlot* slot, ucontext_t* context) {
   parked_changes_.fetch_add(1, std::memory_order_release);
   futex_wake(&parked_changes_);
   while (await(slot) == kCommandHost) host_(slot);
+  // Its phase is the conductor's to change: see release().
   slot->context = nullptr;
-  slot->phase.store(ThreadPhase::running, std::memory_order_release);
 }
 
 void World::halt_self_again() { syscall(SYS_tgkill, getpid(), current_tid(), kHaltSignal); }
@@ -151,7 +190,10 @@ void World::on_halt_signal(int, siginfo_t*, void* context) {
   ThreadSlot* slot = world.find(current_tid());
   // A late signal of a halt that is over finds another phase.
   if (slot != nullptr && slot->phase.load(std::memory_order_acquire) == ThreadPhase::asked) {
-    if (tripwire::in_allocator()) {
+    const uint64_t not_before = slot->not_before_ns.load(std::memory_order_acquire);
+    if (not_before != 0 && thread_cpu_ns() < not_before) {
+      // The timer comes again.
+    } else if (tripwire::in_allocator()) {
       tripwire::on_allocator_exit(&World::halt_self_again);
     } else {
       world.park(slot, static_cast<ucontext_t*>(context));
@@ -213,6 +255,28 @@ ThreadSlot* World::wait_parked(int tid, int timeout_ms) {
   }
 }
 
+bool World::halt_after(int tid, uint64_t cpu_ns) {
+  // Short against the CPU time asked for, long against a signal's cost.
+  constexpr int64_t kPeriodNs = 50'000;
+  constexpr int kPatienceMs = 30;
+  ThreadSlot* slot = claim(tid);
+  if (slot == nullptr) return false;
+  slot->not_before_ns.store(thread_cpu_ns(tid) + cpu_ns);
+  ThreadPhase expected = ThreadPhase::running;
+  if (!slot->phase.compare_exchange_strong(expected, ThreadPhase::asked)) {
+    return expected == ThreadPhase::parked;
+  }
+  bool parked = false;
+  {
+    const HaltTimer timer(tid, kPeriodNs);
+    parked = timer.created() && wait_parked(tid, kPatienceMs) != nullptr;
+  }
+  slot->not_before_ns.store(0);
+  if (parked) return true;
+  syscall(SYS_tgkill, getpid(), tid, kHaltSignal);
+  return wait_parked(tid, static_cast<int>(kHaltPatienceNs / 1'000'000)) != nullptr;
+}
+
 bool World::halt(int tid) {
   ThreadSlot* slot = claim(tid);
   return slot != nullptr && ask(slot) &&
@@ -259,15 +323,11 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
 }
 
 void World::release(ThreadSlot* slot) {
-  if (slot->phase.load(std::memory_order_acquire) != ThreadPhase::parked) return;
-  const uint32_t parks = slot->parks.load(std::memory_order_relaxed);
+  ThreadPhase expected = ThreadPhase::parked;
+  // Running from here on, although it may not have left its handler yet: a halt that follows at once
+  // waits for its next one, because the signal stays pending until the handler returns.
+  if (!slot->phase.compare_exchange_strong(expected, ThreadPhase::running)) return;
   send(slot, kCommandRelease);
-  // A halt that follows at once must not take the thread for still parked. A stepping thread may
-  // have parked anew by now.
-  while (slot->phase.load(std::memory_order_acquire) == ThreadPhase::parked &&
-         slot->parks.load(std::memory_order_relaxed) == parks) {
-    sched_yield();
-  }
 }
 
 void World::release_all() {

@@ -36,6 +36,8 @@ struct ThreadSlot {
   std::atomic<ThreadPhase> phase{ThreadPhase::free};
   std::atomic<uint32_t> command{0};  // futex word of the parked thread
   std::atomic<uint32_t> parks{0};    // how often it has parked
+  // CPU time of the thread before which a halt signal is put off; see World::halt_after.
+  std::atomic<uint64_t> not_before_ns{0};
   // Valid while parked.
   ucontext_t* context = nullptr;
   void* vm_thread = nullptr;     // HotSpot's Thread*, or null
@@ -74,6 +76,10 @@ class World {
   // Conductor only ------------------------------------------------------------------------------
   // Halts one thread; false when it is gone or does not react.
   bool halt(int tid);
+  // Halts a running thread once it has used `cpu_ns` of CPU time (or, when it does not get that within
+  // the patience of a halt, then). The thread halts itself, on a timer: it does not go on running
+  // while the conductor waits for a core. Returns false when it is gone or does not react.
+  bool halt_after(int tid, uint64_t cpu_ns);
   // Halts all threads of the process except `exempt` and the caller.
   HaltReport halt_all(const std::vector<int>& exempt);
   void release(ThreadSlot* slot);
