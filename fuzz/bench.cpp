@@ -99,7 +99,8 @@ void Bench::end_turn(Mode mode, uint64_t loop_ns) {
   for (size_t i = 0; i < std::min(samples_.size(), kMaxSamples); ++i) {
     decode(std::span(bytes_).subspan(samples_[i].offset, samples_[i].size), &input);
     // A turn's inputs are of one scenario and mode; the seeds at the start are not.
-    mixed = mixed || input.mode != mode || (scenario != ScenarioId::count && input.scenario != scenario);
+    mixed = mixed || input.mode != mode ||
+            (scenario != ScenarioId::count && input.scenario != scenario);
     scenario = input.scenario;
     BareItem item;
     item.guarded = !samples_[i].returned;

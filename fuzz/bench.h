@@ -1,6 +1,6 @@
-// The loop's cost against bare calls: each turn's walks are done again afterwards, on the same halted
-// victim and the same sequence of mutated contexts, with nothing around the call; only a walk that
-// did not return is done inside the guard again.
+// The loop's cost against bare calls: each turn's walks are done again afterwards, on the same
+// halted victim and the same sequence of mutated contexts, with nothing around the call; only a
+// walk that did not return is done inside the guard again.
 #pragma once
 
 #include <array>

@@ -27,7 +27,9 @@ extern "C" int LLVMFuzzerRunDriver(int* argc, char*** argv,
 
 // Extra feedback for libFuzzer, which has no coverage of a stock libjvm: what a walk came back
 // with.
-__attribute__((section("__libfuzzer_extra_counters"))) static uint8_t extra_counters[2048];
+constexpr size_t kResultsPerScenario = 32;
+__attribute__((section("__libfuzzer_extra_counters"))) static uint8_t
+    extra_counters[static_cast<size_t>(framestorm::ScenarioId::count) * kResultsPerScenario];
 
 namespace framestorm {
 namespace {
@@ -184,6 +186,7 @@ class Driver {
         "-handle_usr1=0",
         "-handle_usr2=0",
         "-reload=0",
+        "-entropic=0",
         "-verbosity=0",
         "-seed=" + std::to_string(options_.seed & 0x7fffffff),
         "-artifact_prefix=" + (options_.out / "artifacts").string() + "/",
@@ -287,8 +290,8 @@ class Driver {
             ? static_cast<unsigned>(-outcome.result) & 15U
             : 16U +
                   static_cast<unsigned>(31 - __builtin_clz(static_cast<unsigned>(outcome.result)));
-    extra_counters[(static_cast<unsigned>(input_.scenario) * 32U + std::min(kind, 31U)) %
-                   sizeof extra_counters] = 1;
+    extra_counters[static_cast<size_t>(input_.scenario) * kResultsPerScenario +
+                   std::min(kind, 31U)] = 1;
   }
 };
 

@@ -2,6 +2,4 @@
 // slots.
 #include "fuzz/driver.h"
 
-int main(int argc, char** argv) {
-  return framestorm::run_target("fuzz_stack", argc, argv);
-}
+int main(int argc, char** argv) { return framestorm::run_target("fuzz_stack", argc, argv); }

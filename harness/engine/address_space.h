@@ -19,8 +19,8 @@ class AddressSpace {
   // The value that a location of `victim` whose unmutated content is `own` is set to. False when a
   // code reference names something this JVM does not have, or another victim is asked for and there
   // is none. World halted.
-  bool resolve(const SymbolicValue& value, const Victim& victim,
-               const std::vector<Victim*>& halted, uint64_t own, uint64_t* out) const;
+  bool resolve(const SymbolicValue& value, const Victim& victim, const std::vector<Victim*>& halted,
+               uint64_t own, uint64_t* out) const;
 
   // "nmethod \"framestorm/C1.spin\" tier 1 entry + 0x35", "libjvm.so+0x1234", "real-sp + 16", ...
   std::string describe(uintptr_t address, const Victim& victim) const;

@@ -62,6 +62,16 @@ struct Engine::Prepared {
   size_t applied = 0;
   uint32_t thread_state = 0;
 
+  // Ready for another walk; what apply() and the walk set anew stays as it is.
+  void reset() {
+    end = WalkEnd::returned;
+    result = 0;
+    unsafe.count = 0;
+    unresolved = 0;
+    applied = 0;
+    mask_changed = false;
+  }
+
   // On the host's stack. Signal context in same-thread mode.
   static void walk(void* self);
   // Inside the guard.
@@ -130,7 +140,13 @@ class Engine::Rewalker final : public Rewalk {
 };
 
 Engine::Engine(Jvm& jvm, Crew& crew)
-    : jvm_(jvm), crew_(crew), addresses_(jvm), oracles_(make_oracles()) {}
+    : jvm_(jvm),
+      crew_(crew),
+      addresses_(jvm),
+      oracles_(make_oracles()),
+      prepared_(std::make_unique<Prepared>()) {}
+
+Engine::~Engine() = default;
 
 void Engine::add_walker(std::unique_ptr<Walker> walker) {
   const auto index = static_cast<size_t>(walker->id());
@@ -207,8 +223,7 @@ void Engine::apply(const Input& input, Prepared* p) {
         const uintptr_t address =
             base + static_cast<uintptr_t>(static_cast<intptr_t>(mutation.offset) * 8);
         // From the red zone up to the base: below it the handler's own frames live.
-        if (address % 8 != 0 || address < victim.sp - kRedZone ||
-            address > victim.frames_top - 8) {
+        if (address % 8 != 0 || address < victim.sp - kRedZone || address > victim.frames_top - 8) {
           break;
         }
         const auto own = read_at<uint64_t>(reinterpret_cast<const void*>(address));
@@ -219,7 +234,7 @@ void Engine::apply(const Input& input, Prepared* p) {
       case MutationKind::set_thread_field: {
         if (!victim.is_java_thread) break;
         const bool state = mutation.field == ThreadField::state;
-        const size_t offset = state ? layout.state
+        const size_t offset = state                                         ? layout.state
                               : mutation.field == ThreadField::last_java_sp ? layout.last_java_sp
                               : mutation.field == ThreadField::last_java_pc ? layout.last_java_pc
                                                                             : layout.last_java_fp;
@@ -278,17 +293,17 @@ void Engine::check_victim(Prepared* p) {
   const bool top_same = std::memcmp(reinterpret_cast<const void*>(victim.stack_copy_begin),
                                     victim.stack_copy.data(), window) == 0;
   const bool thread_same =
-      victim.thread_copy.empty() || std::memcmp(victim.java_thread, victim.thread_copy.data(),
-                                                victim.thread_copy.size()) == 0;
+      victim.thread_copy.empty() ||
+      std::memcmp(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size()) == 0;
   const bool look_at_all = rigour_ == Rigour::everything || walks_ % kFullVerifyShare == 0;
   if (top_same && thread_same && !look_at_all) return;
   std::string difference;
   if (!crew_.verify(victim, /*repair=*/true, &difference)) {
-    violations_.add(FindingKind::contract, "victim-changed",
-                    difference + (top_same && thread_same
-                                      ? " (seen now, done by one of the last " +
-                                            std::to_string(kFullVerifyShare) + " walks)"
-                                      : ""));
+    violations_.add(
+        FindingKind::contract, "victim-changed",
+        difference + (top_same && thread_same ? " (seen now, done by one of the last " +
+                                                    std::to_string(kFullVerifyShare) + " walks)"
+                                              : ""));
   }
 }
 
@@ -312,7 +327,8 @@ Outcome Engine::execute(const Input& input) {
   ++walks_;
   outcome.status = Outcome::Status::walked;
 
-  Prepared prepared;
+  Prepared& prepared = *prepared_;
+  prepared.reset();
   prepared.input = &input;
   prepared.victim = &victim;
   prepared.walker = walker;
@@ -333,9 +349,10 @@ Outcome Engine::execute(const Input& input) {
                      (prepared.end != WalkEnd::returned && prepared.fault.locks_held > 0);
   last_memory_ = prepared.frames;
   last_walker_ = walker;
-  last_count_ = prepared.end == WalkEnd::returned
-                    ? static_cast<size_t>(std::clamp(prepared.result, 0, std::max(prepared.depth, 0)))
-                    : 0;
+  last_count_ =
+      prepared.end == WalkEnd::returned
+          ? static_cast<size_t>(std::clamp(prepared.result, 0, std::max(prepared.depth, 0)))
+          : 0;
 
   if (rigour_ != Rigour::bare) {
     WalkView view;

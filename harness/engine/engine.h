@@ -28,11 +28,11 @@ struct Outcome {
   };
   Status status = Status::no_victim;
   WalkEnd end = WalkEnd::returned;
-  int32_t result = 0;      // the walker's, when it returned
+  int32_t result = 0;  // the walker's, when it returned
   bool unmutated = false;
   // The walk died holding a lock or in HotSpot's error reporting: this process must not walk on.
   bool poisoned = false;
-  size_t unresolved = 0;   // mutations that did not apply: unknown code, address off the stack
+  size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
   // Of the last execute(); the engine keeps them until the next one.
   std::vector<Finding>* findings = nullptr;
 
@@ -52,6 +52,9 @@ class Engine {
   static constexpr uint32_t kFullVerifyShare = 1024;
 
   Engine(Jvm& jvm, Crew& crew);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   // Takes over a walker; the first one of an id stays.
   void add_walker(std::unique_ptr<Walker> walker);
@@ -62,8 +65,8 @@ class Engine {
   // mode wants it. The result is valid until the next call.
   Outcome execute(const Input& input);
 
-  // What execute() would pass to the walker, for the bench. False when there is no victim or walker.
-  // Only register mutations are in it: stack and thread are as they were at the halt.
+  // What execute() would pass to the walker, for the bench. False when there is no victim or
+  // walker. Only register mutations are in it: stack and thread are as they were at the halt.
   struct BareWalk {
     Walker* walker = nullptr;
     Victim* victim = nullptr;
@@ -106,6 +109,7 @@ class Engine {
   UndoLog undo_;
   Rigour rigour_ = Rigour::per_walk;
   uint32_t walks_ = 0;
+  std::unique_ptr<Prepared> prepared_;  // of the walk being made; large, so not made anew each time
   // Of the last walk.
   const std::byte* last_memory_ = nullptr;
   size_t last_count_ = 0;

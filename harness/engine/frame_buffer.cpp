@@ -17,10 +17,11 @@ constexpr int kCanary = 0xC5;
 }  // namespace
 
 FrameBuffer::FrameBuffer(size_t stride) : stride_(stride) {
-  const size_t room = (static_cast<size_t>(kMaxDepth) * stride + kCanaryBytes + 4095) & ~size_t{4095};
+  const size_t room =
+      (static_cast<size_t>(kMaxDepth) * stride + kCanaryBytes + 4095) & ~size_t{4095};
   mapping_size_ = room + 2 * kGuardBytes;
-  void* mapping = mmap(nullptr, mapping_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                       -1, 0);
+  void* mapping =
+      mmap(nullptr, mapping_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
     throw std::system_error(errno, std::generic_category(), "mapping the frame buffer");
   }
@@ -40,10 +41,9 @@ std::byte* FrameBuffer::place(int32_t depth) {
 }
 
 bool FrameBuffer::canary_intact(const std::byte* frames) const {
-  for (size_t i = 1; i <= kCanaryBytes; ++i) {
-    if (frames[-static_cast<ptrdiff_t>(i)] != std::byte{kCanary}) return false;
-  }
-  return true;
+  std::byte expected[kCanaryBytes];
+  std::memset(expected, kCanary, kCanaryBytes);
+  return std::memcmp(frames - kCanaryBytes, expected, kCanaryBytes) == 0;
 }
 
 bool FrameBuffer::in_upper_guard(uintptr_t address) const {

@@ -1,5 +1,5 @@
-// The array a walker writes its frames to: ends at an unreadable page, so that frames[depth] faults,
-// and has a canary right before frames[0].
+// The array a walker writes its frames to: ends at an unreadable page, so that frames[depth]
+// faults, and has a canary right before frames[0].
 #pragma once
 
 #include <cstddef>

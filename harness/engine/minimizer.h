@@ -9,8 +9,8 @@
 
 namespace framestorm {
 
-// `still_fails(candidate)` executes the candidate and says whether the finding came back. Calls it at
-// most `budget` times. Returns the smallest input that still failed (at worst `input` itself).
+// `still_fails(candidate)` executes the candidate and says whether the finding came back. Calls it
+// at most `budget` times. Returns the smallest input that still failed (at worst `input` itself).
 Input minimize(const Input& input, const std::function<bool(const Input&)>& still_fails,
                uint32_t budget);
 

@@ -81,13 +81,12 @@ std::string build_id(const std::filesystem::path& path) {
 }
 
 const char* state_name(uint32_t state) {
-  constexpr const char* kNames[] = {
-      "_thread_uninitialized", "1",
-      "_thread_new",           "_thread_new_trans",
-      "_thread_in_native",     "_thread_in_native_trans",
-      "_thread_in_vm",         "_thread_in_vm_trans",
-      "_thread_in_Java",       "_thread_in_Java_trans",
-      "_thread_blocked",       "_thread_blocked_trans"};
+  constexpr const char* kNames[] = {"_thread_uninitialized", "1",
+                                    "_thread_new",           "_thread_new_trans",
+                                    "_thread_in_native",     "_thread_in_native_trans",
+                                    "_thread_in_vm",         "_thread_in_vm_trans",
+                                    "_thread_in_Java",       "_thread_in_Java_trans",
+                                    "_thread_blocked",       "_thread_blocked_trans"};
   return state < std::size(kNames) ? kNames[state] : "invalid";
 }
 
@@ -187,7 +186,8 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
   } else if (outcome.result <= 0) {
     ++error_codes_[outcome.result];
   }
-  // A depth of 0 asks for no frames, and some scenarios stand where a walker may give none by design.
+  // A depth of 0 asks for no frames, and some scenarios stand where a walker may give none by
+  // design.
   if (outcome.unmutated && java && input.call.depth == DepthKind::normal &&
       scenario_info(input.scenario).asgct_percent == 100) {
     ++unmutated_java_;
@@ -218,7 +218,17 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
     }
     if (known) continue;
     bucket.artifacts.push_back({minimized.input});
-    record(key, minimized, bucket.artifacts.size() - 1, trace);
+    // What is written has to be what this input does: its own registers, addresses and trace.
+    if (minimized.input != input) {
+      executing(minimized.input, {});
+      const Outcome again = session_.engine().execute(minimized.input);
+      for (const Finding& own : *again.findings) {
+        if (signatures_.key_of(own) == key) minimized = own;
+      }
+      record(key, minimized, bucket.artifacts.size() - 1, session_.engine().last_trace());
+    } else {
+      record(key, minimized, bucket.artifacts.size() - 1, trace);
+    }
   }
   return new_key;
 }
@@ -271,8 +281,9 @@ void Recorder::record(uint64_t key, const Finding& finding, size_t index,
   for (uint32_t i = 0; i < fault.stack_size; ++i) stack.push_back(modules.describe(fault.stack[i]));
   json registers = json::object();
   if (finding.kind != FindingKind::unsafe_call) {
-    constexpr const char* kNames[] = {"r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rdi",
-                                      "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp", "rip", "efl"};
+    constexpr const char* kNames[] = {"r8",  "r9",  "r10", "r11", "r12", "r13",
+                                      "r14", "r15", "rdi", "rsi", "rbp", "rbx",
+                                      "rdx", "rax", "rcx", "rsp", "rip", "efl"};
     for (size_t i = 0; i < std::size(kNames); ++i) {
       registers[kNames[i]] = hex(static_cast<uint64_t>(fault.registers[i]));
     }

@@ -58,9 +58,8 @@ void Session::run_loop(std::function<void()> body) { MigratingLoop::get().run(st
 void Session::on_conductor(const std::function<void()>& fn) {
   MigratingLoop& loop = MigratingLoop::get();
   loop.move_to(nullptr);
-  loop.call_on_host(
-      [](void* arg) { (*static_cast<const std::function<void()>*>(arg))(); },
-      const_cast<void*>(static_cast<const void*>(&fn)));
+  loop.call_on_host([](void* arg) { (*static_cast<const std::function<void()>*>(arg))(); },
+                    const_cast<void*>(static_cast<const void*>(&fn)));
 }
 
 void Session::release_world() {
@@ -110,8 +109,7 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
     result.at_halt_point = seek(victim, halt);
   }
   const auto guard_threads = Guard::own_threads();
-  const HaltReport report =
-      World::get().halt_all({guard_threads.begin(), guard_threads.end()});
+  const HaltReport report = World::get().halt_all({guard_threads.begin(), guard_threads.end()});
   halted_ = true;
   if (!report.refused.empty()) {
     release_world();

@@ -1,5 +1,5 @@
-// One process's fuzzing session: JVM, victims, guard and engine, and the turns between which victims
-// move on.
+// One process's fuzzing session: JVM, victims, guard and engine, and the turns between which
+// victims move on.
 //
 //   conductor:  set up ── turn: [ halt world ─ settle ─ body on the loop's stack ] ─ release ─ ...
 //
@@ -19,8 +19,8 @@ namespace framestorm {
 
 struct SessionOptions {
   JvmOptions jvm;
-  std::vector<ScenarioId> scenarios;     // empty: all
-  std::filesystem::path walker_plugin;   // empty: none
+  std::vector<ScenarioId> scenarios;    // empty: all
+  std::filesystem::path walker_plugin;  // empty: none
   GuardLimits limits;
 };
 
@@ -40,9 +40,9 @@ class Session {
   const std::vector<ScenarioId>& available() const { return available_; }
   const std::map<ScenarioId, std::string>& unavailable() const { return unavailable_; }
 
-  // Lets victims run and halts the world at new points. `focus` is sure to have moved (and, when its
-  // victims live only for a halt, to exist: false when that did not work). `halt` is where focus is
-  // wanted, `any` for wherever it is.
+  // Lets victims run and halts the world at new points. `focus` is sure to have moved (and, when
+  // its victims live only for a halt, to exist: false when that did not work). `halt` is where
+  // focus is wanted, `any` for wherever it is.
   struct Halted {
     bool focus_there = false;    // focus has a halted victim
     bool at_halt_point = false;  // and it is where `halt` wanted it
@@ -57,16 +57,17 @@ class Session {
   // From the loop's stack: runs `fn` on the conductor's own stack, then goes on there.
   void on_conductor(const std::function<void()>& fn);
 
-  // The scenario's halt as an artifact would name it: its code position, if it is in the code cache,
-  // and its distance from the stack base.
+  // The scenario's halt as an artifact would name it: its code position, if it is in the code
+  // cache, and its distance from the stack base.
   HaltPoint describe_halt(const Victim& victim);
 
-  // Compares an unmutated asgct trace of a halted victim with GetStackTrace after its release (world
-  // released afterwards). Empty: they agree.
+  // Compares an unmutated asgct trace of a halted victim with GetStackTrace after its release
+  // (world released afterwards). Empty: they agree.
   std::string compare_with_gst(ScenarioId scenario);
 
   // Walks through a walker that needs a running VM. World released.
-  int32_t walk_running(Walker* walker, ScenarioId scenario, std::vector<Engine::NamedFrame>* frames);
+  int32_t walk_running(Walker* walker, ScenarioId scenario,
+                       std::vector<Engine::NamedFrame>* frames);
 
  private:
   void let_run(ScenarioId focus, uint64_t random);

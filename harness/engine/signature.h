@@ -1,6 +1,6 @@
 // When two findings of one process are the same: kind, clause and the functions of the innermost
-// walker frames. Triage (Python) makes the final buckets from names; this keeps a run from recording
-// the same thing a million times and lets the minimizer know what it must not lose.
+// walker frames. Triage (Python) makes the final buckets from names; this keeps a run from
+// recording the same thing a million times and lets the minimizer know what it must not lose.
 #pragma once
 
 #include <cstdint>

@@ -16,9 +16,7 @@ constexpr size_t kFenceBytes = size_t{64} << 10;
 
 std::array<FencedStack, kMaxStacks> stacks;
 
-bool thread_gone(int tid) {
-  return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
-}
+bool thread_gone(int tid) { return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH; }
 
 // A free slot: with a stack of that size when there is one, else one without a stack.
 FencedStack* take(size_t size) {

@@ -17,11 +17,11 @@ struct FencedStack {
   size_t size = 0;  // usable bytes
 };
 
-// Makes *out an attribute like `attributes`, with a fenced stack of its size (a stack of a thread that
-// is gone is used again). Returns null, leaving *out alone, when `attributes` is null, names a stack
-// of its own or asks for joinable threads: glibc keeps a joinable thread's descriptor on its stack
-// until the join. Else the stack; its tid is to be set by the new thread. The caller destroys *out.
-// Any thread; not async-signal-safe.
+// Makes *out an attribute like `attributes`, with a fenced stack of its size (a stack of a thread
+// that is gone is used again). Returns null, leaving *out alone, when `attributes` is null, names a
+// stack of its own or asks for joinable threads: glibc keeps a joinable thread's descriptor on its
+// stack until the join. Else the stack; its tid is to be set by the new thread. The caller destroys
+// *out. Any thread; not async-signal-safe.
 FencedStack* fence_stack(const pthread_attr_t* attributes, pthread_attr_t* out);
 
 // The thread that was to use it was not started.

@@ -277,8 +277,8 @@ FRAMESTORM_INTERPOSE(int, pthread_create, pthread_t* thread, const pthread_attr_
   pthread_attr_t fenced;
   FencedStack* const stack = fence_stack(attributes, &fenced);
   *boxed = {start_routine, arg, stack};
-  const int error = real_pthread_create.get()(thread, stack == nullptr ? attributes : &fenced,
-                                              run_thread, boxed);
+  const int error =
+      real_pthread_create.get()(thread, stack == nullptr ? attributes : &fenced, run_thread, boxed);
   if (stack != nullptr) {
     pthread_attr_destroy(&fenced);
   }

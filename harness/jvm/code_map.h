@@ -1,5 +1,5 @@
-// What stands where in the code cache: nmethods (with tier, verified entry and deopt handler), stubs
-// and interpreter codelets. Turns symbolic positions into addresses and back.
+// What stands where in the code cache: nmethods (with tier, verified entry and deopt handler),
+// stubs and interpreter codelets. Turns symbolic positions into addresses and back.
 //
 // Sources: JVMTI CompiledMethodLoad/Unload and DynamicCodeGenerated, the code heaps' segment maps
 // (nmethod headers) and the interpreter's StubQueue by VM structures.

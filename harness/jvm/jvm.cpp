@@ -26,8 +26,8 @@ ThreadLayout read_layout(const VmStructs& vm) {
   layout.last_java_fp = layout.anchor + vm.required_offset("JavaFrameAnchor", "_last_Java_fp");
   layout.stack_base = vm.required_offset("JavaThread", "_stack_base");
   layout.stack_size = vm.required_offset("JavaThread", "_stack_size");
-  layout.osthread = vm.offset("JavaThread", "_osthread")
-                        .value_or(vm.offset("Thread", "_osthread").value_or(0));
+  layout.osthread =
+      vm.offset("JavaThread", "_osthread").value_or(vm.offset("Thread", "_osthread").value_or(0));
   layout.osthread_id = vm.required_offset("OSThread", "_thread_id");
   layout.java_thread_size = vm.size_of("JavaThread");
   if (layout.osthread == 0 || layout.java_thread_size == 0) {
@@ -63,10 +63,10 @@ Jvm& Jvm::start(const JvmOptions& options) {
   jvm.structs_ = std::make_unique<VmStructs>(jvm.library_);
   jvm.layout_ = read_layout(*jvm.structs_);
   jvm.code_map_ = std::make_unique<CodeMap>(*jvm.structs_);
-  jvm.handle_signal_ = reinterpret_cast<int (*)(int, siginfo_t*, void*, int)>(
-      jvm.symbol("JVM_handle_linux_signal"));
-  const auto create = reinterpret_cast<jint (*)(JavaVM**, void**, void*)>(
-      jvm.symbol("JNI_CreateJavaVM"));
+  jvm.handle_signal_ =
+      reinterpret_cast<int (*)(int, siginfo_t*, void*, int)>(jvm.symbol("JVM_handle_linux_signal"));
+  const auto create =
+      reinterpret_cast<jint (*)(JavaVM**, void**, void*)>(jvm.symbol("JNI_CreateJavaVM"));
   if (jvm.handle_signal_ == nullptr || create == nullptr) {
     throw SetupError(jvm.library_path_.string() +
                      " does not export JNI_CreateJavaVM and JVM_handle_linux_signal: not a HotSpot "
@@ -79,24 +79,17 @@ Jvm& Jvm::start(const JvmOptions& options) {
   }
   // Foreground compilation and no periodic safepoints, so that a victim's code and the world around
   // it change only when a scenario makes them change.
-  jvm.arguments_ = {"-agentlib:" + std::string(kAgentName),
-                    "-Xbootclasspath/a:" + boot_path,
-                    "-XX:+UnlockDiagnosticVMOptions",
-                    "-XX:+WhiteBoxAPI",
-                    "-XX:-BackgroundCompilation",
-                    "-XX:GuaranteedSafepointInterval=0",
-                    "-XX:+AllowUserSignalHandlers",
-                    "-XX:-UsePerfData",
+  jvm.arguments_ = {"-agentlib:" + std::string(kAgentName), "-Xbootclasspath/a:" + boot_path,
+                    "-XX:+UnlockDiagnosticVMOptions", "-XX:+WhiteBoxAPI",
+                    "-XX:-BackgroundCompilation", "-XX:GuaranteedSafepointInterval=0",
+                    "-XX:+AllowUserSignalHandlers", "-XX:-UsePerfData",
                     // Its complaints about WhiteBox methods that the victims do not declare.
                     "-XX:-DisplayVMOutput",
                     // Stop signals are the driver's.
-                    "-Xrs",
-                    "-Xshare:auto",
+                    "-Xrs", "-Xshare:auto",
                     // The foreign-function victims' calls are meant.
-                    "--enable-native-access=ALL-UNNAMED",
-                    "-Xmx512m"};
-  jvm.arguments_.insert(jvm.arguments_.end(), options.extra_args.begin(),
-                        options.extra_args.end());
+                    "--enable-native-access=ALL-UNNAMED", "-Xmx512m"};
+  jvm.arguments_.insert(jvm.arguments_.end(), options.extra_args.begin(), options.extra_args.end());
   std::vector<JavaVMOption> vm_options;
   for (std::string& argument : jvm.arguments_) vm_options.push_back({argument.data(), nullptr});
   JavaVMInitArgs init = {JNI_VERSION_10, static_cast<jint>(vm_options.size()), vm_options.data(),

@@ -20,26 +20,25 @@
 namespace framestorm {
 
 struct JvmOptions {
-  std::filesystem::path home;                      // a JDK's folder
-  std::vector<std::filesystem::path> class_path;   // folders with the victims' classes
-  std::vector<std::string> extra_args;             // appended to framestorm's own
+  std::filesystem::path home;                     // a JDK's folder
+  std::vector<std::filesystem::path> class_path;  // folders with the victims' classes
+  std::vector<std::string> extra_args;            // appended to framestorm's own
 };
 
 // HotSpot's offsets that the harness reads or writes in victims' threads.
 struct ThreadLayout {
-  size_t state = 0;          // JavaThread::_thread_state
-  size_t anchor = 0;         // JavaThread::_anchor
-  size_t last_java_sp = 0;   // from the start of JavaThread, as are the next two
+  size_t state = 0;         // JavaThread::_thread_state
+  size_t anchor = 0;        // JavaThread::_anchor
+  size_t last_java_sp = 0;  // from the start of JavaThread, as are the next two
   size_t last_java_pc = 0;
   size_t last_java_fp = 0;
-  size_t stack_base = 0;     // Thread::_stack_base, _stack_size
+  size_t stack_base = 0;  // Thread::_stack_base, _stack_size
   size_t stack_size = 0;
-  size_t osthread = 0;       // Thread::_osthread
-  size_t osthread_id = 0;    // OSThread::_thread_id
-  ptrdiff_t jni_env = 0;     // JNIEnv of a JavaThread
+  size_t osthread = 0;     // Thread::_osthread
+  size_t osthread_id = 0;  // OSThread::_thread_id
+  ptrdiff_t jni_env = 0;   // JNIEnv of a JavaThread
   size_t java_thread_size = 0;
 };
-
 
 class Jvm {
  public:
@@ -55,8 +54,8 @@ class Jvm {
   const std::filesystem::path& library_path() const { return library_path_; }
   const JvmOptions& options() const { return options_; }
   const std::vector<std::string>& arguments() const { return arguments_; }
-  int feature() const { return feature_; }                  // 17, 25, ...
-  const std::string& version() const { return version_; }   // "25.0.3+9-LTS"
+  int feature() const { return feature_; }                 // 17, 25, ...
+  const std::string& version() const { return version_; }  // "25.0.3+9-LTS"
   const std::string& vendor() const { return vendor_; }
 
   const VmStructs& structs() const { return *structs_; }

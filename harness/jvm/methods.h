@@ -16,15 +16,16 @@
 namespace framestorm {
 
 struct MethodInfo {
-  std::string name;     // "pkg/Class.method"
-  int32_t last_bci = 0; // of the bytecodes; -1 for a native or abstract method
+  std::string name;      // "pkg/Class.method"
+  int32_t last_bci = 0;  // of the bytecodes; -1 for a native or abstract method
 };
 
 class MethodTable {
  public:
   // Any thread, VM running.
   void add(jmethodID method, MethodInfo info);
-  // Conductor. With the world halted it can only try: a halted thread may hold the lock (false then).
+  // Conductor. With the world halted it can only try: a halted thread may hold the lock (false
+  // then).
   void absorb();
   bool try_absorb();
 

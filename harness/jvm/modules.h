@@ -10,10 +10,10 @@
 namespace framestorm {
 
 struct Module {
-  std::string path;      // as the loader has it; the executable's own is resolved
-  std::string name;      // file name
-  uintptr_t base = 0;    // load bias: ELF address + base = run-time address
-  uintptr_t begin = 0;   // mapped range
+  std::string path;     // as the loader has it; the executable's own is resolved
+  std::string name;     // file name
+  uintptr_t base = 0;   // load bias: ELF address + base = run-time address
+  uintptr_t begin = 0;  // mapped range
   uintptr_t end = 0;
   uintptr_t text_begin = 0;  // first executable segment
   uintptr_t text_end = 0;

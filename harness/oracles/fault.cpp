@@ -20,9 +20,9 @@ class FaultOracle final : public Oracle {
         const bool past_frames = view.buffer->in_upper_guard(view.fault->address);
         out->add(past_frames ? FindingKind::contract : FindingKind::fault,
                  past_frames ? "writes-past-frames" : "",
-                 past_frames ? "access to frames[depth] or beyond, depth " +
-                                   std::to_string(view.depth)
-                             : std::string(strsignal(view.fault->signo)) + " inside the walk",
+                 past_frames
+                     ? "access to frames[depth] or beyond, depth " + std::to_string(view.depth)
+                     : std::string(strsignal(view.fault->signo)) + " inside the walk",
                  *view.fault);
         return;
       }

@@ -10,7 +10,7 @@ namespace framestorm {
 
 struct LivenessCounts {
   uint64_t walks = 0;
-  uint64_t mutated = 0;                   // walks with at least one effective mutation
+  uint64_t mutated = 0;  // walks with at least one effective mutation
   // Unmutated walks of the Java scenarios in which every walk gives frames (ScenarioInfo).
   uint64_t unmutated_java = 0;
   uint64_t unmutated_java_succeeded = 0;  // of these, with at least one frame

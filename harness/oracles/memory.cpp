@@ -1,7 +1,7 @@
-// Oracle 2: a walk writes nothing but frames[0..depth). The guard page behind the array is the fault
-// oracle's; here are the bytes before it, the context, the mutated words, errno and the signal mask.
-// The victim's stack and thread are compared with their copies by the engine, once mutations are
-// undone.
+// Oracle 2: a walk writes nothing but frames[0..depth). The guard page behind the array is the
+// fault oracle's; here are the bytes before it, the context, the mutated words, errno and the
+// signal mask. The victim's stack and thread are compared with their copies by the engine, once
+// mutations are undone.
 #include <cstring>
 
 #include "harness/oracles/oracle.h"
@@ -20,7 +20,8 @@ class MemoryOracle final : public Oracle {
     }
     if (view.end != WalkEnd::returned) return;
     if (view.context != nullptr && !same_context(*view.context, *view.expected_context)) {
-      out->add(FindingKind::contract, "context-changed", "the walk changed the ucontext it was given");
+      out->add(FindingKind::contract, "context-changed",
+               "the walk changed the ucontext it was given");
     }
     if (!view.undo->untouched()) {
       out->add(FindingKind::contract, "victim-changed",

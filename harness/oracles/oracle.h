@@ -1,13 +1,15 @@
 // An oracle judges one walk beyond 'the process lives'. One file per oracle; DESIGN numbers in
 // brackets.
 //
-//            Input ─> mutated victim ──walk──> WalkView ──┬─ fault          [1] it came back, in time
-//                                                         ├─ memory         [2] wrote only its frames
-//                                                         ├─ signal_safety  [3] called nothing unsafe
-//                                                         ├─ contract       [4] the trace is legal
-//                                                         ├─ prefix         [4] depth k starts depth n
-//                                                         ├─ determinism    [5] same again
-//                                                         └─ truth          [6] the scenario's frames
+//            Input ─> mutated victim ──walk──> WalkView ──┬─ fault          [1] it came back, in
+//            time
+//                                                         ├─ memory         [2] wrote only its
+//                                                         frames ├─ signal_safety  [3] called
+//                                                         nothing unsafe ├─ contract       [4] the
+//                                                         trace is legal ├─ prefix         [4]
+//                                                         depth k starts depth n ├─ determinism [5]
+//                                                         same again └─ truth          [6] the
+//                                                         scenario's frames
 //            over a whole run:                              liveness        [7] walks did succeed
 //
 // Called on the loop's stack with the world halted, after the walk and before its mutations are
@@ -37,13 +39,13 @@ struct WalkView {
   Walker* walker = nullptr;
   const Jvm* jvm = nullptr;
   MethodTable* methods = nullptr;
-  bool unmutated = false;       // no mutation and no unusual call argument
-  uint32_t thread_state = 0;    // as the walk saw it
+  bool unmutated = false;     // no mutation and no unusual call argument
+  uint32_t thread_state = 0;  // as the walk saw it
   int32_t depth = 0;
   const FrameBuffer* buffer = nullptr;
   std::byte* frames = nullptr;
   WalkEnd end = WalkEnd::returned;
-  int32_t result = 0;           // the walker's count or error code, when it returned
+  int32_t result = 0;  // the walker's count or error code, when it returned
   const FaultRecord* fault = nullptr;
   const UnsafeCalls* unsafe = nullptr;
   const ucontext_t* context = nullptr;           // what the walker was given; null when it got null

@@ -42,12 +42,11 @@ std::string compare_with_reference(const std::vector<Frame>& whole_trace,
              " frames, the trace has " + std::to_string(trace.size());
     }
     const Frame& theirs = reference[reference.size() - from_base];
-    if (mine.method != theirs.method || (!innermost_own && mine.bci != theirs.bci &&
-                                         mine.bci >= 0 && theirs.bci >= 0)) {
+    if (mine.method != theirs.method ||
+        (!innermost_own && mine.bci != theirs.bci && mine.bci >= 0 && theirs.bci >= 0)) {
       if (innermost_own) break;
       return "frame " + std::to_string(from_base - 1) + " from the base is " +
-             name_of_frame(mine, methods) + ", the reference has " +
-             name_of_frame(theirs, methods);
+             name_of_frame(mine, methods) + ", the reference has " + name_of_frame(theirs, methods);
     }
   }
   return {};

@@ -16,12 +16,11 @@
 
 namespace framestorm {
 
-
-// Empty when they agree, else what differs. `reference` must not be empty. Frames of `trace` are compared from the outermost
-// inwards, method and bci, up to and without the innermost frame whose class is in package
-// `framestorm/`; that frame has to agree in its method if both traces have it there.
+// Empty when they agree, else what differs. `reference` must not be empty. Frames of `trace` are
+// compared from the outermost inwards, method and bci, up to and without the innermost frame whose
+// class is in package `framestorm/`; that frame has to agree in its method if both traces have it
+// there.
 std::string compare_with_reference(const std::vector<Frame>& trace,
-                                   const std::vector<Frame>& reference,
-                                   const MethodTable& methods);
+                                   const std::vector<Frame>& reference, const MethodTable& methods);
 
 }  // namespace framestorm

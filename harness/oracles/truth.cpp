@@ -22,8 +22,7 @@ class TruthOracle final : public Oracle {
     names_.clear();
     for (size_t i = 0; i < view.frame_count(); ++i) {
       const Frame frame = read_frame(view.walker->layout(), view.frames, i);
-      const MethodInfo* info =
-          frame.method == nullptr ? nullptr : view.methods->find(frame.method);
+      const MethodInfo* info = frame.method == nullptr ? nullptr : view.methods->find(frame.method);
       names_.push_back(info == nullptr ? "?" : info->name);
     }
     std::string why;

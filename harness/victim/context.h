@@ -1,5 +1,6 @@
-// The one interface to an architecture's registers: everything else names them by input.h's Register.
-// x86-64 is in context_x86_64.cpp; AArch64 would be another file that defines the same functions.
+// The one interface to an architecture's registers: everything else names them by input.h's
+// Register. x86-64 is in context_x86_64.cpp; AArch64 would be another file that defines the same
+// functions.
 #pragma once
 
 #include <ucontext.h>

@@ -1,5 +1,6 @@
 #if !defined(__x86_64__)
-#error "add context_<architecture>.cpp: registers, red zone and single-stepping of this architecture"
+#error \
+    "add context_<architecture>.cpp: registers, red zone and single-stepping of this architecture"
 #endif
 
 #include <cstring>
@@ -28,7 +29,8 @@ void set_register(ucontext_t* context, Register reg, uintptr_t value) {
 }
 
 void copy_context(const ucontext_t& from, ucontext_t* to) {
-  // The kernel's part of ucontext_t ends with a signal mask of 8 bytes; the rest is glibc's own use.
+  // The kernel's part of ucontext_t ends with a signal mask of 8 bytes; the rest is glibc's own
+  // use.
   std::memcpy(static_cast<void*>(to), &from, offsetof(ucontext_t, uc_sigmask) + 8);
 }
 
@@ -48,8 +50,8 @@ void start_single_step() {
       "pushfq\n\t"
       "orq $0x100, (%%rsp)\n\t"
       "popfq\n\t"
-      "lea 128(%%rsp), %%rsp"
-      ::: "cc", "memory");
+      "lea 128(%%rsp), %%rsp" ::
+          : "cc", "memory");
 }
 
 }  // namespace framestorm

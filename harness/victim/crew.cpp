@@ -69,8 +69,8 @@ Crew::Crew(Jvm& jvm) : jvm_(jvm) {
   jclass local = env->FindClass("framestorm/Victims");
   jvm.check_exception("loading framestorm.Victims");
   victims_class_ = static_cast<jclass>(env->NewGlobalRef(local));
-  start_method_ = env->GetStaticMethodID(victims_class_, "start",
-                                         "(Ljava/lang/String;I)Ljava/lang/Thread;");
+  start_method_ =
+      env->GetStaticMethodID(victims_class_, "start", "(Ljava/lang/String;I)Ljava/lang/Thread;");
   jvm.check_exception("framestorm.Victims.start");
 }
 

@@ -23,8 +23,8 @@ inline constexpr size_t kScenarios = static_cast<size_t>(ScenarioId::count);
 struct Victim {
   ScenarioId scenario = ScenarioId::count;
   int tid = 0;
-  jobject thread = nullptr;   // java.lang.Thread, global reference; null when there is none
-  ThreadSlot* slot = nullptr; // null: not halted now
+  jobject thread = nullptr;     // java.lang.Thread, global reference; null when there is none
+  ThreadSlot* slot = nullptr;   // null: not halted now
   void* java_thread = nullptr;  // HotSpot's Thread*; null for a thread the JVM does not know
   bool is_java_thread = false;  // a JavaThread: has state, anchor, JNIEnv
   void* jni_env = nullptr;
@@ -33,7 +33,7 @@ struct Victim {
   uintptr_t frames_top = 0;  // end of what may be written: see ThreadSlot::frames_top
 
   // Copies taken at the halt, to compare with and to restore from.
-  std::vector<std::byte> stack_copy;   // from stack_copy_begin
+  std::vector<std::byte> stack_copy;  // from stack_copy_begin
   uintptr_t stack_copy_begin = 0;
   std::vector<std::byte> thread_copy;  // the JavaThread
   ucontext_t context_copy;
@@ -56,15 +56,15 @@ class Crew {
   // JDK cannot have it. Conductor, VM running, on the conductor's own stack.
   bool start(ScenarioId scenario, std::string* reason);
 
-  // For thread-starting and thread-exiting, whose victims live only as long as a halt: lets one such
-  // thread come into being and parks it after `steps` instructions of its start or end. False when
-  // it was over before. Conductor, VM running.
+  // For thread-starting and thread-exiting, whose victims live only as long as a halt: lets one
+  // such thread come into being and parks it after `steps` instructions of its start or end. False
+  // when it was over before. Conductor, VM running.
   static bool is_transient(ScenarioId scenario);
   bool catch_transient(ScenarioId scenario, uint64_t steps);
 
-  // A paused victim uses no CPU and holds up no safepoint; busy victims are paused except around the
-  // halts they are wanted for, because a core has room for one. No effect on victims that do not run
-  // by themselves. Conductor, VM running, on the conductor's own stack.
+  // A paused victim uses no CPU and holds up no safepoint; busy victims are paused except around
+  // the halts they are wanted for, because a core has room for one. No effect on victims that do
+  // not run by themselves. Conductor, VM running, on the conductor's own stack.
   void pause(ScenarioId scenario);
   void resume(ScenarioId scenario);
 

@@ -1,9 +1,10 @@
-// The fuzz loop has a stack of its own and moves from thread to thread: in same-thread mode it runs on
-// the victim, inside the victim's signal handler, in separate-thread mode on the conductor. A move is
-// one futex hand-over; between moves nothing crosses threads.
+// The fuzz loop has a stack of its own and moves from thread to thread: in same-thread mode it runs
+// on the victim, inside the victim's signal handler, in separate-thread mode on the conductor. A
+// move is one futex hand-over; between moves nothing crosses threads.
 //
 //   loop stack:      body ... call_on_host(walk) ... move_to(victim) ... body
-//   host's stack:    ── switch ──> walk() in the signal handler's frame, right below the victim's sp
+//   host's stack:    ── switch ──> walk() in the signal handler's frame, right below the victim's
+//   sp
 //
 // That is where a profiler's walk runs, so a walk sees the same memory below sp.
 #pragma once
@@ -44,8 +45,8 @@ class MigratingLoop {
   static constexpr size_t kStackSize = size_t{16} << 20;
   void* stack_ = MAP_FAILED;
   std::function<void()> body_;
-  void* loop_sp_ = nullptr;   // saved while a host runs
-  void* host_sp_ = nullptr;   // saved while the loop runs
+  void* loop_sp_ = nullptr;  // saved while a host runs
+  void* host_sp_ = nullptr;  // saved while the loop runs
   Request request_ = Request::finish;
   void (*call_)(void*) = nullptr;
   void* call_arg_ = nullptr;

@@ -324,8 +324,8 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
 
 void World::release(ThreadSlot* slot) {
   ThreadPhase expected = ThreadPhase::parked;
-  // Running from here on, although it may not have left its handler yet: a halt that follows at once
-  // waits for its next one, because the signal stays pending until the handler returns.
+  // Running from here on, although it may not have left its handler yet: a halt that follows at
+  // once waits for its next one, because the signal stays pending until the handler returns.
   if (!slot->phase.compare_exchange_strong(expected, ThreadPhase::running)) return;
   send(slot, kCommandRelease);
 }

@@ -1,7 +1,7 @@
 // Halting: every thread of the process stands still in a signal handler while victims are mutated
 // and walked, so that nothing - collector, compiler, another victim - can see or move what a walk
-// sees. Only the conductor (the thread that started the JVM), the guard's threads and the thread the
-// loop is on run.
+// sees. Only the conductor (the thread that started the JVM), the guard's threads and the thread
+// the loop is on run.
 //
 //   conductor:   halt_all() ──────────── the world is halted ──────────── release_all()
 //   any thread:  ── halt signal ─> park (futex) ·· hosts the loop when asked ·· ─> goes on
@@ -26,9 +26,9 @@ enum class ThreadPhase : uint32_t { free, running, asked, parked };
 
 // What a stepped thread is to stop at. All conditions that are set must hold.
 struct StepGoal {
-  uint64_t steps = 0;       // stop after this many instructions in any case
-  uintptr_t pc = 0;         // or at this pc ...
-  uintptr_t sp = 0;         // ... with this sp; 0: any
+  uint64_t steps = 0;  // stop after this many instructions in any case
+  uintptr_t pc = 0;    // or at this pc ...
+  uintptr_t sp = 0;    // ... with this sp; 0: any
 };
 
 struct ThreadSlot {
@@ -40,9 +40,9 @@ struct ThreadSlot {
   std::atomic<uint64_t> not_before_ns{0};
   // Valid while parked.
   ucontext_t* context = nullptr;
-  void* vm_thread = nullptr;     // HotSpot's Thread*, or null
-  // Where the thread's first frame begins; above it, still in what pthreads call its stack, stand its
-  // thread-local variables and descriptor. 0 for a thread that was not watched from its start.
+  void* vm_thread = nullptr;  // HotSpot's Thread*, or null
+  // Where the thread's first frame begins; above it, still in what pthreads call its stack, stand
+  // its thread-local variables and descriptor. 0 for a thread that was not watched from its start.
   uintptr_t frames_top = 0;
   // Single-stepping.
   bool stepping = false;
@@ -76,9 +76,9 @@ class World {
   // Conductor only ------------------------------------------------------------------------------
   // Halts one thread; false when it is gone or does not react.
   bool halt(int tid);
-  // Halts a running thread once it has used `cpu_ns` of CPU time (or, when it does not get that within
-  // the patience of a halt, then). The thread halts itself, on a timer: it does not go on running
-  // while the conductor waits for a core. Returns false when it is gone or does not react.
+  // Halts a running thread once it has used `cpu_ns` of CPU time (or, when it does not get that
+  // within the patience of a halt, then). The thread halts itself, on a timer: it does not go on
+  // running while the conductor waits for a core. Returns false when it is gone or does not react.
   bool halt_after(int tid, uint64_t cpu_ns);
   // Halts all threads of the process except `exempt` and the caller.
   HaltReport halt_all(const std::vector<int>& exempt);

@@ -39,10 +39,11 @@ class Asgct final : public Walker {
   const FrameLayout& layout() const override { return kLayout; }
   bool documented_error(int32_t code) const override { return code >= -10; }
   std::string_view error_name(int32_t code) const override {
-    return documented_error(code) && code <= 0 ? kErrors[static_cast<size_t>(-code)] : "undocumented";
+    return documented_error(code) && code <= 0 ? kErrors[static_cast<size_t>(-code)]
+                                               : "undocumented";
   }
   bool error_agrees(int32_t code, uint32_t thread_state) const override {
-    const bool in_java = thread_state == 8 || thread_state == 9;      // _thread_in_Java(_trans)
+    const bool in_java = thread_state == 8 || thread_state == 9;  // _thread_in_Java(_trans)
     const bool known = thread_state >= 2 && thread_state <= 11;
     if (code == -5 || code == -6) return in_java;
     if (code == -3 || code == -4) return known && thread_state >= 4 && !in_java;

@@ -1,10 +1,10 @@
-/* C ABI for stack walkers that live in a shared object: build against this header alone and give the
- * .so to `framestorm fuzz --walker plugin --walker-plugin FILE`. C and C++.
+/* C ABI for stack walkers that live in a shared object: build against this header alone and give
+ * the .so to `framestorm fuzz --walker plugin --walker-plugin FILE`. C and C++.
  *
  * All three functions are found by dlsym. framestorm_walk is called from signal handlers, on the
- * halted thread or on another one, with arbitrary mutations of the context, the stack and the thread:
- * it has to be async-signal-safe, must write nothing but *trace and frames[0..depth), and may not
- * assume that any address it finds is mapped. */
+ * halted thread or on another one, with arbitrary mutations of the context, the stack and the
+ * thread: it has to be async-signal-safe, must write nothing but *trace and frames[0..depth), and
+ * may not assume that any address it finds is mapped. */
 #ifndef FRAMESTORM_WALKER_H
 #define FRAMESTORM_WALKER_H
 
@@ -17,11 +17,11 @@ extern "C" {
 #define FRAMESTORM_WALKER_ABI 1
 
 typedef struct framestorm_frame {
-  const void* pc;  /* machine pc, or NULL where the walker does not know it */
-  const void* sp;  /* stack pointer of the frame, or NULL; strictly advancing where given */
-  void* method;    /* jmethodID, or NULL for a frame that is not Java */
-  int32_t bci;     /* -1: unknown; meaningless without method */
-  int32_t type;    /* walker-defined, 0 where it has no types */
+  const void* pc; /* machine pc, or NULL where the walker does not know it */
+  const void* sp; /* stack pointer of the frame, or NULL; strictly advancing where given */
+  void* method;   /* jmethodID, or NULL for a frame that is not Java */
+  int32_t bci;    /* -1: unknown; meaningless without method */
+  int32_t type;   /* walker-defined, 0 where it has no types */
 } framestorm_frame;
 
 typedef struct framestorm_trace {

@@ -39,8 +39,7 @@ class Gst final : public Walker {
     if (target.thread == nullptr) return -10;
     std::vector<jvmtiFrameInfo> buffer(static_cast<size_t>(depth < 0 ? 0 : depth));
     jint count = 0;
-    const jvmtiError error =
-        jvmti_->GetStackTrace(target.thread, 0, depth, buffer.data(), &count);
+    const jvmtiError error = jvmti_->GetStackTrace(target.thread, 0, depth, buffer.data(), &count);
     if (error != JVMTI_ERROR_NONE) return -static_cast<int32_t>(error);
     auto* out = reinterpret_cast<ReferenceFrame*>(frames);
     for (jint i = 0; i < count; ++i) {

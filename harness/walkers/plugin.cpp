@@ -7,9 +7,9 @@
 namespace framestorm {
 namespace {
 
-constexpr FrameLayout kLayout = {
-    sizeof(framestorm_frame), offsetof(framestorm_frame, method), offsetof(framestorm_frame, bci),
-    offsetof(framestorm_frame, pc), offsetof(framestorm_frame, sp)};
+constexpr FrameLayout kLayout = {sizeof(framestorm_frame), offsetof(framestorm_frame, method),
+                                 offsetof(framestorm_frame, bci), offsetof(framestorm_frame, pc),
+                                 offsetof(framestorm_frame, sp)};
 
 class Plugin final : public Walker {
  public:

@@ -59,7 +59,8 @@ class Walker {
   // Whether a documented error code may be returned for a victim in this HotSpot thread state
   // (JavaThreadState, utilities/globalDefinitions.hpp).
   virtual bool error_agrees(int32_t code, uint32_t thread_state) const = 0;
-  // The lowest documented value of bci for a Java frame; -1 unknown, -3 native in AsyncGetCallTrace.
+  // The lowest documented value of bci for a Java frame; -1 unknown, -3 native in
+  // AsyncGetCallTrace.
   virtual int32_t lowest_bci() const = 0;
 
   // One walk. Writes frames[0..depth) at most and returns the walker's count or error code.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kSetupError = 2;
 
-// On a thread of its own: HotSpot does not like to measure the primordial thread's stack. The process
-// ends without exit handlers, which would wait for victims.
+// On a thread of its own: HotSpot does not like to measure the primordial thread's stack. The
+// process ends without exit handlers, which would wait for victims.
 template <typename Function>
 [[noreturn]] void run_as_conductor(Function function) {
   std::thread conductor([&] {

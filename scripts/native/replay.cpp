@@ -32,8 +32,8 @@ std::string class_of(ScenarioId scenario) {
   return name;
 }
 
-// One JVM with the artifact's victim, those whose code it names, and some others, so that `other-sp`
-// has a meaning.
+// One JVM with the artifact's victim, those whose code it names, and some others, so that
+// `other-sp` has a meaning.
 SessionOptions session_for(const ReplayOptions& options, const Input& input) {
   SessionOptions session = options.session;
   std::vector<ScenarioId>& wanted = session.scenarios;
@@ -138,17 +138,16 @@ class Try {
       if (trace.size() == 64) break;
       trace.push_back({{"method", frame.method}, {"bci", frame.bci}});
     }
-    const json result = {
-        {"found", found},
-        {"halts", std::min(halts_, options_.halts)},
-        {"walks", walks_},
-        {"at_halt_point", at_halt_point_},
-        {"findings", findings_},
-        {"unresolved", outcome_.unresolved},
-        {"walk",
-         {{"end", outcome_.end == WalkEnd::returned ? "returned" : "contained"},
-          {"num_frames", outcome_.result},
-          {"trace", trace}}}};
+    const json result = {{"found", found},
+                         {"halts", std::min(halts_, options_.halts)},
+                         {"walks", walks_},
+                         {"at_halt_point", at_halt_point_},
+                         {"findings", findings_},
+                         {"unresolved", outcome_.unresolved},
+                         {"walk",
+                          {{"end", outcome_.end == WalkEnd::returned ? "returned" : "contained"},
+                           {"num_frames", outcome_.result},
+                           {"trace", trace}}}};
     std::ofstream file(options_.out / "replay.json");
     file << result.dump(2) << '\n';
     file.flush();
@@ -209,8 +208,8 @@ int run_scenarios(const SessionOptions& options, int halts) {
   session.engine().set_rigour(Rigour::everything);
   json all = json::array();
   for (const ScenarioInfo& info : all_scenarios()) {
-    if (!options.scenarios.empty() && std::ranges::find(options.scenarios, info.id) ==
-                                          options.scenarios.end()) {
+    if (!options.scenarios.empty() &&
+        std::ranges::find(options.scenarios, info.id) == options.scenarios.end()) {
       continue;
     }
     json entry = {{"name", std::string(name_of(info.id))},

@@ -16,14 +16,14 @@ struct ReplayOptions {
   int halts = 64;
 };
 
-// Exit codes: 0 done, 2 set-up error (thrown as SetupError), 3 the process had to end after a finding.
-// Write replay.json and the files of Recorder; minimize also minimized.bin. Conductor thread; end the
-// process with std::_Exit afterwards, HotSpot's exit would wait for victims.
+// Exit codes: 0 done, 2 set-up error (thrown as SetupError), 3 the process had to end after a
+// finding. Write replay.json and the files of Recorder; minimize also minimized.bin. Conductor
+// thread; end the process with std::_Exit afterwards, HotSpot's exit would wait for victims.
 int run_replay(const ReplayOptions& options);
 int run_minimize(const ReplayOptions& options);
 
-// JSON on stdout: what each scenario is on this JVM, walked unmutated in both modes at `halts` points
-// and compared with the reference.
+// JSON on stdout: what each scenario is on this JVM, walked unmutated in both modes at `halts`
+// points and compared with the reference.
 int run_scenarios(const SessionOptions& options, int halts);
 
 }  // namespace framestorm

@@ -1,0 +1,90 @@
+#include "harness/engine/jvm_test.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <thread>
+
+namespace framestorm::jvm_test {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::vector<std::string> clauses_of(const std::vector<Finding>& findings) {
+  std::set<std::string> clauses;
+  for (const Finding& finding : findings) {
+    clauses.insert(std::string(name_of(finding.kind)) + ":" + finding.clause);
+  }
+  return {clauses.begin(), clauses.end()};
+}
+
+std::string explain(const Walked& walked) {
+  std::string text = "result " + std::to_string(walked.outcome.result);
+  for (const Finding& finding : walked.findings) {
+    text +=
+        "; " + std::string(name_of(finding.kind)) + ":" + finding.clause + ": " + finding.detail;
+  }
+  for (const std::string& method : walked.methods) text += "\n  " + method;
+  return text;
+}
+
+void JvmTest::start(const std::vector<ScenarioId>& scenarios, const GuardLimits& limits) {
+  const std::string jdk = environment("FRAMESTORM_TEST_JDK");
+  const std::string classes = environment("FRAMESTORM_TEST_CLASSES");
+  ASSERT_FALSE(jdk.empty() || classes.empty())
+      << "set FRAMESTORM_TEST_JDK to a JDK's folder and FRAMESTORM_TEST_CLASSES to the folder with "
+         "harness/victim/java compiled for it, or run `scripts/framestorm test`, which does both";
+  SessionOptions options;
+  options.jvm.home = jdk;
+  options.jvm.class_path = {classes};
+  options.scenarios = scenarios;
+  options.limits = limits;
+  session_ = std::make_unique<Session>(options);
+  engine().set_rigour(Rigour::everything);
+}
+
+void JvmTest::halt(ScenarioId focus, const HaltPoint& point) {
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries; ++i) {
+    random_ = random_ * 6364136223846793005U + 1442695040888963407U;
+    if (session().halt_world(focus, point, random_ >> 16).focus_there) return;
+  }
+  FAIL() << "no victim of " << name_of(focus) << " in " << kTries << " halts";
+}
+
+void JvmTest::loop(const std::function<void()>& body) {
+  session().run_loop([&] {
+    body();
+    session().on_conductor([] {});
+  });
+}
+
+Walked JvmTest::walk(const Input& input) {
+  Walked walked;
+  loop([&] {
+    walked.outcome = engine().execute(input);
+    walked.findings = *walked.outcome.findings;
+    walked.frames = engine().last_frames();
+    for (const auto& frame : engine().last_trace()) walked.methods.push_back(frame.method);
+  });
+  walked.outcome.findings = nullptr;
+  return walked;
+}
+
+}  // namespace framestorm::jvm_test
+
+// On a thread of its own: HotSpot does not like to measure the primordial thread's stack. Ends
+// without exit handlers, which would run beside the JVM's threads.
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int result = 1;
+  std::thread conductor([&] { result = RUN_ALL_TESTS(); });
+  conductor.join();
+  std::fflush(nullptr);
+  std::_Exit(result);
+}
