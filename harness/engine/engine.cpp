@@ -25,7 +25,8 @@ uintptr_t anchor_address(const Victim& victim, const ThreadLayout& layout, Stack
     case StackAnchor::fp:
       return victim.fp;
     case StackAnchor::stack_base:
-      return victim.stack_base;
+      // Above the first frame stand thread-local variables, which are not to be written.
+      return victim.frames_top;
     case StackAnchor::last_java_sp:
       return victim.thread_copy.empty()
                  ? 0

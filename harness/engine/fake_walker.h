@@ -28,22 +28,23 @@ struct FakeWalk {
   ucontext_t* context = nullptr;
 
   // A right walk: AsyncGetCallTrace's frames, with made-up advancing stack pointers.
-  int32_t right() const { return right(depth); }
-  int32_t right(int32_t to_depth) const {
+  int32_t right() const { return right(frames, depth); }
+  int32_t right(FakeFrame* out, int32_t to_depth) const {
     struct RealFrame {
       jint bci;
       jmethodID method;
     };
-    static std::array<RealFrame, 4096> buffer;
-    const int32_t room = std::min(to_depth, static_cast<int32_t>(buffer.size()));
-    const int32_t count =
-        real->walk(*target, reinterpret_cast<std::byte*>(buffer.data()), room, context);
+    static std::array<RealFrame, kRoom> buffer;
+    const int32_t count = real->walk(*target, reinterpret_cast<std::byte*>(buffer.data()),
+                                     std::min(to_depth, kRoom), context);
     for (int32_t i = 0; i < count; ++i) {
       const RealFrame& frame = buffer[static_cast<size_t>(i)];
-      frames[i] = {frame.method, 0x1000 + 16 * static_cast<uintptr_t>(i), frame.bci};
+      out[i] = {frame.method, 0x1000 + 16 * static_cast<uintptr_t>(i), frame.bci};
     }
     return count;
   }
+
+  static constexpr int32_t kRoom = 4096;
 };
 
 // Registers as `plugin`, which no other walker is in a test's engine.

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
@@ -19,6 +20,14 @@ constexpr uint64_t kSeekSteps = 150'000;
 
 // Other victims that run up to a halt together with the one it is for.
 constexpr size_t kCompanions = 1;
+
+// "thread 17 (C2 CompilerThre)"
+std::string describe_thread(int tid) {
+  std::ifstream comm("/proc/self/task/" + std::to_string(tid) + "/comm");
+  std::string name;
+  std::getline(comm, name);
+  return "thread " + std::to_string(tid) + " (" + name + ")";
+}
 
 }  // namespace
 
@@ -113,7 +122,7 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   halted_ = true;
   if (!report.refused.empty()) {
     release_world();
-    throw SetupError("thread " + std::to_string(report.refused.front()) +
+    throw SetupError(describe_thread(report.refused.front()) +
                      " did not halt: is SIGPROF blocked, or used by a --jvm-arg?");
   }
   // Classes and code that came up on the way here must be known to the oracles.

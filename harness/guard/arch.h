@@ -42,6 +42,8 @@ void set_frame(greg_t* registers, uintptr_t pc, uintptr_t sp, uintptr_t fp);
 // True when the fault of this context came from fetching the instruction at pc, not from running
 // it.
 bool is_fetch_fault(const ucontext_t* context, int signo);
+// True when it came from a write to memory.
+bool is_write_fault(const ucontext_t* context, int signo);
 
 // Loads the aligned word at `address`; false when it is not readable. Needs the guard's handlers
 // (Guard::install) and SIGSEGV and SIGBUS not blocked when it is not.

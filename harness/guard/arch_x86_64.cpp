@@ -129,6 +129,7 @@ constexpr greg_t kAlignmentCheckFlag = 0x40000;
 constexpr uint32_t kMxcsrExceptions = 0x3f;
 constexpr greg_t kPageFaultTrap = 14;
 constexpr greg_t kInstructionFetch = 0x10;  // bit of the page fault's error code
+constexpr greg_t kWrite = 0x2;
 
 greg_t address_of(const char* label) { return reinterpret_cast<greg_t>(label); }
 
@@ -177,6 +178,12 @@ bool is_fetch_fault(const ucontext_t* context, int signo) {
   const greg_t* registers = context->uc_mcontext.gregs;
   return signo == SIGSEGV && registers[REG_TRAPNO] == kPageFaultTrap &&
          (registers[REG_ERR] & kInstructionFetch) != 0;
+}
+
+bool is_write_fault(const ucontext_t* context, int signo) {
+  const greg_t* registers = context->uc_mcontext.gregs;
+  return signo == SIGSEGV && registers[REG_TRAPNO] == kPageFaultTrap &&
+         (registers[REG_ERR] & kWrite) != 0;
 }
 
 bool safe_load(uintptr_t address, uintptr_t* value) {

@@ -80,6 +80,7 @@ void record_interrupted(WalkState* walk, WalkEnd end, int signo, const siginfo_t
   record->signo = end == WalkEnd::fault ? signo : 0;
   record->si_code = end == WalkEnd::fault ? info->si_code : 0;
   record->address = end == WalkEnd::fault ? reinterpret_cast<uintptr_t>(info->si_addr) : 0;
+  record->is_write = end == WalkEnd::fault && arch::is_write_fault(context, signo);
   record->pc = arch::pc_of(context);
   record->sp = arch::sp_of(context);
   record->fp = arch::fp_of(context);

@@ -42,6 +42,7 @@ struct FaultRecord {
   int signo = 0;
   int si_code = 0;
   uintptr_t address = 0;  // si_addr
+  bool is_write = false;  // fault: it was a write that faulted
   uintptr_t pc = 0, sp = 0, fp = 0;
   greg_t registers[NGREG] = {};
   // Return addresses of the walker, innermost first, stack[0] == pc; by frame pointers, bounded by

@@ -16,12 +16,14 @@ class FaultOracle final : public Oracle {
       case WalkEnd::count:
         return;
       case WalkEnd::fault: {
-        // A write past the caller's array is told apart from a crash of the walker's own reading.
-        const bool past_frames = view.buffer->in_upper_guard(view.fault->address);
+        // A write past the caller's array is told apart from a crash of the walker's own reading,
+        // which may hit that page by chance.
+        const bool past_frames =
+            view.fault->is_write && view.buffer->in_upper_guard(view.fault->address);
         out->add(past_frames ? FindingKind::contract : FindingKind::fault,
                  past_frames ? "writes-past-frames" : "",
                  past_frames
-                     ? "access to frames[depth] or beyond, depth " + std::to_string(view.depth)
+                     ? "write to frames[depth] or beyond, depth " + std::to_string(view.depth)
                      : std::string(strsignal(view.fault->signo)) + " inside the walk",
                  *view.fault);
         return;

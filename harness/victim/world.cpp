@@ -22,6 +22,10 @@ namespace {
 // The signal profilers use; HotSpot leaves it alone.
 constexpr int kHaltSignal = SIGPROF;
 
+// Timers send another one: a standard signal that is pending swallows the next of its kind, and the
+// kernel drops a pending signal together with its timer - a halt asked for then would get lost.
+int timer_signal() { return SIGRTMAX - 6; }
+
 // A thread that has not reacted to its halt signal after this time has the signal blocked or is
 // stuck in the kernel; running threads react within a scheduling delay.
 constexpr int64_t kHaltPatienceNs = 3'000'000'000;
@@ -52,7 +56,7 @@ class HaltTimer {
   HaltTimer(int tid, int64_t period_ns) {
     sigevent event = {};
     event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = kHaltSignal;
+    event.sigev_signo = timer_signal();
     event._sigev_un._tid = tid;
     if (timer_create(CLOCK_MONOTONIC, &event, &timer_) != 0) return;
     created_ = true;
@@ -117,12 +121,17 @@ void World::install(void* (*current_vm_thread)(), void (*host)(ThreadSlot*)) {
   struct sigaction action = {};
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&action.sa_mask);
+  // Neither of the two inside the other.
+  sigaddset(&action.sa_mask, kHaltSignal);
+  sigaddset(&action.sa_mask, timer_signal());
   action.sa_sigaction = &World::on_halt_signal;
   if (sigaction(kHaltSignal, &action, nullptr) != 0) {
     throw std::system_error(errno, std::generic_category(), "sigaction(halt signal)");
   }
+  if (sigaction(timer_signal(), &action, nullptr) != 0) {
+    throw std::system_error(errno, std::generic_category(), "sigaction(halt timer's signal)");
+  }
   // No halt signal in the middle of a step: the step handler parks the thread itself.
-  sigaddset(&action.sa_mask, kHaltSignal);
   action.sa_sigaction = &World::on_step_signal;
   if (sigaction(SIGTRAP, &action, nullptr) != 0) {
     throw std::system_error(errno, std::generic_category(), "sigaction(SIGTRAP)");
