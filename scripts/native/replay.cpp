@@ -1,6 +1,7 @@
 #include "scripts/native/replay.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -21,41 +22,11 @@ using nlohmann::json;
 
 constexpr uint32_t kMinimizeBudget = 2000;
 
-// "c2-inlined" -> "framestorm/C2Inlined": the class of a scenario, as victim/scenario.h says.
-std::string class_of(ScenarioId scenario) {
-  std::string name = "framestorm/";
-  bool upper = true;
-  for (const char c : name_of(scenario)) {
-    if (c != '-') name += upper ? static_cast<char>(std::toupper(c)) : c;
-    upper = c == '-';
-  }
-  return name;
-}
-
-// One JVM with the artifact's victim, those whose code it names, and some others, so that
-// `other-sp` has a meaning.
-SessionOptions session_for(const ReplayOptions& options, const Input& input) {
-  SessionOptions session = options.session;
-  std::vector<ScenarioId>& wanted = session.scenarios;
-  wanted = {input.scenario};
-  const auto add = [&](ScenarioId scenario) {
-    if (std::ranges::find(wanted, scenario) == wanted.end()) wanted.push_back(scenario);
-  };
-  for (const ScenarioId companion :
-       {ScenarioId::c1, ScenarioId::interpreted_recursion, ScenarioId::native_method}) {
-    add(companion);
-  }
-  for (const Mutation& mutation : input.mutations) {
-    if (mutation.value.kind != ValueKind::code) continue;
-    for (size_t i = 0; i < kScenarios; ++i) {
-      const auto scenario = static_cast<ScenarioId>(i);
-      const std::string klass = class_of(scenario);
-      const std::string& name = mutation.value.code.name;
-      if (name.starts_with(klass + ".") || name.starts_with(klass + "$")) add(scenario);
-    }
-  }
-  return session;
-}
+// A try that has found nothing ends after this time: seeking a halt point can take long.
+constexpr std::chrono::seconds kSearchTime{4};
+// Misses of the artifact's own halt point after which it is not sought any more: this JVM's code
+// does not have it.
+constexpr int kSeekMisses = 4;
 
 Input load(const std::filesystem::path& artifact) {
   Input input;
@@ -77,7 +48,9 @@ class Try {
   explicit Try(const ReplayOptions& options)
       : options_(options),
         input_(load(options.artifact)),
-        session_(session_for(options, input_)),
+        // Every victim, as where it was found: which code there is, and which other victims
+        // `other-sp` picks from, depends on them.
+        session_(options.session),
         recorder_(options.out, session_) {
     require_available(session_, input_.scenario);
     if (!options.signature.empty()) signature_.emplace(options.signature);
@@ -88,13 +61,16 @@ class Try {
   // then the world is still halted there.
   bool search() {
     std::mt19937_64 random(std::random_device{}());
-    for (halts_ = 1; halts_ <= options_.halts; ++halts_) {
-      // Every other halt is wherever the victim happens to be: its own point may not exist in this
-      // JVM's code.
-      const HaltPoint halt = halts_ % 2 == 1 ? input_.halt : HaltPoint{};
-      const auto halted = session_.halt_world(input_.scenario, halt, random());
+    const auto deadline = std::chrono::steady_clock::now() + kSearchTime;
+    int misses = 0;
+    while (halts_ < options_.halts && std::chrono::steady_clock::now() < deadline) {
+      // Every other halt is wherever the victim happens to be.
+      const bool seek = !input_.halt.any && halts_ % 2 == 0 && misses < kSeekMisses;
+      const auto halted =
+          session_.halt_world(input_.scenario, seek ? input_.halt : HaltPoint{}, random());
+      ++halts_;
       if (!halted.focus_there) continue;
-      if (halted.at_halt_point && !input_.halt.any) ++at_halt_point_;
+      if (seek) ++(halted.at_halt_point ? at_halt_point_ : misses);
       bool found = false;
       session_.run_loop([&] {
         recorder_.executing(input_, {});
@@ -139,7 +115,7 @@ class Try {
       trace.push_back({{"method", frame.method}, {"bci", frame.bci}});
     }
     const json result = {{"found", found},
-                         {"halts", std::min(halts_, options_.halts)},
+                         {"halts", halts_},
                          {"walks", walks_},
                          {"at_halt_point", at_halt_point_},
                          {"findings", findings_},
