@@ -1,0 +1,105 @@
+// Symbolic positions on a live JVM: what describe() says of an address means that address again.
+#include "harness/engine/address_space.h"
+
+#include <map>
+
+#include "harness/engine/jvm_test.h"
+#include "harness/input/text.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::JvmTest;
+
+class AddressSpaceTest : public JvmTest {
+ protected:
+  void start_halted() {
+    start({ScenarioId::c1, ScenarioId::interpreted_recursion});
+    if (HasFatalFailure()) return;
+    halt(ScenarioId::c1);
+  }
+  CodeMap& map() { return session().jvm().code_map(); }
+  Victim& halted() { return victim(ScenarioId::c1); }
+
+  // The address that a value in text form means; reports a failure when there is none.
+  uint64_t address_of(const std::string& text) {
+    Input input;
+    TextError error;
+    const bool parsed =
+        parse_text("framestorm-input 1\nscenario c1\nregister pc = " + text + "\n", &input, &error);
+    EXPECT_TRUE(parsed) << text << ": " << error.message;
+    if (!parsed) return 0;
+    uint64_t address = 0;
+    EXPECT_TRUE(engine().addresses().resolve(input.mutations.at(0).value, halted(),
+                                             session().crew().halted(), 0, &address))
+        << text;
+    return address;
+  }
+};
+
+TEST_F(AddressSpaceTest, EveryPositionInTheCodeCacheComesBack) {
+  start_halted();
+  ASSERT_FALSE(HasFatalFailure());
+  // A name may stand for several blobs (one method compiled twice, unnamed stubs): the first is
+  // meant.
+  std::map<std::tuple<CodeKind, uint8_t, std::string>, int> named;
+  for (const CodeEntry& entry : map().entries()) ++named[{entry.kind, entry.tier, entry.name}];
+  std::map<CodeKind, int> checked;
+  for (const CodeEntry& entry : map().entries()) {
+    if (named[{entry.kind, entry.tier, entry.name}] > 1) continue;
+    for (const uintptr_t offset : {uintptr_t{0}, uintptr_t{1}, (entry.end - entry.begin) / 2}) {
+      const uintptr_t address = entry.begin + offset;
+      if (map().find(address) != &entry) continue;  // a smaller one within
+      const auto position = map().describe(address);
+      ASSERT_TRUE(position);
+      EXPECT_EQ(map().resolve(position->ref).value_or(0) + static_cast<uintptr_t>(position->delta),
+                address);
+      EXPECT_EQ(address_of(engine().addresses().describe(address, halted())), address);
+      ++checked[entry.kind];
+    }
+  }
+  EXPECT_GT(checked[CodeKind::nmethod], 10);
+  EXPECT_GT(checked[CodeKind::stub], 50);
+  EXPECT_GT(checked[CodeKind::codelet], 200);
+}
+
+TEST_F(AddressSpaceTest, PositionsOnTheStackComeBack) {
+  start_halted();
+  ASSERT_FALSE(HasFatalFailure());
+  for (const intptr_t offset : {intptr_t{0}, intptr_t{8}, intptr_t{-64}, intptr_t{333}}) {
+    const uintptr_t address = halted().sp + static_cast<uintptr_t>(offset);
+    EXPECT_EQ(address_of(engine().addresses().describe(address, halted())), address);
+  }
+}
+
+TEST_F(AddressSpaceTest, AnchorsOfANmethodAreInIt) {
+  start_halted();
+  ASSERT_FALSE(HasFatalFailure());
+  const CodeEntry* entry = map().find(halted().pc);
+  ASSERT_NE(entry, nullptr);
+  ASSERT_EQ(entry->name, "framestorm/C1.spin");
+  EXPECT_EQ(entry->tier, 1);
+  const uint64_t begin = address_of("nmethod \"framestorm/C1.spin\" tier 1 entry");
+  const uint64_t verified = address_of("nmethod \"framestorm/C1.spin\" tier 1 verified-entry");
+  const uint64_t deopt = address_of("nmethod \"framestorm/C1.spin\" tier 1 deopt-handler");
+  const uint64_t end = address_of("nmethod \"framestorm/C1.spin\" tier 1 end");
+  EXPECT_EQ(begin, entry->begin);
+  EXPECT_GT(verified, begin) << "behind the check of the receiver's class";
+  EXPECT_LT(verified, halted().pc);
+  EXPECT_GT(deopt, halted().pc) << "behind the method's own code";
+  EXPECT_LE(deopt, end);
+  EXPECT_EQ(end, entry->end);
+}
+
+TEST_F(AddressSpaceTest, UnknownNamesAndTiersDoNotResolve) {
+  start_halted();
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_FALSE(map().resolve({CodeKind::stub, 0, CodeAnchor::entry, "no such stub"}));
+  EXPECT_FALSE(map().resolve({CodeKind::stub, 0, CodeAnchor::entry, "framestorm/C1.spin"}));
+  EXPECT_FALSE(map().resolve({CodeKind::nmethod, 4, CodeAnchor::entry, "framestorm/C1.spin"}));
+  EXPECT_TRUE(map().resolve({CodeKind::nmethod, 1, CodeAnchor::entry, "framestorm/C1.spin"}));
+  EXPECT_TRUE(map().resolve({CodeKind::nmethod, 0, CodeAnchor::entry, "framestorm/C1.spin"}));
+}
+
+}  // namespace
+}  // namespace framestorm

@@ -1,0 +1,341 @@
+// Every oracle against a walker with the one defect it is there for, on a real halted victim, and
+// all of them against walkers without one.
+#include "harness/oracles/oracle.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "harness/engine/fake_walker.h"
+#include "harness/engine/jvm_test.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::clauses_of;
+using jvm_test::explain;
+using jvm_test::FakeFrame;
+using jvm_test::FakeWalk;
+using jvm_test::FakeWalker;
+using jvm_test::JvmTest;
+using jvm_test::Walked;
+
+// Volatile, so that the compiler keeps what the wrong walkers do.
+void* volatile block;
+int* volatile nowhere;
+volatile uint64_t turns;
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+int calls;
+
+uint64_t* stack_word(const FakeWalk& walk, uintptr_t offset) {
+  return reinterpret_cast<uint64_t*>(get_register(*walk.context, Register::sp) + offset);
+}
+
+struct Defect {
+  const char* name;
+  FakeWalker::Body walk;
+  std::vector<std::string> expected;  // all that is reported
+};
+
+void PrintTo(const Defect& defect, std::ostream* out) { *out << defect.name; }
+
+const std::array kDefects = {
+    Defect{"Fault", [](const FakeWalk&) -> int32_t { return *nowhere; }, {"fault:"}},
+    Defect{"Hang",
+           [](const FakeWalk&) -> int32_t {
+             for (;;) turns = turns + 1;
+           },
+           {"hang:"}},
+    Defect{"Abort", [](const FakeWalk&) -> int32_t { abort(); }, {"terminal_call:abort"}},
+    Defect{"Prints",
+           [](const FakeWalk& walk) -> int32_t {
+             printf("depth %d\n", walk.depth);
+             return walk.right();
+           },
+           {"terminal_call:printf"}},
+    Defect{"WritesPastFrames",
+           [](const FakeWalk& walk) -> int32_t {
+             walk.frames[walk.depth].bci = 1;
+             return walk.right();
+           },
+           {"contract:writes-past-frames"}},
+    Defect{"WritesBeforeFrames",
+           [](const FakeWalk& walk) -> int32_t {
+             walk.frames[-1].bci = 1;
+             return walk.right();
+           },
+           {"contract:writes-before-frames"}},
+    Defect{"ChangesTheContext",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             set_register(walk.context, Register::r5, 1);
+             return count;
+           },
+           {"contract:context-changed"}},
+    Defect{"ChangesTheStack",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             ++*stack_word(walk, 16);
+             return count;
+           },
+           {"contract:victim-changed"}},
+    Defect{"ChangesTheJavaThread",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             auto* thread = static_cast<std::byte*>(walk.target->java_thread);
+             const size_t state = Jvm::get().layout().last_java_sp;
+             thread[state] ^= std::byte{1};
+             return count;
+           },
+           {"contract:victim-changed"}},
+    Defect{"ChangesErrno",
+           [](const FakeWalk& walk) -> int32_t {
+             errno = EINTR;
+             return walk.right();
+           },
+           {"contract:errno-changed"}},
+    Defect{"ChangesTheSignalMask",
+           [](const FakeWalk& walk) -> int32_t {
+             // Not through libc, which the tripwire would see and the guard take back.
+             const uint64_t mask = uint64_t{1} << (SIGUSR2 - 1);
+             syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, nullptr, sizeof mask);
+             return walk.right();
+           },
+           {"contract:signal-mask-changed"}},
+    Defect{"CallsPthreadSigmask",
+           [](const FakeWalk& walk) -> int32_t {
+             sigset_t set;
+             sigemptyset(&set);
+             sigaddset(&set, SIGUSR2);
+             pthread_sigmask(SIG_BLOCK, &set, nullptr);
+             return walk.right();
+           },
+           {"unsafe_call:pthread_sigmask"}},
+    Defect{"Allocates",
+           [](const FakeWalk& walk) -> int32_t {
+             block = malloc(100);
+             free(block);
+             return walk.right();
+           },
+           {"unsafe_call:free", "unsafe_call:malloc"}},
+    Defect{"Locks",
+           [](const FakeWalk& walk) -> int32_t {
+             pthread_mutex_lock(&mutex);
+             pthread_mutex_unlock(&mutex);
+             return walk.right();
+           },
+           {"unsafe_call:pthread_mutex_lock", "unsafe_call:pthread_mutex_unlock"}},
+    Defect{"CountsMoreThanDepth",
+           [](const FakeWalk& walk) -> int32_t {
+             walk.right();
+             return walk.depth + 1;
+           },
+           {"contract:count-exceeds-depth"}},
+    Defect{"UndocumentedError",
+           [](const FakeWalk&) -> int32_t { return -11; },
+           {"contract:undocumented-error"}},
+    Defect{"ErrorOfAnotherState",  // unknown_not_Java of a thread in Java
+           [](const FakeWalk&) -> int32_t { return -3; },
+           {"contract:error-disagrees-with-state"}},
+    Defect{"UnknownMethod",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             if (count > 1) walk.frames[1].method = reinterpret_cast<jmethodID>(&mutex);
+             return count;
+           },
+           {"contract:method-unresolved", "contract:wrong-frames"}},
+    Defect{"BciBeyondTheMethod",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             if (count > 0) walk.frames[0].bci = 60'000;
+             return count;
+           },
+           {"contract:bci-out-of-range"}},
+    Defect{"BciBelowTheLowest",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             if (count > 0) walk.frames[0].bci = -4;
+             return count;
+           },
+           {"contract:bci-out-of-range"}},
+    Defect{"SpStandsStill",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             if (count > 2) walk.frames[2].sp = walk.frames[1].sp;
+             return count;
+           },
+           {"contract:sp-not-advancing"}},
+    Defect{"OtherFramesForOtherDepths",  // the outermost instead of the innermost
+           [](const FakeWalk& walk) -> int32_t {
+             static std::array<FakeFrame, FakeWalk::kRoom> all;
+             const int32_t count = walk.right(all.data(), FakeWalk::kRoom);
+             const int32_t given = std::min(count, walk.depth);
+             std::copy_n(all.data() + (count - given), given, walk.frames);
+             return given;
+           },
+           {"contract:depth-changes-frames"}},
+    Defect{"RefusesSmallDepths",
+           [](const FakeWalk& walk) -> int32_t { return walk.depth < 10 ? 1 : walk.right(); },
+           {"contract:depth-changes-result"}},
+    Defect{"ChangesItsCount",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             return walk.depth < 100 || count < 1 ? count : count - (++calls & 1);
+           },
+           {"contract:not-deterministic", "contract:wrong-frames"}},
+    Defect{"ChangesItsFrames",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             if (walk.depth >= 100 && count > 0) walk.frames[count - 1].sp += ++calls & 1;
+             return count;
+           },
+           {"contract:not-deterministic"}},
+    Defect{"ReturnsOnlyOnce",
+           [](const FakeWalk& walk) -> int32_t {
+             return walk.depth >= 100 && (++calls & 1) == 0 ? *nowhere : walk.right();
+           },
+           {"contract:not-deterministic"}},
+    Defect{"LeavesOutAFrame",
+           [](const FakeWalk& walk) -> int32_t {
+             static std::array<FakeFrame, FakeWalk::kRoom> all;
+             const int32_t count = walk.right(all.data(), FakeWalk::kRoom);
+             const int32_t given = std::min(count - 1, walk.depth);
+             for (int32_t i = 0; i < given; ++i)
+               walk.frames[i] = all[static_cast<size_t>(i == 0 ? 0 : i + 1)];
+             return given;
+           },
+           {"contract:wrong-frames"}},
+    Defect{"SwapsFrames",
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             if (count > 1) {
+               std::swap(walk.frames[0].method, walk.frames[1].method);
+               walk.frames[0].bci = walk.frames[1].bci = 0;
+             }
+             return count;
+           },
+           {"contract:wrong-frames"}},
+};
+
+class OracleTest : public JvmTest {
+ protected:
+  void start(FakeWalker::Body walk, const std::vector<ScenarioId>& scenarios = {ScenarioId::c1}) {
+    JvmTest::start(scenarios, {.cpu_ns = 50'000'000, .wall_ns = 5'000'000'000});
+    if (HasFatalFailure()) return;
+    engine().add_walker(std::make_unique<FakeWalker>(engine().walker(WalkerId::asgct), walk));
+  }
+  static Input input(Mode mode, ScenarioId scenario = ScenarioId::c1) {
+    Input input;
+    input.scenario = scenario;
+    input.mode = mode;
+    input.walker = WalkerId::plugin;
+    return input;
+  }
+};
+
+class EachDefect : public OracleTest, public testing::WithParamInterface<Defect> {};
+
+INSTANTIATE_TEST_SUITE_P(Walkers, EachDefect, testing::ValuesIn(kDefects),
+                         [](const auto& defect) { return defect.param.name; });
+
+TEST_P(EachDefect, IsReported) {
+  start(GetParam().walk);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+    halt(ScenarioId::c1);
+    ASSERT_FALSE(HasFatalFailure());
+    calls = 0;
+    const Walked walked = walk(input(mode));
+    EXPECT_EQ(walked.outcome.status, Outcome::Status::walked);
+    EXPECT_EQ(clauses_of(walked.findings), GetParam().expected)
+        << name_of(mode) << ": " << explain(walked);
+    std::string difference;
+    EXPECT_TRUE(session().crew().verify(victim(ScenarioId::c1), false, &difference))
+        << "the victim was not put right: " << difference;
+    for (const Finding& finding : walked.findings) {
+      EXPECT_FALSE(finding.detail.empty());
+      EXPECT_EQ(finding.input, input(mode));
+    }
+    session().release_world();
+  }
+}
+
+// -------------------------------------------------------------------------------------------------
+
+TEST_F(OracleTest, ARightWalkerIsNotReported) {
+  const std::vector<ScenarioId> scenarios = {ScenarioId::interpreted_recursion, ScenarioId::c1,
+                                             ScenarioId::c2_inlined, ScenarioId::native_method,
+                                             ScenarioId::monitor_blocked};
+  start([](const FakeWalk& walk) { return walk.right(); }, scenarios);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const ScenarioId scenario : scenarios) {
+    halt(scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+      for (const DepthKind depth : {DepthKind::normal, DepthKind::one, DepthKind::exact,
+                                    DepthKind::exact_minus_1, DepthKind::exact_plus_1}) {
+        Input plain = input(mode, scenario);
+        plain.call.depth = depth;
+        const Walked walked = walk(plain);
+        EXPECT_TRUE(walked.findings.empty())
+            << name_of(scenario) << " " << name_of(depth) << ": " << explain(walked);
+        EXPECT_TRUE(walked.outcome.succeeded());
+      }
+    }
+  }
+}
+
+TEST_F(OracleTest, AMutatedWordThatTheWalkChangedIsReported) {
+  start([](const FakeWalk& walk) -> int32_t {
+    ++*stack_word(walk, 0);
+    return -5;
+  });
+  ASSERT_FALSE(HasFatalFailure());
+  halt(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  Input mutated = input(Mode::separate_thread);
+  mutated.mutations.resize(1);
+  mutated.mutations[0].kind = MutationKind::set_stack_word;
+  mutated.mutations[0].value.kind = ValueKind::unmapped;
+  const Walked walked = walk(mutated);
+  EXPECT_EQ(walked.outcome.unresolved, 0U);
+  EXPECT_EQ(clauses_of(walked.findings), std::vector<std::string>{"contract:victim-changed"})
+      << explain(walked);
+}
+
+TEST_F(OracleTest, CostlyOraclesLookAtAShareOfTheWalks) {
+  start(kDefects[23].walk);
+  ASSERT_FALSE(HasFatalFailure());
+  ASSERT_STREQ(kDefects[23].name, "ChangesItsCount");
+  engine().set_rigour(Rigour::per_walk);
+  halt(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  Input mutated = input(Mode::same_thread);
+  mutated.mutations.resize(1);  // the truth oracle does not look at it
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < 4 * Engine::kCostlyShare; ++i) {
+    found += walk(mutated).findings.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(found, 4U);
+}
+
+TEST_F(OracleTest, BareWalksAreNotJudged) {
+  start([](const FakeWalk&) -> int32_t {
+    errno = EINTR;
+    return -11;
+  });
+  ASSERT_FALSE(HasFatalFailure());
+  engine().set_rigour(Rigour::bare);
+  halt(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(walk(input(Mode::same_thread)).findings.empty());
+}
+
+}  // namespace
+}  // namespace framestorm

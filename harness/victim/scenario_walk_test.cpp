@@ -1,0 +1,176 @@
+// Each scenario on a live JVM: its victim is what the table says, walks of it are right, in both
+// modes.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "harness/engine/fake_walker.h"
+#include "harness/engine/jvm_test.h"
+#include "harness/jvm/modules.h"
+#include "harness/victim/scenario.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::explain;
+using jvm_test::FakeWalk;
+using jvm_test::FakeWalker;
+using jvm_test::JvmTest;
+using jvm_test::Walked;
+
+constexpr int kHalts = 20;
+
+class ScenarioWalk : public JvmTest, public testing::WithParamInterface<ScenarioId> {
+ protected:
+  const ScenarioInfo& info() const { return scenario_info(GetParam()); }
+  Victim& victim() { return JvmTest::victim(GetParam()); }
+
+  // Whether the victim stands where the table says it mostly does; else, where it stands.
+  bool in_top_code(std::string* where) {
+    const auto position = session().jvm().code_map().describe(victim().pc);
+    *where = engine().addresses().describe(victim().pc, victim());
+    switch (info().top) {
+      case TopCode::any:
+        return true;
+      case TopCode::interpreter:
+        return position && position->ref.kind == CodeKind::codelet;
+      case TopCode::nmethod:
+        return position && position->ref.kind == CodeKind::nmethod &&
+               position->ref.name == info().top_name && position->ref.tier == info().top_tier;
+      case TopCode::stub:
+        return position && position->ref.kind == CodeKind::stub &&
+               position->ref.name.find(info().top_name) != std::string::npos;
+      case TopCode::native:
+        return !position && Modules::snapshot().find(victim().pc) != nullptr;
+    }
+    return false;
+  }
+};
+
+std::vector<ScenarioId> every_scenario() {
+  std::vector<ScenarioId> all;
+  for (const ScenarioInfo& info : all_scenarios()) all.push_back(info.id);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScenarioWalk, testing::ValuesIn(every_scenario()),
+                         [](const auto& scenario) {
+                           std::string name(name_of(scenario.param));
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST_P(ScenarioWalk, IsWhatTheTableSays) {
+  start({GetParam()});
+  ASSERT_FALSE(HasFatalFailure());
+  const auto missing = session().unavailable().find(GetParam());
+  if (session().jvm().feature() < info().min_feature) {
+    ASSERT_NE(missing, session().unavailable().end());
+    EXPECT_EQ(missing->second, "needs JDK " + std::to_string(info().min_feature) +
+                                   " or later, this is " +
+                                   std::to_string(session().jvm().feature()));
+    return;
+  }
+  ASSERT_EQ(missing, session().unavailable().end()) << missing->second;
+
+  int walks = 0;
+  int succeeded = 0;
+  int in_top = 0;
+  std::set<std::string> places;
+  std::set<std::string> failures;
+  for (int i = 0; i < kHalts; ++i) {
+    halt(GetParam());
+    ASSERT_FALSE(HasFatalFailure());
+    std::string where;
+    in_top += in_top_code(&where) ? 1 : 0;
+    places.insert(where);
+    for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+      Input input;
+      input.scenario = GetParam();
+      input.mode = mode;
+      const Walked walked = walk(input);
+      ASSERT_EQ(walked.outcome.status, Outcome::Status::walked);
+      EXPECT_TRUE(walked.outcome.unmutated);
+      EXPECT_TRUE(walked.findings.empty())
+          << name_of(mode) << " at " << where << ": " << explain(walked);
+      ++walks;
+      if (!walked.outcome.succeeded()) {
+        failures.insert(where + " " + std::to_string(walked.outcome.result));
+        continue;
+      }
+      ++succeeded;
+      std::string why;
+      if (info().java) {
+        EXPECT_TRUE(matches(walked.methods, info(), &why, walked.outcome.result == 2048)) << why;
+      } else {
+        ADD_FAILURE() << "frames of a thread without any: " << explain(walked);
+      }
+    }
+  }
+  if (info().java) {
+    EXPECT_GE(100 * succeeded, info().asgct_percent * walks) << testing::PrintToString(failures);
+  }
+  EXPECT_GT(in_top, 0) << "never in " << info().top_name << ", but in "
+                       << testing::PrintToString(places);
+}
+
+TEST_P(ScenarioWalk, AgreesWithGetStackTrace) {
+  start({GetParam()});
+  ASSERT_FALSE(HasFatalFailure());
+  // GetStackTrace knows nothing of the others; of arraycopy and digest AsyncGetCallTrace gives
+  // nothing, and where it stops early by design there is nothing to compare.
+  if (!info().java || info().asgct_percent == 0 || !info().asgct_trace.empty() ||
+      session().jvm().feature() < info().min_feature) {
+    Walker* gst = engine().walker(WalkerId::gst);
+    ASSERT_NE(gst, nullptr);
+    if (info().java && session().jvm().feature() >= info().min_feature) {
+      // The reference alone still shows the scenario.
+      session().crew().resume(GetParam());
+      std::vector<Engine::NamedFrame> frames;
+      ASSERT_GT(session().walk_running(gst, GetParam(), &frames), 0);
+      std::vector<std::string> methods;
+      for (const auto& frame : frames) methods.push_back(frame.method);
+      std::string why;
+      EXPECT_TRUE(matches_pattern(methods, info().trace, false, &why)) << why;
+    }
+    return;
+  }
+  int compared = 0;
+  for (int i = 0; i < kHalts && compared < 5; ++i) {
+    halt(GetParam());
+    ASSERT_FALSE(HasFatalFailure());
+    const std::string difference = session().compare_with_gst(GetParam());
+    if (difference == "the walk gave no frames") continue;
+    EXPECT_EQ(difference, "");
+    ++compared;
+  }
+  EXPECT_GT(compared, 0);
+}
+
+int walked_by;
+
+TEST_P(ScenarioWalk, IsWalkedByTheThreadOfTheMode) {
+  start({GetParam()});
+  ASSERT_FALSE(HasFatalFailure());
+  if (session().jvm().feature() < info().min_feature) return;
+  engine().add_walker(std::make_unique<FakeWalker>(
+      engine().walker(WalkerId::asgct), [](const FakeWalk&) -> int32_t {
+        walked_by = static_cast<int>(syscall(SYS_gettid));
+        return -1;
+      }));
+  halt(GetParam());
+  ASSERT_FALSE(HasFatalFailure());
+  Input input;
+  input.scenario = GetParam();
+  input.walker = WalkerId::plugin;
+  input.mode = Mode::same_thread;
+  walk(input);
+  EXPECT_EQ(walked_by, victim().tid);
+  input.mode = Mode::separate_thread;
+  walk(input);
+  EXPECT_EQ(walked_by, static_cast<int>(syscall(SYS_gettid)));
+}
+
+}  // namespace
+}  // namespace framestorm
