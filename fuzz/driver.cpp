@@ -107,7 +107,7 @@ class Driver {
 
   void test_one_input(const uint8_t* data, size_t size) {
     const std::span<const uint8_t> bytes(data, size);
-    decode(bytes, &input_);
+    take(bytes, &input_);
     input_.walker = options_.walker;
     recorder_.executing(input_, bytes);
     const Outcome outcome = session_.engine().execute(input_);
@@ -122,7 +122,7 @@ class Driver {
   }
 
   size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
-    decode({data, size}, &mutated_);
+    take({data, size}, &mutated_);
     Rng rng(seed);
     mutator_->mutate(&mutated_, rng);
     return write(mutated_, data, max_size);
@@ -138,6 +138,16 @@ class Driver {
   }
 
  private:
+  // Decodes, unless it is what was written last, which is most often the case: libFuzzer executes
+  // and mutates on what the mutator has just given it.
+  void take(std::span<const uint8_t> bytes, Input* out) {
+    if (std::ranges::equal(bytes, encoded_)) {
+      if (out != &mutated_) *out = mutated_;
+    } else {
+      decode(bytes, out);
+    }
+  }
+
   size_t write(const Input& input, uint8_t* out, size_t max_size) {
     encode(input, &encoded_);
     if (encoded_.size() > max_size) return 0;
@@ -150,16 +160,17 @@ class Driver {
     std::filesystem::create_directories(folder);
     std::filesystem::create_directories(options_.out / "corpus");
     std::vector<Input> seeds;
+    std::vector<uint8_t> bytes;
     for (const auto& corpus : options_.corpus) {
       std::string error;
       if (!load_seed_folder(corpus, &seeds, &error)) throw SetupError(error);
     }
     // Without any seed libFuzzer starts from the mutator's own inputs.
     for (size_t i = 0; i < seeds.size(); ++i) {
-      encode(seeds[i], &encoded_);
+      encode(seeds[i], &bytes);
       std::ofstream file(folder / (std::to_string(i) + ".bin"), std::ios::binary);
-      file.write(reinterpret_cast<const char*>(encoded_.data()),
-                 static_cast<std::streamsize>(encoded_.size()));
+      file.write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
       file.flush();
       if (!file) throw SetupError("cannot write seeds to " + folder.string() + ": disk full?");
     }
@@ -274,7 +285,7 @@ class Driver {
   Input input_;
   Input mutated_;
   Input other_;
-  std::vector<uint8_t> encoded_;
+  std::vector<uint8_t> encoded_;  // mutated_, as it was last written
   ScenarioId scenario_ = ScenarioId::c1;
   Mode turn_mode_ = Mode::same_thread;
   uint64_t turn_start_ = 0;

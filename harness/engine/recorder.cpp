@@ -184,7 +184,8 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
   if (outcome.end != WalkEnd::returned) {
     ++contained_;
   } else if (outcome.result <= 0) {
-    ++error_codes_[outcome.result];
+    const auto code = static_cast<size_t>(-static_cast<int64_t>(outcome.result));
+    ++error_codes_[std::min(code, error_codes_.size() - 1)];
   }
   // A depth of 0 asks for no frames, and some scenarios stand where a walker may give none by
   // design.
@@ -362,7 +363,9 @@ void Recorder::write_stats() {
                                                          {"succeeded", by_mode_[i].succeeded}};
   }
   json codes = json::object();
-  for (const auto& [code, count] : error_codes_) codes[std::to_string(code)] = count;
+  for (size_t i = 0; i < error_codes_.size(); ++i) {
+    if (error_codes_[i] != 0) codes[std::to_string(-static_cast<int>(i))] = error_codes_[i];
+  }
   json unavailable = json::object();
   for (const auto& [scenario, reason] : session_.unavailable()) {
     unavailable[std::string(name_of(scenario))] = reason;

@@ -79,7 +79,8 @@ class Recorder {
   std::map<uint64_t, Bucket> buckets_;
   std::array<Counts, kScenarios> by_scenario_ = {};
   std::array<Counts, static_cast<size_t>(Mode::count)> by_mode_ = {};
-  std::map<int32_t, uint64_t> error_codes_;
+  // By negated code; undocumented ones, which are findings, share the last.
+  std::array<uint64_t, 32> error_codes_ = {};
   uint64_t walks_ = 0, succeeded_ = 0, findings_ = 0, executions_ = 0, contained_ = 0;
   uint64_t mutated_ = 0, unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
   double first_walk_ = 0;  // seconds on the monotonic clock
