@@ -164,7 +164,10 @@ bool Crew::find_vm_internal(ScenarioId scenario, std::string* reason) {
 bool Crew::catch_transient(ScenarioId scenario, uint64_t steps) {
   constexpr int64_t kPatienceMs = 2000;
   if (scenario == ScenarioId::thread_starting) {
-    natives::arm_start(steps);
+    // Its first Java frame would be called there (stubGenerator_x86_64.cpp, generate_call_stub).
+    const auto call_stub =
+        jvm_.code_map().resolve({CodeKind::stub, 0, CodeAnchor::entry, "call_stub"});
+    natives::arm_start(steps, call_stub.value_or(0));
   } else {
     natives::arm_end(steps);
   }

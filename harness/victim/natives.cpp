@@ -31,6 +31,7 @@ std::atomic<bool> stopping{false};
 enum class Armed : uint8_t { none, start, end };
 std::atomic<Armed> armed{Armed::none};
 std::atomic<uint64_t> armed_steps{0};
+std::atomic<uintptr_t> armed_pc{0};
 std::atomic<int> stepping_tid{0};
 
 Entry& entry_of(ScenarioId scenario) { return entries[static_cast<size_t>(scenario)]; }
@@ -109,7 +110,7 @@ void step_when_armed(Armed which) {
   Armed expected = which;
   if (!armed.compare_exchange_strong(expected, Armed::none)) return;
   stepping_tid.store(current_tid());
-  World::get().step_self({armed_steps.load(), 0, 0});
+  World::get().step_self({armed_steps.load(), armed_pc.load(), 0});
 }
 
 void JNICALL enter(JNIEnv* env, jclass, jstring name) {
@@ -207,14 +208,16 @@ void pause(ScenarioId scenario, bool paused) {
   if (!paused) syscall(SYS_futex, &entry.paused, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-void arm_start(uint64_t steps) {
+void arm_start(uint64_t steps, uintptr_t pc) {
   stepping_tid.store(0);
+  armed_pc.store(pc);
   armed_steps.store(steps);
   armed.store(Armed::start);
 }
 
 void arm_end(uint64_t steps) {
   stepping_tid.store(0);
+  armed_pc.store(0);
   armed_steps.store(steps);
   armed.store(Armed::end);
 }

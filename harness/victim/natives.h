@@ -31,8 +31,9 @@ bool start_thread(ScenarioId scenario, JavaVM* vm);
 void pause(ScenarioId scenario, bool paused);
 
 // Transient threads. `arm` makes the next thread that starts (or ends) step itself and park after
-// `steps` instructions; `permit` lets the churn victim of the scenario start one.
-void arm_start(uint64_t steps);
+// `steps` instructions, a starting one before that when it comes to `pc` (0: nowhere); `permit` lets
+// the churn victim of the scenario start one.
+void arm_start(uint64_t steps, uintptr_t pc);
 void arm_end(uint64_t steps);
 void permit(ScenarioId churn);
 // Thread id of the armed thread once it is stepping, 0 before that.
