@@ -20,11 +20,15 @@ class TruthOracle final : public Oracle {
       return;
     }
     names_.clear();
+    // Walkers of machine frames have other frames than Java's, without a method.
+    const bool java_only = view.walker->layout().pc < 0;
     for (size_t i = 0; i < view.frame_count(); ++i) {
       const Frame frame = read_frame(view.walker->layout(), view.frames, i);
+      if (frame.method == nullptr && !java_only) continue;
       const MethodInfo* info = frame.method == nullptr ? nullptr : view.methods->find(frame.method);
       names_.push_back(info == nullptr ? "?" : info->name);
     }
+    if (names_.empty()) return;
     std::string why;
     if (matches(names_, scenario, &why, /*truncated=*/view.result == view.depth)) {
       checked_slot_ = view.victim->slot;

@@ -1,0 +1,70 @@
+// Oracle 7 on counts, and on a run with a walker that does nothing.
+#include "harness/oracles/liveness.h"
+
+#include <filesystem>
+
+#include "harness/engine/fake_walker.h"
+#include "harness/engine/jvm_test.h"
+#include "harness/engine/recorder.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::FakeWalk;
+using jvm_test::FakeWalker;
+using jvm_test::JvmTest;
+
+TEST(Liveness, AcceptsARunThatWalked) {
+  EXPECT_TRUE(check_liveness({1000, 900, 100, 100}).empty());
+  EXPECT_TRUE(check_liveness({1000, 900, 100, 90}).empty()) << "at the minimum";
+}
+
+TEST(Liveness, RefusesRunsThatShowNothing) {
+  EXPECT_EQ(check_liveness({}).size(), 1U) << "no walk";
+  EXPECT_EQ(check_liveness({1000, 0, 100, 100}).size(), 1U) << "no mutation";
+  EXPECT_EQ(check_liveness({1000, 900, 0, 0}).size(), 1U) << "no unmutated walk";
+  EXPECT_EQ(check_liveness({1000, 900, 100, 89}).size(), 1U) << "too few succeeded";
+  EXPECT_EQ(check_liveness({1000, 0, 100, 0}).size(), 2U);
+}
+
+class LivenessTest : public JvmTest {
+ protected:
+  // A run of unmutated and mutated inputs, recorded as the fuzz targets do.
+  std::vector<std::string> run(WalkerId walker) {
+    const auto folder = std::filesystem::path(testing::TempDir()) /
+                        ("framestorm-liveness-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    LivenessCounts counts;
+    {
+      Recorder recorder(folder, session());
+      loop([&] {
+        Input input;
+        input.scenario = ScenarioId::c1;
+        input.walker = walker;
+        for (int i = 0; i < 40; ++i) {
+          input.mutations.resize(static_cast<size_t>(i % 2));  // pc = real
+          recorder.executed(input, engine().execute(input));
+        }
+      });
+      counts = recorder.liveness();
+    }
+    std::filesystem::remove_all(folder);
+    EXPECT_EQ(counts.walks, 40U);
+    return check_liveness(counts);
+  }
+};
+
+TEST_F(LivenessTest, AWalkerThatDoesNothingDoesNotPass) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  engine().add_walker(std::make_unique<FakeWalker>(engine().walker(WalkerId::asgct),
+                                                   [](const FakeWalk&) -> int32_t { return 0; }));
+  halt(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(run(WalkerId::asgct).empty());
+  EXPECT_EQ(run(WalkerId::plugin),
+            std::vector<std::string>{"only 0 of 20 unmutated walks of Java scenarios gave frames"});
+}
+
+}  // namespace
+}  // namespace framestorm

@@ -1,0 +1,60 @@
+// Oracle 6 against the reference, on traces made by hand.
+#include "harness/oracles/reference.h"
+
+#include <gtest/gtest.h>
+
+namespace framestorm {
+namespace {
+
+class ReferenceTest : public testing::Test {
+ protected:
+  ReferenceTest() {
+    for (const char* name : {"java/util/Top.call", "framestorm/A.leaf", "framestorm/A.middle",
+                             "framestorm/A.run", "java/lang/Thread.run"}) {
+      names_.emplace_back(name);
+      methods_.add(id(names_.size() - 1), {name, 100});
+    }
+    methods_.absorb();
+  }
+  static jmethodID id(size_t index) { return reinterpret_cast<jmethodID>(16 * (index + 1)); }
+  static Frame frame(size_t method, int32_t bci) { return {id(method), bci, 0, 0}; }
+  std::string compare(const std::vector<Frame>& trace) const {
+    return compare_with_reference(trace, reference_, methods_);
+  }
+
+  std::vector<std::string> names_;
+  MethodTable methods_;
+  const std::vector<Frame> reference_ = {frame(1, 7), frame(2, 20), frame(3, 30), frame(4, 40)};
+};
+
+TEST_F(ReferenceTest, EqualTracesAgree) { EXPECT_EQ(compare(reference_), ""); }
+
+TEST_F(ReferenceTest, TheInnermostOwnFrameMayHaveMovedOn) {
+  EXPECT_EQ(compare({frame(1, 99), frame(2, 20), frame(3, 30), frame(4, 40)}), "");
+  EXPECT_EQ(compare({frame(0, 1), frame(1, 7), frame(2, 20), frame(3, 30), frame(4, 40)}), "");
+}
+
+TEST_F(ReferenceTest, AnOuterFrameAtAnotherBciIsReported) {
+  EXPECT_NE(compare({frame(1, 7), frame(2, 21), frame(3, 30), frame(4, 40)}), "");
+  EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(3, 30), frame(4, 41)}), "");
+}
+
+TEST_F(ReferenceTest, AnUnknownBciIsNotCompared) {
+  EXPECT_EQ(compare({frame(1, 7), frame(2, 20), frame(3, -3), frame(4, 40)}), "");
+}
+
+TEST_F(ReferenceTest, AMissingASwappedAndASurplusFrameAreReported) {
+  EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(4, 40)}), "");
+  EXPECT_NE(compare({frame(1, 7), frame(3, 30), frame(2, 20), frame(4, 40)}), "");
+  EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(2, 20), frame(3, 30), frame(4, 40)}), "");
+  EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(3, 30)}), "") << "without the outermost";
+}
+
+TEST_F(ReferenceTest, SaysWhichFrameDiffers) {
+  const std::string difference = compare({frame(1, 7), frame(2, 21), frame(3, 30), frame(4, 40)});
+  EXPECT_NE(difference.find("framestorm/A.middle@21"), std::string::npos) << difference;
+  EXPECT_NE(difference.find("framestorm/A.middle@20"), std::string::npos) << difference;
+}
+
+}  // namespace
+}  // namespace framestorm
