@@ -81,7 +81,8 @@ class LiveCodeNames final : public CodeNames {
 class Driver {
  public:
   Driver(std::string_view target, const FuzzOptions& options)
-      : options_(options),
+      : target_(target),
+        options_(options),
         session_(options.session),
         recorder_(options.out, session_),
         turns_(session_.available().empty() ? std::vector{ScenarioId::c1} : session_.available(),
@@ -105,20 +106,13 @@ class Driver {
     std::_Exit(kExitDone);
   }
 
+  // No exception may pass libFuzzer's frames: what cannot be written ends the process here.
   void test_one_input(const uint8_t* data, size_t size) {
-    const std::span<const uint8_t> bytes(data, size);
-    take(bytes, &input_);
-    input_.walker = options_.walker;
-    recorder_.executing(input_, bytes);
-    const Outcome outcome = session_.engine().execute(input_);
-    if (bench_ != nullptr) bench_->observe(bytes, outcome);
-    give_feedback(outcome);
-    if (options_.strict && !outcome.findings->empty()) die_strictly(outcome);
-    recorder_.executed(input_, outcome);
-    if (outcome.poisoned) finish(kExitPoisoned);
-    if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
-    // Last, so that the next input is already one of the new turn.
-    if (++executions_ % kClockShare == 0) check_clock();
+    try {
+      walk_one_input({data, size});
+    } catch (const std::exception& error) {
+      fail(error);
+    }
   }
 
   size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
@@ -138,6 +132,26 @@ class Driver {
   }
 
  private:
+  [[noreturn]] void fail(const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", std::string(target_).c_str(), error.what());
+    std::_Exit(kExitSetup);
+  }
+
+  void walk_one_input(std::span<const uint8_t> bytes) {
+    take(bytes, &input_);
+    input_.walker = options_.walker;
+    recorder_.executing(input_, bytes);
+    const Outcome outcome = session_.engine().execute(input_);
+    if (bench_ != nullptr) bench_->observe(bytes, outcome);
+    give_feedback(outcome);
+    if (options_.strict && !outcome.findings->empty()) die_strictly(bytes, outcome);
+    recorder_.executed(input_, outcome);
+    if (outcome.poisoned) finish(kExitPoisoned);
+    if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
+    // Last, so that the next input is already one of the new turn.
+    if (++executions_ % kClockShare == 0) check_clock();
+  }
+
   // Decodes, unless it is what was written last, which is most often the case: libFuzzer executes
   // and mutates on what the mutator has just given it.
   void take(std::span<const uint8_t> bytes, Input* out) {
@@ -241,19 +255,28 @@ class Driver {
     turn_start_ = now_ns();
   }
 
-  // Loop's stack. libFuzzer's handler of SIGABRT writes the artifact and ends the process.
-  [[noreturn]] void die_strictly(const Outcome& outcome) {
+  // Loop's stack. Says and writes what libFuzzer would: it does not take SIGABRT from the guard.
+  [[noreturn]] void die_strictly(std::span<const uint8_t> bytes, const Outcome& outcome) {
     const Finding finding = outcome.findings->front();
     recorder_.record_all(input_, outcome);
     recorder_.write_stats();
-    std::fprintf(stderr, "==%d==ERROR: framestorm: %s %s\n%s\n%s", getpid(),
+    std::fprintf(stderr, "==%d== ERROR: framestorm: %s %s\n%s\n%s", getpid(),
                  std::string(name_of(finding.kind)).c_str(), finding.clause.c_str(),
                  finding.detail.c_str(), to_text(input_).c_str());
     const Modules modules = Modules::snapshot();
     for (uint32_t i = 0; i < finding.fault.stack_size; ++i) {
       std::fprintf(stderr, "    #%u %s\n", i, modules.describe(finding.fault.stack[i]).c_str());
     }
-    std::abort();
+    char name[32];
+    std::snprintf(name, sizeof name, "crash-%016lx", recorder_.signatures().key_of(finding));
+    const auto path = options_.out / "artifacts" / name;
+    std::ofstream file(path, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    file.flush();
+    if (!file) throw SetupError("cannot write " + path.string() + ": disk full?");
+    std::fprintf(stderr, "Test unit written to %s\n", path.c_str());
+    std::_Exit(kExitFinding);
   }
 
   // Loop's stack.
@@ -274,6 +297,7 @@ class Driver {
   static Driver* instance;
 
  private:
+  std::string_view target_;
   const FuzzOptions& options_;
   Session session_;
   Recorder recorder_;
