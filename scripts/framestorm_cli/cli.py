@@ -68,9 +68,9 @@ def framestorm() -> None:
 @click.option(
     "--verify",
     type=click.IntRange(min=0),
-    default=3,
+    default=10,
     show_default=True,
-    help="Fresh JVMs each bucket is replayed in; 0: none.",
+    help="Fresh JVMs each bucket is replayed in, fewer where that takes long; 0: none.",
 )
 def fuzz(**options: Any) -> None:
     """Fuzz the walkers of a JDK. Sets up everything that is missing first.

@@ -136,6 +136,8 @@ def native(plan: dict[str, Any]) -> int:
             (out / "minimized.bin").write_bytes(b"FAKEmin")
         if entry.get("end") == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if entry.get("end") == "hang":
+            time.sleep(600)
     return 0
 
 

@@ -147,7 +147,7 @@ def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
         )
     out = run.options.out
     try:
-        found = results.conclude(run, tools, verify=0 if run.options.strict else verify)
+        found = results.conclude(run, tools, verify=verify)
         if run.stopped.startswith("disk full"):
             problems.append(run.stopped)
         if run.stopped == "interrupted" and not found.written:

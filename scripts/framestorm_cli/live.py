@@ -1,12 +1,14 @@
-"""Progress of a fuzz run: a line that renews itself on a terminal, plain lines elsewhere."""
+"""Progress of a fuzz run: lines that renew themselves on a terminal, plain lines elsewhere."""
 
 import time
 from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
+from rich.status import Status
 from rich.table import Table
 
+from framestorm_cli import steps
 from framestorm_cli.fuzzing import Run
 
 PLAIN_EVERY = 5.0  # seconds
@@ -96,3 +98,40 @@ class Progress:
 def _share(totals: dict[str, int]) -> str:
     walks = totals.get("walks", 0)
     return f"{totals.get('succeeded', 0) / walks:.0%}" if walks else "-"
+
+
+class VerificationProgress:
+    """The same for the fresh JVMs after a run; see Verifier.verify's `on_news`."""
+
+    def __init__(self, buckets: int) -> None:
+        self._buckets = buckets
+        self._console = Console(stderr=True, highlight=False)
+        self._status: Status | None = None
+
+    def __enter__(self) -> "VerificationProgress":
+        if not self._buckets:
+            return self
+        if self._console.is_terminal:
+            self._status = self._console.status("")
+            self._status.__enter__()
+        else:
+            steps.say(f"replaying the findings of {self._buckets} bucket(s) in fresh JVMs")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._status is not None:
+            self._status.__exit__(kind, error, trace)
+
+    def __call__(self, done: int, jvms: int, line: str) -> None:
+        if self._status is not None:
+            self._status.update(
+                f"replaying the findings in fresh JVMs: {done} of {self._buckets} buckets done, "
+                f"{jvms} JVMs started"
+            )
+        elif line:
+            steps.say(line)

@@ -24,6 +24,7 @@ class Finding:
     signal: str = ""
     si_code: int = 0
     address: str = ""
+    access: str = ""  # "read", "write"; empty when it was not written down
     pc: str = ""
     registers: dict[str, str] = field(default_factory=dict)
     stack: tuple[str, ...] = ()
@@ -61,6 +62,7 @@ def finding_from_json(data: Json, folder: Path, modules: dict[str, str]) -> Find
         signal=str(data.get("signal") or ""),
         si_code=int(data.get("si_code") or 0),
         address=str(data.get("address") or ""),
+        access=str(data.get("access") or ""),
         pc=str(data.get("pc") or ""),
         registers={str(k): str(v) for k, v in (data.get("registers") or {}).items()},
         stack=tuple(str(entry) for entry in data.get("stack") or ()),

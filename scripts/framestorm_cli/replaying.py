@@ -96,6 +96,7 @@ class Request:
     jvm_args: tuple[str, ...] = ()
     walker_plugin: str = ""
     halts: int = HALTS
+    limit: float = TRY_LIMIT
 
 
 def run_try(
@@ -145,7 +146,7 @@ def _run(
             path.write_text(json.dumps(wanted), encoding="utf-8")
             command += ["--signature", path.resolve()]
     process = native.start(command, folder.resolve())
-    deadline = time.monotonic() + TRY_LIMIT
+    deadline = time.monotonic() + request.limit
     try:
         while process.poll() is None:
             if stop():

@@ -8,8 +8,9 @@ from pathlib import Path
 from framestorm_cli import native, paths, records, replaying, steps
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.fuzzing import Process, Run
+from framestorm_cli.live import VerificationProgress
 from framestorm_cli.records import Json
-from framestorm_cli.replaying import PARALLEL, Recorded, Request, Try
+from framestorm_cli.replaying import Recorded
 from framestorm_cli.symbols import Symbolizer
 from framestorm_cli.toolchain import NATIVE, Toolchain
 from framestorm_cli.triage import buckets as triage_buckets
@@ -17,10 +18,9 @@ from framestorm_cli.triage import cases as triage_cases
 from framestorm_cli.triage import report
 from framestorm_cli.triage.buckets import Bucket, Case
 from framestorm_cli.triage.report import Verification, Written
+from framestorm_cli.verifying import Verifier
 
-CANDIDATES = 5  # artifacts of a bucket that are tried until one reproduces every time
 KEPT = 5  # artifacts copied per bucket; the others stay below work/
-VERIFY_LIMIT = 120.0  # seconds for all buckets; the most frequent ones come first
 
 
 @dataclass
@@ -69,21 +69,14 @@ def jvm_of(run: Run) -> Json:
     )
 
 
-def conclude(
-    run: Run, toolchain: Toolchain, *, verify: int, verify_limit: float = VERIFY_LIMIT
-) -> Results:
-    """Triage, verification by replay (`verify` tries each, 0: none), artifacts and reports."""
+def conclude(run: Run, toolchain: Toolchain, *, verify: int) -> Results:
+    """Triage, verification by replay (`verify` fresh JVMs per bucket, 0: none), artifacts and reports."""
     symbolizer = Symbolizer()
     results = Results(run, jvm_of(run))
     results.unreadable_lines = sum(process.file.unreadable_lines for process in run.processes)
     found = triage_buckets.into_buckets(gather(run, toolchain, symbolizer))
     began = time.monotonic()
-    deadline = began + verify_limit
-    if found and verify:
-        steps.say(
-            f"verifying {len(found)} bucket(s), {verify} fresh JVMs each, at most {verify_limit:.0f} s"
-        )
-    known = _verify_all(found, run, toolchain, symbolizer, verify, deadline)
+    known = _verify(found, run, toolchain, symbolizer, verify)
     results.written = [Written(bucket, *known[bucket.id]) for bucket in found]
     results.verify_seconds = time.monotonic() - began
     for written in results.written:
@@ -91,80 +84,29 @@ def conclude(
     return results
 
 
-def _verify_all(
-    found: list[Bucket],
-    run: Run,
-    toolchain: Toolchain,
-    symbolizer: Symbolizer,
-    tries: int,
-    deadline: float,
-) -> dict[str, tuple[Case, Verification]]:
-    """Per bucket the artifact that came back most often, and how often it did.
-
-    In rounds: every bucket's first candidate, then the second of those that did not come back every
-    time, and so on. The time left is shared evenly, so that no bucket takes the others' time.
-    """
-    known = {bucket.id: (bucket.best, Verification()) for bucket in found}
-    if tries == 0:
-        return {b: (case, Verification(skipped="--verify 0")) for b, (case, _) in known.items()}
-    for number in range(CANDIDATES):
-        pending = [
-            (bucket, bucket.best_first()[number])
-            for bucket in found
-            if len(bucket.best_first()) > number and known[bucket.id][1].reproduced < tries
-        ]
-        for index, (bucket, case) in enumerate(pending):
-            now = time.monotonic()
-            if now >= deadline or run.stopped == "interrupted":
-                break
-            until = now + (deadline - now) / (len(pending) - index)
-            try:
-                tried = _verify(case, bucket, run, toolchain, symbolizer, tries, until)
-            except KeyboardInterrupt:
-                run.stopped = "interrupted"
-                break
-            before = known[bucket.id][1]
-            if tried.tries and (before.tries == 0 or tried.reproduced > before.reproduced):
-                known[bucket.id] = (case, tried)
-            elif tried.skipped and before.tries == 0:
-                known[bucket.id] = (known[bucket.id][0], tried)
-    for bucket in found:
-        case, verification = known[bucket.id]
-        if verification.tries == 0 and not verification.skipped:
-            why = "too little time" if bucket.best_first() else "no artifact was recorded"
-            known[bucket.id] = (case, Verification(skipped=why))
-    return known
-
-
 def _verify(
-    case: Case,
-    bucket: Bucket,
-    run: Run,
-    toolchain: Toolchain,
-    symbolizer: Symbolizer,
-    tries: int,
-    until: float,
-) -> Verification:
-    assert case.finding.artifact is not None
-    options = run.options
-    request = Request(
-        case.finding.artifact, case.signature, options.jvm_args, options.walker_plugin
+    found: list[Bucket], run: Run, toolchain: Toolchain, symbolizer: Symbolizer, tries: int
+) -> dict[str, tuple[Case, Verification]]:
+    why = "--strict" if run.options.strict else "--verify 0"
+    if run.stopped and not run.options.strict:
+        why, tries = run.stopped, 0  # interrupted, or the disk is full: no JVMs after that
+    if tries == 0 or run.options.strict:
+        return {bucket.id: (bucket.best, Verification(skipped=why)) for bucket in found}
+    verifier = Verifier(
+        toolchain,
+        symbolizer,
+        run.options.out / "work" / "verify",
+        tries,
+        run.options.jobs,
+        run.options.jvm_args,
+        run.options.walker_plugin,
+        float(run.totals().get("startup", 0.0)),
     )
-    scratch = options.out / "work" / f"verify-{bucket.id}"
-    done: list[Try] = []
-    try:
-        # Tries that miss take longest: when the first all do, the time is better spent elsewhere.
-        for number in (min(tries, PARALLEL), tries):
-            more = number - len(done)
-            if more and (not done or any(one.matched for one in done)):
-                done += replaying.run_tries(
-                    toolchain, symbolizer, request, more, scratch / str(number), deadline=until
-                )
-    except FramestormError as error:
-        return Verification(skipped=f"replay failed: {error.message}")
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return Verification(len(done), sum(1 for one in done if one.matched is not None))
+    with VerificationProgress(len(found)) as progress:
+        known = verifier.verify(found, progress)
+    if verifier.interrupted:
+        run.stopped = "interrupted"
+    return known
 
 
 def _write(written: Written, run: Run, toolchain: Toolchain, jvm: Json) -> None:

@@ -74,15 +74,28 @@ def _bucket(written: Written, out: Path) -> Json:
         "text": relative(written.text, out),
         "report": relative(written.report, out),
         "replay": written.replay_command or None,
+        "reproduces": verification.reproduces if verification.tries else None,
         "verification": {
             "status": verification.status,
             "tries": verification.tries,
             "reproduced": verification.reproduced,
+            "tried": [
+                {
+                    "artifact": _below(one.artifact, out),
+                    "tries": one.tries,
+                    "reproduced": one.reproduced,
+                }
+                for one in verification.tried
+            ],
             "skipped": verification.skipped,
         },
         "rechecks": written.best.rechecks,
         "rechecks_hit": written.best.rechecks_hit,
     }
+
+
+def _below(path: str, folder: Path) -> str:
+    return path.removeprefix(f"{folder}/")
 
 
 def to_json(results: Results, problems: list[str], exit_code: int, argv: list[str]) -> Json:
@@ -204,19 +217,37 @@ def _target_table(run: Run) -> Table:
 
 
 def _bucket_lines(results: Results) -> list[str]:
+    """Findings in up to three groups that are never mixed: they reproduce, they do not, unknown."""
     if not results.written:
         return ["nothing found"]
-    noun = "bucket" if len(results.written) == 1 else "buckets"
-    lines = [
-        f"findings in {len(results.written)} {noun} (verified in {results.verify_seconds:.0f} s):",
-        "",
-    ]
+    groups: dict[str, list[Written]] = {"reproduces": [], "seen": [], "unknown": []}
     for written in results.written:
-        bucket = written.bucket
-        lines.append(f"{bucket.id}  {bucket.signature}  ({bucket.count:,} times)")
-        lines.append(f"     {written.explanation}")
-        lines.append(f"     {written.verification}")
-        if written.replay_command:
-            lines.append(f"     {written.replay_command}")
-        lines.append("")
+        verification = written.verification
+        name = "reproduces" if verification.reproduces else "seen"
+        groups[name if verification.tries else "unknown"].append(written)
+    took = f"in {results.verify_seconds:.0f} s"
+    heads = {
+        "reproduces": f"findings that reproduce in fresh JVMs (verified {took}): ",
+        "seen": "seen, not reproduced (or not every time): ",
+        "unknown": "findings that were not verified: ",
+    }
+    lines = []
+    for name, group in groups.items():
+        if group:
+            count = f"{len(group)} bucket{'s' if len(group) != 1 else ''}"
+            lines += [f"{heads[name]}{count}", ""]
+            for written in group:
+                lines += _one_bucket(written)
     return lines
+
+
+def _one_bucket(written: Written) -> list[str]:
+    bucket = written.bucket
+    lines = [
+        f"{bucket.id}  {bucket.signature}  ({bucket.count:,} time{'s' if bucket.count > 1 else ''})",
+        f"     {written.explanation}",
+        f"     {written.verification}",
+    ]
+    if written.replay_command:
+        lines.append(f"     {written.replay_command}")
+    return [*lines, ""]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import click
 
-from framestorm_cli import packages, paths, steps, toolchain
+from framestorm_cli import jdk, packages, paths, steps, toolchain
 from framestorm_cli.errors import FramestormError
 
 _CODE_FOLDERS = ("harness", "fuzz", "scripts", "stress", "corpus")
@@ -22,11 +22,14 @@ class Step:
     run: Callable[[], int]
 
 
-def _call(command: list[str], *, in_scripts: bool = False) -> int:
+def _call(
+    command: list[str], *, in_scripts: bool = False, environment: dict[str, str] | None = None
+) -> int:
     steps.say(" ".join(command[:6]) + (" ..." if len(command) > 6 else ""))
     sys.stdout.flush()
     folder = paths.SCRIPTS if in_scripts else paths.CHECKOUT
-    return subprocess.run(command, cwd=folder, check=False).returncode
+    whole = {**os.environ, **(environment or {})}
+    return subprocess.run(command, cwd=folder, check=False, env=whole).returncode
 
 
 def _sources(endings: tuple[str, ...]) -> list[str]:
@@ -58,9 +61,23 @@ def _clang_tidy() -> int:
 
 
 def _ctest(ci: bool) -> int:
+    """All C++ tests with the newest JDK, those on a live JVM with every other one too."""
     command = ["ctest", "--test-dir", str(paths.build()), "--output-on-failure", "--no-tests=error"]
     command += ["-j", str(os.cpu_count() or 1)]
-    return _call([*command, "--no-label-summary"] if ci else command)
+    command += ["--no-label-summary"] if ci else []
+    newest = jdk.choose(None)
+    others = [other for other in jdk.usable() if other.home != newest.home]
+    code = 0
+    for index, under_test in enumerate([newest, *others]):
+        classes = str(toolchain.victims(under_test))
+        steps.say(f"C++ tests on {under_test}")
+        environment = {
+            "FRAMESTORM_TEST_JDK": str(under_test.home),
+            "FRAMESTORM_TEST_CLASSES": classes,
+        }
+        only = [] if index == 0 else ["-L", "jvm"]
+        code = _call([*command, *only], environment=environment) or code
+    return code
 
 
 def _pytest(ci: bool, arguments: tuple[str, ...]) -> int:

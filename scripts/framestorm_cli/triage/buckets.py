@@ -1,5 +1,6 @@
 """Findings with one cause, together. Same signature: same bucket. Near-duplicates are merged."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -7,13 +8,14 @@ from rapidfuzz.distance import Indel
 
 from framestorm_cli.records import Finding
 from framestorm_cli.symbols import Frame
-from framestorm_cli.triage.signature import Signature, telling
+from framestorm_cli.triage.signature import Signature, scenario_of, telling
 
 # Two stacks with the same kind, clause and top frame are one cause when their first COMPARED telling
 # frames are at least this alike (1: equal; normalised insert/delete distance of the frame sequences).
 # 0.6: of four frames one may be inserted or missing on either side. Inlining and tail calls do that.
 SIMILARITY = 0.6
 COMPARED = 8
+_MUTATION = re.compile(r"(register|stack|thread|depth|env|options|context) ")
 
 
 @dataclass
@@ -35,8 +37,18 @@ class Case:
 
     @property
     def robustness(self) -> float:
-        """Share of re-executions at other halt points that showed it again; unknown counts as 0."""
-        return self.rechecks_hit / self.rechecks if self.rechecks else 0.0
+        """Share of re-executions at other halt points that showed it again; the fewer there were, the
+        nearer to a half."""
+        return (self.rechecks_hit + 1) / (self.rechecks + 2)
+
+    @property
+    def mutations(self) -> int:
+        """What the input changes; each has to fall into place again in another process."""
+        return sum(1 for line in self.finding.text.splitlines() if _MUTATION.match(line))
+
+    @property
+    def scenario(self) -> str:
+        return scenario_of(self.finding.text)
 
 
 @dataclass
@@ -63,16 +75,28 @@ class Bucket:
         return sorted({case.signature for case in self.cases} - {self.signature}, key=str)
 
     def best_first(self) -> list[Case]:
-        """Cases with an artifact: the bucket's own signature first, robust and short ones first."""
+        """Cases with an artifact: the bucket's own signature first, robust and simple ones first."""
         with_artifact = [case for case in self.cases if case.finding.artifact is not None]
         return sorted(
             with_artifact,
             key=lambda case: (
                 case.signature != self.signature,
                 -case.robustness,
-                case.finding.text.count("\n"),
+                case.mutations,
+                len(case.finding.text),
             ),
         )
+
+    def candidates(self) -> list[Case]:
+        """best_first() with the best of every scenario ahead: where one artifact does not come back,
+        others of its scenario seldom do."""
+        seen: set[str] = set()
+        ahead: list[Case] = []
+        others: list[Case] = []
+        for case in self.best_first():
+            (others if case.scenario in seen else ahead).append(case)
+            seen.add(case.scenario)
+        return ahead + others
 
     @property
     def best(self) -> Case:

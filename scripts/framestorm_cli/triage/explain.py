@@ -212,6 +212,8 @@ def _signal_in_words(finding: Finding) -> str:
     action = access.action if access is not None else "access"
     if finding.address and finding.registers.get("rip") == finding.address:
         action = "jump"
+    elif finding.access and finding.si_code != _SI_KERNEL:
+        action = finding.access
     elif error is not None and finding.si_code != _SI_KERNEL:
         action = "jump" if error & 0x10 else ("write" if error & 2 else "read")
     shown = (

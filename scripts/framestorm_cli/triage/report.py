@@ -11,12 +11,27 @@ from framestorm_cli.triage.explain import explain
 _REGISTERS_A_LINE = 4
 
 
+# An artifact reproduces when it did so in at least this share of its tries.
+LEAST_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One artifact in fresh JVMs."""
+
+    artifact: str  # its path when it was tried, below the run's work folder
+    tries: int
+    reproduced: int
+
+
 @dataclass(frozen=True)
 class Verification:
-    """How often the bucket's artifact showed its signature again in fresh JVMs."""
+    """How often the bucket's artifact showed its signature again in fresh JVMs, and what else was
+    tried: one entry per artifact, the reported one's among them."""
 
     tries: int = 0
     reproduced: int = 0
+    tried: tuple[Tried, ...] = ()
     skipped: str = ""  # why nothing was tried
 
     @property
@@ -25,12 +40,26 @@ class Verification:
             return "not verified"
         if self.reproduced == 0:
             return "not reproduced"
-        return "reproduced" if self.reproduced == self.tries else "sometimes reproduced"
+        often = self.reproduced >= LEAST_SHARE * self.tries
+        return "reproduced" if often else "sometimes reproduced"
+
+    @property
+    def reproduces(self) -> bool:
+        return self.status == "reproduced"
 
     def __str__(self) -> str:
         if self.tries == 0:
             return f"{self.status} ({self.skipped})" if self.skipped else self.status
-        return f"{self.status}, {self.reproduced} of {self.tries} fresh JVMs"
+        if self.reproduced == 0:
+            tries = sum(one.tries for one in self.tried)
+            return f"{self.status} in {tries} fresh JVMs with {_artifacts(len(self.tried))}"
+        others = len(self.tried) - 1
+        more = "" if self.reproduces or others < 1 else f"; {_artifacts(others)} more did no better"
+        return f"{self.status}, {self.reproduced} of {self.tries} fresh JVMs{more}"
+
+
+def _artifacts(number: int) -> str:
+    return f"{number} artifact{'s' if number != 1 else ''}"
 
 
 @dataclass

@@ -90,12 +90,18 @@ def symbolise(finding: Finding, symbolizer: Symbolizer) -> list[Frame]:
     return symbolizer.stack(finding.stack, finding.modules, first_is_return=first_is_return)
 
 
+def scenario_of(text: str) -> str:
+    """The scenario of an input's text form; empty when there is none."""
+    matched = _SCENARIO.search(text)
+    return matched[1] if matched else ""
+
+
 def signature_of(finding: Finding, frames: Sequence[Frame]) -> Signature:
     names = telling(frame.name for frame in frames)
     if not names:
         # A walk that returned has no stack to show: the victim is what tells causes apart.
-        scenario = _SCENARIO.search(finding.text)
-        names = [f"{VICTIM}{scenario[1]}"] if scenario else []
+        scenario = scenario_of(finding.text)
+        names = [f"{VICTIM}{scenario}"] if scenario else []
     return Signature(finding.kind, finding.clause, tuple(names[:TOP_FRAMES]))
 
 

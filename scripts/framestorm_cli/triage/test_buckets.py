@@ -89,6 +89,30 @@ def test_the_most_robust_artifact_is_tried_first() -> None:
     assert Bucket(weak.signature, [weak, strong]).best is strong
 
 
+def recorded(key: str, text: str, rechecks: int = 0, hits: int = 0) -> Case:
+    finding = Finding(key=key, kind="fault", artifact=Path(f"/{key}.bin"), text=text)
+    return Case(finding, Signature("fault", "", ("a",)), [], rechecks=rechecks, rechecks_hit=hits)
+
+
+def test_simple_artifacts_are_tried_before_intricate_ones() -> None:
+    text = "framestorm-input 1\nscenario c1\nregister pc = raw 0x1\n"
+    intricate = recorded("intricate", text + "stack sp + 8 = raw 0x1\n")
+    simple = recorded("simple", text + 'halt stub "x" entry + 0x35 frame-offset 32\n')
+    assert Bucket(simple.signature, [intricate, simple]).best_first() == [simple, intricate]
+
+
+def test_an_artifact_never_rechecked_stands_between_good_and_bad_ones() -> None:
+    bad, unknown, good = recorded("b", "", 9, 1), recorded("u", ""), recorded("g", "", 9, 9)
+    assert Bucket(bad.signature, [bad, unknown, good]).best_first() == [good, unknown, bad]
+
+
+def test_every_scenario_has_a_candidate_before_any_has_two() -> None:
+    cases = [recorded(f"c1-{n}", "scenario c1\n", 9, 9 - n) for n in range(3)]
+    other = recorded("osr", "scenario osr\n", 9, 1)
+    ordered = Bucket(other.signature, [*cases, other]).candidates()
+    assert ordered == [cases[0], other, cases[1], cases[2]]
+
+
 @pytest.mark.parametrize(
     "data", [{}, {"kind": "fault"}, {"kind": 1, "frames": []}, {"kind": "x", "frames": "a"}]
 )

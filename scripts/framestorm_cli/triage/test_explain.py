@@ -54,6 +54,14 @@ def test_values_in_words(value: str, place: str, words: str) -> None:
     assert value_in_words(value, place) == words
 
 
+def test_what_the_kernel_said_counts_more_than_the_code() -> None:
+    # The code reads [rdi + 8]; what the fault record says is what happened.
+    assert explain(fault(access="write"), []).startswith("write of 0x8")
+    # For a non-canonical address the kernel says nothing, and `read` is only its default.
+    unknown = fault(access="write", si_code=0x80, registers={"rdi": "0x1234567812345678"})
+    assert explain(unknown, []).startswith("read of 0x1234567812345680: not a canonical")
+
+
 def test_write_and_jump_come_from_the_page_fault_error() -> None:
     registers = {"rdi": "0x0", "err": "0x6"}
     assert explain(fault(registers=registers), []).startswith("write of 0x8")
