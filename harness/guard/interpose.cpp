@@ -35,6 +35,7 @@ void* __libc_memalign(size_t alignment, size_t size);
 namespace framestorm {
 
 constinit std::atomic<tripwire::ThreadStartHook> thread_start_hook{nullptr};
+constinit std::atomic<tripwire::ThreadEndHook> thread_end_hook{nullptr};
 
 namespace {
 
@@ -114,7 +115,11 @@ void* run_thread(void* boxed) {
   if (tripwire::ThreadStartHook hook = thread_start_hook.load(std::memory_order_acquire)) {
     hook(start.start_routine, start.arg);
   }
-  return start.start_routine(start.arg);
+  void* const result = start.start_routine(start.arg);
+  if (tripwire::ThreadEndHook hook = thread_end_hook.load(std::memory_order_acquire)) {
+    hook();
+  }
+  return result;
 }
 
 }  // namespace

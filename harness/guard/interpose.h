@@ -16,5 +16,6 @@ int create_unhooked_thread(pthread_t* thread, void* (*start_routine)(void*));
 
 // Read by every new thread; see tripwire::set_thread_start_hook.
 extern constinit std::atomic<tripwire::ThreadStartHook> thread_start_hook;
+extern constinit std::atomic<tripwire::ThreadEndHook> thread_end_hook;
 
 }  // namespace framestorm

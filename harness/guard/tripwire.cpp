@@ -60,6 +60,10 @@ bool in_allocator() { return walk_state.allocator_depth != 0; }
 
 void on_allocator_exit(void (*action)()) { walk_state.allocator_exit = action; }
 
+void set_thread_end_hook(ThreadEndHook hook) {
+  thread_end_hook.store(hook, std::memory_order_release);
+}
+
 void set_thread_start_hook(ThreadStartHook hook) {
   thread_start_hook.store(hook, std::memory_order_release);
 }

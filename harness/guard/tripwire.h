@@ -48,6 +48,11 @@ void on_allocator_exit(void (*action)());
 using ThreadStartHook = void (*)(void* (*start_routine)(void*), void* arg);
 void set_thread_start_hook(ThreadStartHook hook);
 
+// Called last thing on every thread that returns from its start routine, before glibc takes it down
+// (with all signals blocked, so that nothing can halt it any more). nullptr to remove.
+using ThreadEndHook = void (*)();
+void set_thread_end_hook(ThreadEndHook hook);
+
 }  // namespace tripwire
 
 }  // namespace framestorm

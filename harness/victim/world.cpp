@@ -106,7 +106,19 @@ std::atomic<void (*)()> start_action{nullptr};
 
 }  // namespace
 
-void World::watch_threads() { tripwire::set_thread_start_hook(&on_thread_start); }
+void World::watch_threads() {
+  tripwire::set_thread_start_hook(&on_thread_start);
+  tripwire::set_thread_end_hook(&World::on_thread_end);
+}
+
+// On the ending thread. It may wait in glibc for a lock that a halted thread holds: nobody must
+// wait for it, and no step trap may come once glibc has blocked SIGTRAP.
+void World::on_thread_end() {
+  ThreadSlot* slot = get().claim(current_tid());
+  if (slot == nullptr) return;
+  slot->stepping = false;
+  slot->phase.store(ThreadPhase::ended, std::memory_order_release);
+}
 
 void World::set_start_action(void (*action)()) { start_action.store(action); }
 

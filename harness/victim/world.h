@@ -22,7 +22,9 @@
 
 namespace framestorm {
 
-enum class ThreadPhase : uint32_t { free, running, asked, parked };
+// `ended`: back in glibc, which takes it down with all signals blocked; it touches nothing a walk
+// sees.
+enum class ThreadPhase : uint32_t { free, running, asked, parked, ended };
 
 // What a stepped thread is to stop at. All conditions that are set must hold.
 struct StepGoal {
@@ -64,7 +66,8 @@ class World {
 
   static World& get();
 
-  // Notes where the stacks of threads started from now on begin. Before the JVM starts.
+  // Notes where the stacks of threads started from now on begin, and when they are over. Before the
+  // JVM starts.
   static void watch_threads();
   // Also called first on every new thread from now on; null for nothing.
   static void set_start_action(void (*action)());
@@ -105,6 +108,7 @@ class World {
   static void on_halt_signal(int, siginfo_t*, void* context);
   static void on_step_signal(int, siginfo_t*, void* context);
   static void halt_self_again();
+  static void on_thread_end();
   void park(ThreadSlot* slot, ucontext_t* context);
   ThreadSlot* claim(int tid);
   bool ask(ThreadSlot* slot);
