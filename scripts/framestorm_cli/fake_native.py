@@ -4,7 +4,7 @@ Copied under each program's name next to a plan.json:
     {"modules": {...}, "hs_err": path, "programs": {"fuzz_stack": [start, start, ...], "replay": [...]}}
 Each start of a program takes the next entry (the last one again when they run out):
     {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5,
-     "end": "ok|setup|die|hang|not-reusable|strict"}
+     "end": "ok|setup|broken|die|hang|not-reusable|strict"}
 `after`: the share of the time it was given that it uses before it ends.
 """
 
@@ -97,7 +97,9 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
         (out / "current.bin").write_bytes(len(data).to_bytes(8, "little") + data + b"\0" * 64)
         (out / "hs_err_pid1.log").write_bytes(Path(plan["hs_err"]).read_bytes())
         os.kill(os.getpid(), signal.SIGKILL)
-    return {"not-reusable": 3, "strict": 77}.get(end, 0)
+    if end == "broken":
+        print("INFO: seed corpus: files: 1\nfuzz_fake: a thread did not halt", file=sys.stderr)
+    return {"broken": 2, "not-reusable": 3, "strict": 77}.get(end, 0)
 
 
 def native(plan: dict[str, Any]) -> int:

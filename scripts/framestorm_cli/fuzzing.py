@@ -19,6 +19,7 @@ from framestorm_cli.toolchain import Toolchain
 
 START_LIMIT = 90.0  # seconds a process may take to its first walk before it is ended
 END_LIMIT = 30.0  # seconds it may go on after its time
+STALL_LIMIT = 30.0  # seconds it may go without a walk
 POLL = 0.2
 NEEDED_FREE = 200 << 20  # bytes below the out folder, checked before
 LOWEST_FREE = 50 << 20  # bytes at which a run is ended in order, so that its results can be written
@@ -55,6 +56,7 @@ class Process:
     file: FindingsFile
     stats: Json = field(default_factory=dict)
     first_walk: float | None = None  # time.monotonic() when it was noticed
+    last_walk: float = 0.0  # when the count was seen to grow
     exit: int | None = None
     ended: bool = False
     death: native.Death | None = None
@@ -62,9 +64,12 @@ class Process:
 
     def poll(self) -> None:
         """Takes in what the process wrote since the last call."""
+        before = self.walks
         stats = records.read_last_stats(self.folder)
         if stats:
             self.stats = stats
+        if self.walks > before:
+            self.last_walk = time.monotonic()
         if self.first_walk is None and self.walks > 0:
             self.first_walk = time.monotonic()
         self.file.poll()
@@ -175,6 +180,7 @@ class _Lane:
         process.poll()
         if process.popen.poll() is None:
             if self._overdue(process):
+                native.write_stuck_report(process.popen, process.folder / "stuck.txt")
                 native.end(process.popen)
                 self._fuzzer.finish(process, did_not_end=True)
             else:
@@ -189,21 +195,24 @@ class _Lane:
         now = time.monotonic()
         if process.first_walk is None:
             return now - process.started > START_LIMIT
+        if now - process.last_walk > STALL_LIMIT:
+            return True
         limit = process.slice.seconds
         return limit is not None and now - process.first_walk > limit + END_LIMIT
 
     def _follow_up(self, process: Process) -> None:
         """Another process for the remaining time, unless this one ended as it should."""
         run = self._fuzzer.run
-        if process.setup_error:
+        if process.setup_error and not process.walks:
             run.unable[process.target] = process.setup_error
             return
         if process.exit in (0, native.EXIT_STRICT):
             return
-        self._failed_starts = 0 if process.walks else self._failed_starts + 1
+        failed = process.setup_error or not process.walks
+        self._failed_starts = self._failed_starts + 1 if failed else 0
         if self._failed_starts >= FAILED_STARTS:
             how = process.death.how if process.death else f"exit {process.exit}"
-            run.unable[process.target] = (
+            run.unable[process.target] = process.setup_error or (
                 f"{FAILED_STARTS} processes in a row ended before their first walk ({how}); "
                 f"see {process.folder / 'log.txt'}"
             )
@@ -272,8 +281,8 @@ class Fuzzer:
         process.ended = True
         process.exit = process.popen.returncode
         if process.exit == native.EXIT_SETUP and not did_not_end:
-            log = (process.folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip()
-            process.setup_error = log[-2000:] or "set-up error without a message"
+            words = native.own_words(process.folder / "log.txt")
+            process.setup_error = words or "set-up error without a message"
         process.death = native.death_of(None if did_not_end else process.exit, process.folder)
 
     def _check_stop(self) -> None:

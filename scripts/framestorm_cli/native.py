@@ -1,5 +1,6 @@
 """Starting native programs: command lines, life time, and how they ended."""
 
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,9 @@ Popen = subprocess.Popen[bytes]
 EXIT_NOT_REUSABLE = 3
 EXIT_SETUP = 2
 EXIT_STRICT = 77
+DID_NOT_END = "did not end"
+
+_LIBFUZZER = re.compile(r"INFO: |#\d+\s|WARNING: Failed to find function|Done \d+ runs")
 
 
 def jvm_arguments(
@@ -69,7 +73,7 @@ def end(process: Popen, grace: float = 3.0) -> None:
 class Death:
     """A process that ended otherwise than the protocol says: a finding in itself."""
 
-    how: str  # "SIGSEGV", "exit 1", "did not end"
+    how: str  # "SIGSEGV", "exit 1", DID_NOT_END
     hs_err: Path | None
     log_tail: str
 
@@ -80,13 +84,45 @@ def death_of(code: int | None, out: Path) -> Death | None:
     if code in (0, EXIT_SETUP, EXIT_NOT_REUSABLE, EXIT_STRICT):
         return None
     if code is None:
-        how = "did not end"
+        how = DID_NOT_END
     elif code < 0:
         how = signal_name(-code)
     else:
         how = f"exit {code}"
     reports = sorted(out.glob("hs_err*.log"), key=lambda p: p.stat().st_mtime)
-    return Death(how, reports[-1] if reports else None, steps.tail(out / "log.txt", 12))
+    return Death(how, reports[-1] if reports else None, own_words(out / "log.txt"))
+
+
+def own_words(log: Path) -> str:
+    """What a program said in its log, without libFuzzer's progress; empty when it said nothing."""
+    lines = steps.tail(log, 60).splitlines()
+    return "\n".join(line for line in lines if line.strip() and not _LIBFUZZER.match(line))[-2000:]
+
+
+def write_stuck_report(process: Popen, path: Path) -> None:
+    """Where each thread of a process is, as far as /proc says it: name, state, system call with its
+    arguments, sp and pc (`running` when it is in none), and the mappings to make sense of them."""
+    tasks = Path(f"/proc/{process.pid}/task")
+    lines = []
+    try:
+        for task in sorted(tasks.iterdir(), key=lambda entry: int(entry.name)):
+            said = {name: _read(task / name) for name in ("comm", "stat", "syscall", "wchan")}
+            state = said["stat"].rpartition(")")[2].split()[:1]
+            lines.append(
+                f"{task.name} {said['comm']}: state {''.join(state)}, syscall {said['syscall']}, "
+                f"waits in {said['wchan']}"
+            )
+        lines += ["", _read(Path(f"/proc/{process.pid}/maps"))]
+    except OSError:
+        pass  # it ended meanwhile
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError as error:
+        return f"({error.strerror})"
 
 
 def signal_name(number: int) -> str:

@@ -1,6 +1,7 @@
 """Replaying artifacts in fresh JVMs: one process per try."""
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from framestorm_cli.triage.signature import Signature, native_filter
 
 TRY_LIMIT = 120.0  # seconds; a try that takes longer is ended and counts as a death
 HALTS = 64
-PARALLEL = 2
+PARALLEL = min(os.cpu_count() or 1, 8)
 
 
 class _StoppedError(Exception):
@@ -159,8 +160,8 @@ def _run(
         native.end(process, grace=0)
         raise
     if process.returncode == native.EXIT_SETUP:
-        text = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip()
-        raise FramestormError(f"{NATIVE} {action}: {text[-2000:] or 'set-up error'}")
+        text = native.own_words(folder / "log.txt")
+        raise FramestormError(text or f"{NATIVE} {action}: set-up error without a message")
     return process.returncode
 
 

@@ -138,6 +138,7 @@ def to_json(results: Results, problems: list[str], exit_code: int, argv: list[st
                 "seed": process.seed,
                 "exit": process.exit,
                 "death": process.death.how if process.death else None,
+                "error": process.setup_error,
                 "walks": process.walks,
                 "seconds": round(process.fuzzed, 3),
             }
@@ -185,6 +186,11 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
         lines.append(f"unavailable scenarios: {shown}")
     if totals["deaths"]:
         lines.append(f"processes that died: {totals['deaths']}")
+    lines += [
+        f"{process.target} ended early and was started again: {process.setup_error}"
+        for process in run.processes
+        if process.setup_error and process.target not in run.unable
+    ]
     if results.unreadable_lines:
         lines.append(f"unreadable lines in findings.jsonl files: {results.unreadable_lines}")
     if run.stopped:

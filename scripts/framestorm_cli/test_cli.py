@@ -9,6 +9,8 @@ import pytest
 from framestorm_cli import cli, fuzzing, records, summary
 from framestorm_cli.conftest import TESTDATA, FakePrograms, Run
 from framestorm_cli.fuzzing import check_room
+from framestorm_cli.symbols import Symbolizer
+from framestorm_cli.triage.signature import Signature, native_filter
 
 FUZZ = ("fuzz", "--target", "fuzz_stack", "--seconds", "2", "--jobs", "1", "--seed", "1")
 
@@ -231,7 +233,16 @@ def test_replay_gives_the_native_side_the_function_ranges(
     replay(framestorm, fakes, artifact(tmp_path, SENDER), "--out", str(tmp_path / "kept"))
     given = json.loads((tmp_path / "kept" / "try01" / "signature.json").read_text())
     start, end = fakes.symbols.ranges("frame::sender")[0]
-    assert given == {"kind": "fault", "clause": "", "frames": [["libjvm.so", start, end]]}
+    assert given == {"kind": "fault", "clause": "", "frames": [["libjvm.so", [start, end]]]}
+
+
+def test_overloads_share_a_name_so_each_of_their_ranges_counts(fakes: FakePrograms) -> None:
+    wanted = Signature("fault", "", ("os::copy",))
+    given = native_filter(wanted, Symbolizer(), fakes.tools.jdk.libjvm)
+    assert given is not None
+    (frame,) = given["frames"]
+    assert frame[1:] == [list(found) for found in fakes.symbols.ranges("os::copy")]
+    assert len(frame) == 3
 
 
 def test_replay_of_something_else_is_1(

@@ -92,6 +92,21 @@ def test_a_set_up_error_is_not_repeated_and_fails_the_run(
     assert any("fuzz_stack could not run" in problem for problem in liveness.problems(run))
 
 
+def test_a_process_that_cannot_go_on_is_started_again(fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("fuzz_stack", {"end": "broken", "after": 0.5}, {})
+    run = fuzz(fakes, tmp_path / "out")
+    # libFuzzer's own lines are not what went wrong.
+    assert [p.setup_error for p in run.processes] == ["fuzz_fake: a thread did not halt", ""]
+    assert liveness.problems(run) == []
+
+
+def test_a_target_that_can_never_go_on_fails_the_run(fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("fuzz_stack", {"end": "broken", "after": 0.1})
+    run = fuzz(fakes, tmp_path / "out")
+    assert len(run.processes) == fuzzing.FAILED_STARTS
+    assert run.unable["fuzz_stack"] == "fuzz_fake: a thread did not halt"
+
+
 def test_a_target_that_dies_before_its_first_walk_is_given_up(
     fakes: FakePrograms, tmp_path: Path
 ) -> None:
@@ -124,6 +139,17 @@ def test_a_process_that_does_not_end_is_ended_and_is_a_finding(
     (process,) = run.processes
     assert process.death is not None
     assert process.death.how == "did not end"
+
+
+def test_a_process_without_progress_is_ended_long_before_its_time(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzzing, "STALL_LIMIT", 0.3)
+    fakes.plan("fuzz_stack", {"end": "hang", "after": 0.5}, {})
+    first, second = fuzz(fakes, tmp_path / "out", seconds=600.0).processes
+    assert first.death is not None
+    assert "state S" in (first.folder / "stuck.txt").read_text()
+    assert second.slice.seconds == 300.0
 
 
 def test_strict_stops_everything_at_the_first_finding(fakes: FakePrograms, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 #include "scripts/native/signature_file.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "harness/jvm/error.h"
 
@@ -19,8 +21,13 @@ SignatureFile::SignatureFile(const std::filesystem::path& path) {
       const std::string name = frame.at(0);
       const Module* module = modules.by_name(name);
       if (module == nullptr) throw SetupError("signature names " + name + ", which is not loaded");
-      frames_.push_back({module->base + frame.at(1).get<uintptr_t>(),
-                         module->base + frame.at(2).get<uintptr_t>()});
+      Frame ranges;
+      for (size_t i = 1; i < frame.size(); ++i) {
+        ranges.push_back({module->base + frame.at(i).at(0).get<uintptr_t>(),
+                          module->base + frame.at(i).at(1).get<uintptr_t>()});
+      }
+      if (ranges.empty()) throw SetupError("signature names " + name + " without a range");
+      frames_.push_back(std::move(ranges));
     }
   } catch (const nlohmann::json::exception& error) {
     throw SetupError(path.string() + " is no signature: " + error.what());
@@ -32,7 +39,10 @@ bool SignatureFile::matches(const Finding& finding) const {
   size_t next = 0;
   for (uint32_t i = 0; i < finding.fault.stack_size && next < frames_.size(); ++i) {
     const uintptr_t address = finding.fault.stack[i] - (i == 0 ? 0 : 1);
-    if (address >= frames_[next].begin && address < frames_[next].end) ++next;
+    const auto covers = [&](const Range& range) {
+      return address >= range.begin && address < range.end;
+    };
+    if (std::ranges::any_of(frames_[next], covers)) ++next;
   }
   return next == frames_.size();
 }

@@ -1,6 +1,7 @@
 // The signature a replay looks for: JSON made by triage from function names,
-//   {"kind": "fault", "clause": "", "frames": [["libjvm.so", begin, end], ...]}
-// with the functions as address ranges of their module.
+//   {"kind": "fault", "clause": "", "frames": [["libjvm.so", [begin, end], ...], ...]}
+// with each function as one or more address ranges of its module: overloads share a name, and a
+// function's cold part lies elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,18 @@ class SignatureFile {
   // Throws SetupError saying what is wrong with the file.
   explicit SignatureFile(const std::filesystem::path& path);
 
-  // Kind and clause are equal and the finding's stack has an address in each range, in that order.
+  // Kind and clause are equal and the finding's stack has an address in one of each frame's ranges,
+  // in the frames' order.
   bool matches(const Finding& finding) const;
 
  private:
   struct Range {
     uintptr_t begin, end;
   };
+  using Frame = std::vector<Range>;
   std::string kind_;
   std::string clause_;
-  std::vector<Range> frames_;
+  std::vector<Frame> frames_;
 };
 
 }  // namespace framestorm

@@ -15,6 +15,7 @@ from framestorm_cli.triage.signature import Signature, scenario_of, telling
 # 0.6: of four frames one may be inserted or missing on either side. Inlining and tail calls do that.
 SIMILARITY = 0.6
 COMPARED = 8
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 _MUTATION = re.compile(r"(register|stack|thread|depth|env|options|context) ")
 
 
@@ -110,6 +111,10 @@ def alike(one: Case, other: Case) -> bool:
         return True
     if (one.signature.kind, one.signature.clause) != (other.signature.kind, other.signature.clause):
         return False
+    if not one.frames and not other.frames and one.mutations and other.mutations:
+        # Walks that returned: what was mutated did it, and the victim is only where it was tried.
+        details = [_NUMBER.sub("", case.finding.detail) for case in (one, other)]
+        return details[0] == details[1]
     if not one.names or not other.names or one.names[0] != other.names[0]:
         return False
     return bool(Indel.normalized_similarity(one.names, other.names) >= SIMILARITY)

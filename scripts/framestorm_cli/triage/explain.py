@@ -2,6 +2,7 @@
 
 import re
 
+from framestorm_cli.native import DID_NOT_END
 from framestorm_cli.records import Finding, parse_int
 from framestorm_cli.symbols import Frame
 from framestorm_cli.triage import disassembly
@@ -189,6 +190,8 @@ def fault_in_words(finding: Finding, frames: list[Frame]) -> str:
         held = f", {finding.locks_held} lock(s) held" if finding.locks_held else ""
         return f"the walk {what} {function or 'an unsafe function'}{inside}{held}"
     if finding.kind == "process_death":
+        if finding.clause == DID_NOT_END:
+            return "the process got stuck, outside of a walk's limits, and was ended"
         how = _signal_in_words(finding) if finding.signal else finding.clause
         own = ", framestorm's own code" if where.startswith("framestorm::") else ""
         return f"the process died: {how}{inside}{own}"

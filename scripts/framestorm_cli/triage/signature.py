@@ -109,8 +109,7 @@ def native_filter(
     signature: Signature, symbolizer: Symbolizer, libjvm: Path
 ) -> dict[str, Any] | None:
     """The signature as address ranges of this libjvm, for the native programs; None when it cannot
-    be said that way (the process dies, a frame is not in libjvm). Names with several ranges
-    (overloads, cold parts) are left out: what comes back is compared by name anyway."""
+    be said that way (the process dies, a frame is not in libjvm)."""
     if signature.kind == "process_death":
         return None  # seen from outside the process only
     symbols = symbolizer.module(libjvm)
@@ -121,6 +120,5 @@ def native_filter(
         found = symbols.ranges(name)
         if not found:
             return None
-        if len(found) == 1:
-            frames.append([libjvm.name, found[0][0], found[0][1]])
+        frames.append([libjvm.name, *map(list, found)])
     return {"kind": signature.kind, "clause": signature.clause, "frames": frames}

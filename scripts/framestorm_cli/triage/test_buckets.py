@@ -73,6 +73,22 @@ def test_another_top_frame_or_another_path_is_another_cause() -> None:
     assert len(into_buckets([case("top", "b", "c", "d"), case("top", "x", "y", "z")])) == 2
 
 
+def broken(scenario: str, detail: str, mutation: str = "register fp = real-sp\n") -> Case:
+    text = f"framestorm-input 1\nscenario {scenario}\n{mutation}"
+    finding = Finding(key=scenario, kind="contract", clause="x", detail=detail, text=text)
+    return Case(finding, signature_of(finding, []), [])
+
+
+def test_a_broken_contract_of_mutated_inputs_is_one_cause_in_every_victim() -> None:
+    differs = "the stack differs at byte"
+    found = into_buckets([broken("c1", f"{differs} 936"), broken("osr", f"{differs} 88")])
+    assert [len(bucket.cases) for bucket in found] == [2]
+    other = broken("c1", "a mutated word was written")
+    assert len(into_buckets([broken("osr", f"{differs} 88"), other])) == 2
+    # Without a mutation it is the victim that tells causes apart.
+    assert len(into_buckets([broken("c1", differs, ""), broken("osr", differs, "")])) == 2
+
+
 def test_findings_of_one_key_share_its_count() -> None:
     assert Bucket(case("a").signature, [case("a", count=50), case("a", count=50)]).count == 50
 

@@ -142,3 +142,8 @@ def test_listing_of_nothing() -> None:
     assert disassembly.listing("", 0, 0) == []
     assert disassembly.listing("zz", 0, 0) == []
     assert disassembly.access("90", 0, 0, {}) is None
+
+
+def test_a_process_that_got_stuck_did_not_die() -> None:
+    stuck = Finding(key="k", kind="process_death", clause="did not end", text=TEXT)
+    assert explain(stuck, []).startswith("the process got stuck, outside of a walk's limits")
