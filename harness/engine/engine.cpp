@@ -421,13 +421,15 @@ std::vector<Frame> Engine::last_frames() const {
   return frames;
 }
 
-std::vector<Engine::NamedFrame> Engine::last_trace() const {
-  std::vector<NamedFrame> trace;
-  for (const Frame& frame : last_frames()) {
+std::vector<Engine::NamedFrame> Engine::last_trace() const { return name_frames(last_frames()); }
+
+std::vector<Engine::NamedFrame> Engine::name_frames(const std::vector<Frame>& frames) const {
+  std::vector<NamedFrame> named;
+  for (const Frame& frame : frames) {
     const MethodInfo* info = frame.method == nullptr ? nullptr : jvm_.methods().find(frame.method);
-    trace.push_back({info != nullptr ? info->name : "?", frame.bci});
+    named.push_back({info != nullptr ? info->name : "?", frame.bci});
   }
-  return trace;
+  return named;
 }
 
 }  // namespace framestorm

@@ -84,6 +84,7 @@ class Engine {
     int32_t bci = 0;
   };
   std::vector<NamedFrame> last_trace() const;
+  std::vector<NamedFrame> name_frames(const std::vector<Frame>& frames) const;
   std::vector<Frame> last_frames() const;
 
   // Whether an input changes nothing of what a profiler would pass.

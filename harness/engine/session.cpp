@@ -164,8 +164,7 @@ HaltPoint Session::describe_halt(const Victim& victim) {
   return halt;
 }
 
-int32_t Session::walk_running(Walker* walker, ScenarioId scenario,
-                              std::vector<Engine::NamedFrame>* frames) {
+int32_t Session::walk_running(Walker* walker, ScenarioId scenario, std::vector<Frame>* frames) {
   const Victim& victim = crew_->of(scenario);
   FrameBuffer buffer(walker->layout().stride);
   WalkTarget target;
@@ -174,11 +173,10 @@ int32_t Session::walk_running(Walker* walker, ScenarioId scenario,
   constexpr int32_t kDepth = kMaxDepth - 1;
   std::byte* memory = buffer.place(kDepth);
   const int32_t count = walker->walk(target, memory, kDepth, nullptr);
+  jvm_.methods().absorb();
   frames->clear();
   for (int32_t i = 0; i < count; ++i) {
-    const Frame frame = read_frame(walker->layout(), memory, static_cast<size_t>(i));
-    const MethodInfo* info = jvm_.methods().find(frame.method);
-    frames->push_back({info == nullptr ? "?" : info->name, frame.bci});
+    frames->push_back(read_frame(walker->layout(), memory, static_cast<size_t>(i)));
   }
   return count;
 }
@@ -194,20 +192,9 @@ std::string Session::compare_with_gst(ScenarioId scenario) {
   });
   release_world();
   if (trace.empty()) return "the walk gave no frames";
-  const Victim& victim = crew_->of(scenario);
-  Walker* gst = engine_->walker(WalkerId::gst);
-  FrameBuffer buffer(gst->layout().stride);
-  WalkTarget target;
-  target.thread = victim.thread;
-  constexpr int32_t kDepth = kMaxDepth - 1;
-  std::byte* memory = buffer.place(kDepth);
-  const int32_t count = gst->walk(target, memory, kDepth, nullptr);
-  if (count <= 0) return "GetStackTrace gave " + std::to_string(count);
   std::vector<Frame> reference;
-  for (int32_t i = 0; i < count; ++i) {
-    reference.push_back(read_frame(gst->layout(), memory, static_cast<size_t>(i)));
-  }
-  jvm_.methods().absorb();
+  const int32_t count = walk_running(engine_->walker(WalkerId::gst), scenario, &reference);
+  if (count <= 0) return "GetStackTrace gave " + std::to_string(count);
   return compare_with_reference(trace, reference, jvm_.methods());
 }
 

@@ -66,8 +66,7 @@ class Session {
   std::string compare_with_gst(ScenarioId scenario);
 
   // Walks through a walker that needs a running VM. World released.
-  int32_t walk_running(Walker* walker, ScenarioId scenario,
-                       std::vector<Engine::NamedFrame>* frames);
+  int32_t walk_running(Walker* walker, ScenarioId scenario, std::vector<Frame>* frames);
 
  private:
   void let_run(ScenarioId focus, uint64_t random);

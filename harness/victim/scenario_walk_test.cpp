@@ -119,8 +119,8 @@ TEST_P(ScenarioWalk, AgreesWithGetStackTrace) {
   start({GetParam()});
   ASSERT_FALSE(HasFatalFailure());
   // GetStackTrace knows nothing of threads without Java frames; of arraycopy and digest
-  // AsyncGetCallTrace gives nothing, elsewhere it stops early by design; and where frames unwind, the
-  // victim's stack is another by the time GetStackTrace looks.
+  // AsyncGetCallTrace gives nothing, elsewhere it stops early by design; and where frames unwind,
+  // the victim's stack is another by the time GetStackTrace looks.
   const bool unwinds =
       GetParam() == ScenarioId::exception_unwind || GetParam() == ScenarioId::stack_overflow;
   if (!info().java || info().asgct_percent == 0 || !info().asgct_trace.empty() || unwinds ||
@@ -130,10 +130,10 @@ TEST_P(ScenarioWalk, AgreesWithGetStackTrace) {
     if (info().java && session().jvm().feature() >= info().min_feature) {
       // The reference alone still shows the scenario.
       session().crew().resume(GetParam());
-      std::vector<Engine::NamedFrame> frames;
+      std::vector<Frame> frames;
       ASSERT_GT(session().walk_running(gst, GetParam(), &frames), 0);
       std::vector<std::string> methods;
-      for (const auto& frame : frames) methods.push_back(frame.method);
+      for (const auto& frame : engine().name_frames(frames)) methods.push_back(frame.method);
       std::string why;
       EXPECT_TRUE(matches_pattern(methods, info().trace, false, &why)) << why;
     }
