@@ -26,6 +26,7 @@ class FakeCode : public CodeNames {
       {{CodeKind::nmethod, 1, CodeAnchor::entry, "framestorm/C1.spin"}, 200},
       {{CodeKind::stub, 0, CodeAnchor::entry, "call_stub"}, 300},
       {{CodeKind::codelet, 0, CodeAnchor::entry, "invokevirtual"}, 256},
+      {{CodeKind::function, 0, CodeAnchor::entry, "_ZN11OptoRuntime9rethrow_CE"}, 96},
   };
 };
 

@@ -63,6 +63,26 @@ TEST_F(AddressSpaceTest, EveryPositionInTheCodeCacheComesBack) {
   EXPECT_GT(checked[CodeKind::codelet], 200);
 }
 
+TEST_F(AddressSpaceTest, FunctionsOfLibjvmComeBack) {
+  start_halted();
+  ASSERT_FALSE(HasFatalFailure());
+  // A leaf call of compiled code, in every JDK.
+  const CodeRef rethrow = {CodeKind::function, 0, CodeAnchor::entry,
+                           "_ZN11OptoRuntime9rethrow_CEP7oopDescP10JavaThreadPh"};
+  const auto begin = map().resolve(rethrow);
+  ASSERT_TRUE(begin);
+  const auto position = map().describe(*begin + 3);
+  ASSERT_TRUE(position);
+  EXPECT_EQ(position->ref, rethrow);
+  EXPECT_EQ(position->delta, 3);
+  EXPECT_EQ(address_of(engine().addresses().describe(*begin + 3, halted())), *begin + 3);
+  const auto end = map().resolve({CodeKind::function, 0, CodeAnchor::end, rethrow.name});
+  EXPECT_GT(end, begin);
+  const auto behind = map().describe(*end);
+  EXPECT_TRUE(!behind || behind->ref.name != rethrow.name);
+  EXPECT_FALSE(map().resolve({CodeKind::function, 0, CodeAnchor::entry, "no_such_function"}));
+}
+
 TEST_F(AddressSpaceTest, PositionsOnTheStackComeBack) {
   start_halted();
   ASSERT_FALSE(HasFatalFailure());

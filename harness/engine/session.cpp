@@ -156,6 +156,11 @@ HaltPoint Session::describe_halt(const Victim& victim) {
   HaltPoint halt;
   const auto position = jvm_.code_map().describe(victim.pc);
   if (!position) return halt;
+  // Who waits in libjvm is there at any halt; seeking would step a thread that does not move.
+  if (position->ref.kind == CodeKind::function &&
+      scenario_info(victim.scenario).halt != Halt::busy) {
+    return halt;
+  }
   halt.any = false;
   halt.code = position->ref;
   halt.delta = position->delta;

@@ -58,7 +58,7 @@ class Session {
   void on_conductor(const std::function<void()>& fn);
 
   // The scenario's halt as an artifact would name it: its code position, if it is in the code
-  // cache, and its distance from the stack base.
+  // cache or (of a victim that moves by itself) in libjvm, and its distance from the stack base.
   HaltPoint describe_halt(const Victim& victim);
 
   // Compares an unmutated asgct trace of a halted victim with GetStackTrace after its release

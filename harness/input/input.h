@@ -85,15 +85,16 @@ enum class ValueKind : uint8_t {
   count
 };
 
-// A place in the code cache by name.
-enum class CodeKind : uint8_t { nmethod, stub, codelet, count };
+// A place in the code cache, or in libjvm, by name.
+enum class CodeKind : uint8_t { nmethod, stub, codelet, function, count };
 enum class CodeAnchor : uint8_t { entry, verified_entry, deopt_handler, end, count };
 
 struct CodeRef {
   CodeKind kind = CodeKind::stub;
   uint8_t tier = 0;  // nmethod only: 1..4, 0 for any
   CodeAnchor anchor = CodeAnchor::entry;
-  // nmethod: "framestorm/C1.spin"; stub and codelet: the name HotSpot gives it ("call_stub").
+  // nmethod: "framestorm/C1.spin"; stub and codelet: the name HotSpot gives it ("call_stub");
+  // function: libjvm's symbol, mangled as in the file ("_ZN11OptoRuntime9rethrow_CE...").
   // At most kMaxSymbolName bytes, printable ASCII without double quotes and backslashes.
   std::string name;
   bool operator==(const CodeRef&) const = default;

@@ -46,7 +46,7 @@ constexpr std::string_view kValueKindNames[] = {
     "guard-page",  "other-sp",  "other-pc", "slot",       "code",       "libc-text",
     "libjvm-text", "java-heap", "unmapped", "misaligned", "raw",
 };
-constexpr std::string_view kCodeKindNames[] = {"nmethod", "stub", "codelet"};
+constexpr std::string_view kCodeKindNames[] = {"nmethod", "stub", "codelet", "function"};
 constexpr std::string_view kCodeAnchorNames[] = {"entry", "verified-entry", "deopt-handler", "end"};
 // Register numbers are shared by all architectures, names are not.
 #if defined(__x86_64__)

@@ -16,7 +16,10 @@ std::string artifact_name(std::string_view name) {
 
 }  // namespace
 
-CodeMap::CodeMap(const VmStructs& vm) : vm_(vm) {}
+CodeMap::CodeMap(const VmStructs& vm) : vm_(vm) {
+  const Modules modules = Modules::snapshot();
+  if (const Module* library = modules.by_name("libjvm.so")) library_ = *library;
+}
 
 const std::byte* CodeMap::find_blob(uintptr_t address) const {
   const auto* heaps_static = vm_.static_address("CodeCache", "_heaps");
@@ -173,7 +176,36 @@ void CodeMap::index() {
   ++epoch_;
 }
 
+const FunctionTable& CodeMap::functions() const {
+  if (functions_ == nullptr) {
+    functions_ = std::make_unique<FunctionTable>(library_ ? library_->path : std::string());
+  }
+  return *functions_;
+}
+
+std::optional<CodePosition> CodeMap::describe_function(uintptr_t address) const {
+  if (!library_ || address < library_->text_begin || address >= library_->text_end) {
+    return std::nullopt;
+  }
+  const FunctionTable::Function* function = functions().find(address - library_->base);
+  // Only what resolve() turns back: names of file-local functions may not be unique.
+  if (function == nullptr || function->name.size() > kMaxSymbolName ||
+      functions().by_name(function->name) != function) {
+    return std::nullopt;
+  }
+  CodePosition position;
+  position.ref.kind = CodeKind::function;
+  position.ref.name = function->name;
+  position.delta = static_cast<int32_t>(address - library_->base - function->begin);
+  return position;
+}
+
 std::optional<uintptr_t> CodeMap::resolve(const CodeRef& ref) const {
+  if (ref.kind == CodeKind::function) {
+    const FunctionTable::Function* function = library_ ? functions().by_name(ref.name) : nullptr;
+    if (function == nullptr) return std::nullopt;
+    return library_->base + (ref.anchor == CodeAnchor::end ? function->end : function->begin);
+  }
   const auto it = by_name_.find(ref.name);
   if (it == by_name_.end()) return std::nullopt;
   for (const size_t i : it->second) {
@@ -209,7 +241,7 @@ const CodeEntry* CodeMap::find(uintptr_t address) const {
 
 std::optional<CodePosition> CodeMap::describe(uintptr_t address) const {
   const CodeEntry* entry = find(address);
-  if (entry == nullptr) return std::nullopt;
+  if (entry == nullptr) return describe_function(address);
   CodePosition position;
   position.ref.kind = entry->kind;
   position.ref.name = entry->name;

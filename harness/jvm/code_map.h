@@ -1,14 +1,16 @@
 // What stands where in the code cache: nmethods (with tier, verified entry and deopt handler),
-// stubs and interpreter codelets. Turns symbolic positions into addresses and back.
+// stubs and interpreter codelets; and libjvm's functions. Turns symbolic positions into addresses
+// and back.
 //
 // Sources: JVMTI CompiledMethodLoad/Unload and DynamicCodeGenerated, the code heaps' segment maps
-// (nmethod headers) and the interpreter's StubQueue by VM structures.
+// (nmethod headers) and the interpreter's StubQueue by VM structures; libjvm's symbol table.
 // Threads: as MethodTable - callbacks append, the conductor absorbs, the owner of the halted world
 // reads.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "harness/input/input.h"
+#include "harness/jvm/modules.h"
 #include "harness/jvm/vm_structs.h"
 
 namespace framestorm {
@@ -54,6 +57,7 @@ class CodeMap {
   // Changes whenever absorb() changed something.
   uint64_t epoch() const { return epoch_; }
 
+  // Not async-signal-safe; the first question about libjvm reads its symbol table.
   std::optional<uintptr_t> resolve(const CodeRef& ref) const;
   const CodeEntry* find(uintptr_t address) const;
   std::optional<CodePosition> describe(uintptr_t address) const;
@@ -70,6 +74,8 @@ class CodeMap {
   void fill_nmethod(CodeEntry* entry) const;
   bool take_pending();
   void index();
+  const FunctionTable& functions() const;
+  std::optional<CodePosition> describe_function(uintptr_t address) const;
 
   const VmStructs& vm_;
   std::mutex mutex_;
@@ -78,6 +84,8 @@ class CodeMap {
   std::vector<CodeEntry> entries_;  // sorted by begin, enclosing ranges first
   std::unordered_map<std::string, std::vector<size_t>> by_name_;
   uint64_t epoch_ = 0;
+  std::optional<Module> library_;                     // libjvm
+  mutable std::unique_ptr<FunctionTable> functions_;  // of library_, once it was asked for
 };
 
 }  // namespace framestorm

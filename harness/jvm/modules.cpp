@@ -98,6 +98,12 @@ FunctionTable::FunctionTable(const std::string& path) {
   }
   close(fd);
   std::ranges::sort(functions_, {}, &Function::begin);
+  for (size_t i = 0; i < functions_.size(); ++i) by_name_.emplace(functions_[i].name, i);
+}
+
+const FunctionTable::Function* FunctionTable::by_name(const std::string& name) const {
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : &functions_[it->second];
 }
 
 const FunctionTable::Function* FunctionTable::find(uint64_t elf_address) const {

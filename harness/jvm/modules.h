@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace framestorm {
@@ -47,10 +48,13 @@ class FunctionTable {
   };
   // The function that contains an ELF address; null when none does.
   const Function* find(uint64_t elf_address) const;
+  // The function of that (mangled) name, the lowest of several; null when there is none.
+  const Function* by_name(const std::string& name) const;
   bool empty() const { return functions_.empty(); }
 
  private:
   std::vector<Function> functions_;  // sorted by begin
+  std::unordered_map<std::string, size_t> by_name_;
 };
 
 }  // namespace framestorm

@@ -60,6 +60,8 @@ TEST(FunctionTable, FindsTheFunctionThatContainsAnAddress) {
   ASSERT_NE(function, nullptr);
   EXPECT_EQ(function->name, "modules_test_function");
   EXPECT_EQ(function->begin, address);
+  EXPECT_EQ(functions.by_name("modules_test_function"), function);
+  EXPECT_EQ(functions.by_name("no such function"), nullptr);
   EXPECT_EQ(functions.find(function->end - 1), function);
   EXPECT_NE(functions.find(function->end), function);
   EXPECT_NE(functions.find(function->begin - 1), function);

@@ -27,6 +27,8 @@ constexpr std::chrono::seconds kSearchTime{4};
 // Misses of the artifact's own halt point after which it is not sought any more: this JVM's code
 // does not have it.
 constexpr int kSeekMisses = 4;
+// Halts a try gets in any case.
+constexpr int kLeastHalts = 16;
 
 Input load(const std::filesystem::path& artifact) {
   Input input;
@@ -63,9 +65,11 @@ class Try {
     std::mt19937_64 random(std::random_device{}());
     const auto deadline = std::chrono::steady_clock::now() + kSearchTime;
     int misses = 0;
-    while (halts_ < options_.halts && std::chrono::steady_clock::now() < deadline) {
+    while (halts_ < options_.halts &&
+           (halts_ < kLeastHalts || std::chrono::steady_clock::now() < deadline)) {
       // Every other halt is wherever the victim happens to be.
-      const bool seek = !input_.halt.any && halts_ % 2 == 0 && misses < kSeekMisses;
+      const bool seek = !input_.halt.any && halts_ % 2 == 0 && misses < kSeekMisses &&
+                        std::chrono::steady_clock::now() < deadline;
       const auto halted =
           session_.halt_world(input_.scenario, seek ? input_.halt : HaltPoint{}, random());
       ++halts_;

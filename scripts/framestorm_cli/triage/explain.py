@@ -19,7 +19,7 @@ _THREAD_STATES = {
 }  # fmt: skip
 _VALUE = re.compile(r"^(?P<kind>[a-z][a-z-]*)(?P<rest>.*?)(?:\s*(?P<sign>[+-])\s*(?P<delta>\w+))?$")
 _CODE = re.compile(
-    r'^(?P<kind>nmethod|stub|codelet) "(?P<name>[^"]*)"(?: tier (?P<tier>\d))?'
+    r'^(?P<kind>nmethod|stub|codelet|function) "(?P<name>[^"]*)"(?: tier (?P<tier>\d))?'
     r"(?: (?P<anchor>entry|verified-entry|deopt-handler|end))?"
     r"(?:\s*(?P<sign>[+-])\s*(?P<delta>\w+))?"
 )
@@ -80,7 +80,8 @@ def _as_object(value: str) -> str:
 
 def _code_in_words(code: "re.Match[str]") -> str:
     name = code["name"]
-    kinds = {"nmethod": "compiled method", "stub": "stub", "codelet": "interpreter codelet"}
+    kinds = {"nmethod": "compiled method", "stub": "stub", "codelet": "interpreter codelet",
+             "function": "libjvm's function"}  # fmt: skip
     if code["kind"] == "stub" and re.search(r"[vi]table", name):
         where = f"a{'n' if name.startswith('i') else ''} {name.split(' ')[0]} stub"
     else:

@@ -47,6 +47,7 @@ def test_the_whole_line() -> None:
         ('nmethod "framestorm/C1.spin" tier 1 entry + 0x35', "pc",
          "in compiled method framestorm/C1.spin (tier 1), 0x35 past its entry"),
         ('codelet "invokevirtual" entry', "pc", "at the entry of interpreter codelet invokevirtual"),
+        ('function "_ZN5frame6senderEv" entry', "pc", "at the entry of libjvm's function _ZN5frame6senderEv"),
         ('stub "call_stub" end - 4', "pc", "in stub call_stub, 4 before its end"),
     ],
 )  # fmt: skip
