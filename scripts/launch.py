@@ -8,6 +8,7 @@ import sys
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 REQUIREMENTS = os.path.join(SCRIPTS, "requirements.txt")
+ROOM = 300 << 20  # bytes the environment needs while it is being created
 START = "import sys; sys.path.insert(0, {scripts!r}); from framestorm_cli.cli import main; main()"
 
 
@@ -60,6 +61,12 @@ def create(folder: str, stamp: str, cache: str) -> None:
     import shutil
     import subprocess
 
+    free = shutil.disk_usage(cache).free
+    if free < ROOM:
+        fail(
+            f"the cache folder {cache} has {free >> 20} MiB of free disk, the Python environment needs "
+            f"{ROOM >> 20} MiB: make room there, or name another folder with FRAMESTORM_CACHE"
+        )
     log_path = os.path.join(cache, "venv.log")
     with open(os.path.join(cache, "venv.lock"), "w") as lock:
         try:

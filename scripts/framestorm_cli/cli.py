@@ -10,6 +10,7 @@ import click
 
 from framestorm_cli.errors import FramestormError
 
+FORCE_HINT = " (--force decodes it anyway)"
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -141,7 +142,10 @@ def decode(artifact: Path, force: bool) -> None:
     from framestorm_cli import replaying, toolchain
 
     program = toolchain.native_programs() / toolchain.NATIVE
-    click.echo(replaying.decode(program, artifact, force=force), nl=False)
+    try:
+        click.echo(replaying.decode(program, artifact, force=force), nl=False)
+    except FramestormError as error:
+        raise FramestormError(f"{error.message}{'' if force else FORCE_HINT}") from error
 
 
 @framestorm.command()

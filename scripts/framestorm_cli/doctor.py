@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import psutil
 
-from framestorm_cli import fuzzing, packages, paths
+from framestorm_cli import fuzzing, packages, paths, toolchain
 from framestorm_cli import jdk as jdks
 from framestorm_cli.jdk import Jdk
 
@@ -66,7 +66,7 @@ def check_machine() -> list[Check]:
         ),
     ]
     for name, folder, needed in (
-        ("disk (cache)", paths.cache(), 1 << 30),
+        ("disk (cache)", paths.cache(), toolchain.BUILD_ROOM),
         ("disk (out)", paths.CHECKOUT, fuzzing.NEEDED_FREE),
     ):
         free = shutil.disk_usage(folder).free

@@ -1,10 +1,13 @@
 """What framestorm reads out of shared objects: identity, exported names, function symbols."""
 
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.hash import GNUHashSection
 from elftools.elf.sections import NoteSection, SymbolTableSection
@@ -48,10 +51,20 @@ def _open(path: Path) -> ELFFile:
     return file
 
 
-def identify(path: Path) -> Identity:
-    """Machine, build id and load base. Raises NotElfError."""
+@contextmanager
+def _reading(path: Path) -> Iterator[ELFFile]:
+    """The open file. Raises NotElfError, also when it turns out to be cut off further in."""
     file = _open(path)
     with file.stream:
+        try:
+            yield file
+        except (ELFError, ConstructError, struct.error, UnicodeDecodeError) as error:
+            raise NotElfError(f"{path} is damaged: {error}") from error
+
+
+def identify(path: Path) -> Identity:
+    """Machine, build id and load base. Raises NotElfError."""
+    with _reading(path) as file:
         build_id = ""
         section = file.get_section_by_name(".note.gnu.build-id")
         if isinstance(section, NoteSection):
@@ -62,8 +75,7 @@ def identify(path: Path) -> Identity:
 
 def exports(path: Path, name: str) -> bool:
     """Whether a dynamic symbol of that name is defined. Raises NotElfError."""
-    file = _open(path)
-    with file.stream:
+    with _reading(path) as file:
         table = file.get_section_by_name(".gnu.hash")
         if isinstance(table, GNUHashSection):
             found = table.get_symbol(name)
@@ -80,8 +92,7 @@ def functions(path: Path) -> list[Symbol]:
 
     Parsed by hand: pyelftools needs seconds for libjvm's seventy thousand.
     """
-    file = _open(path)
-    with file.stream:
+    with _reading(path) as file:
         base = min(
             (s["p_vaddr"] for s in file.iter_segments() if s["p_type"] == "PT_LOAD"), default=0
         )

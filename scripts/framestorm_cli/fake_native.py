@@ -108,7 +108,8 @@ def native(plan: dict[str, Any]) -> int:
         data = sys.stdin.buffer.read()
         if not data.startswith(b"FAKE") and "--force" not in sys.argv:
             print(
-                "not an artifact of framestorm: first byte is not a known version", file=sys.stderr
+                "not an artifact of framestorm: first byte is not 1 (--force decodes it anyway)",
+                file=sys.stderr,
             )
             return 2
         print(TEXT, end="")

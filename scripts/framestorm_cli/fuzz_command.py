@@ -127,9 +127,8 @@ def fuzz_command(
         strict=not survey,
     )
     limit = f"{options.runs:,} walks" if options.runs else f"{options.seconds:.0f} s"
-    steps.say(
-        f"fuzzing {tools.jdk}, {limit}, {options.jobs} process(es) at once, seed {options.seed}"
-    )
+    at_once = f", {options.jobs} processes at once" if options.jobs > 1 else ""
+    steps.say(f"fuzzing JDK {tools.jdk.version} for {limit}{at_once}, seed {options.seed}")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     fuzzer = Fuzzer(tools, options)

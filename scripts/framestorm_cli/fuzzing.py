@@ -110,11 +110,13 @@ class Run:
 
 def check_room(folder: Path, needed: int = NEEDED_FREE) -> None:
     """Raises FramestormError when `folder` cannot be written or its disk has too little room."""
+    probe = folder / ".framestorm-probe"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".framestorm-probe"
-        probe.write_bytes(b"\0" * 4096)
-        probe.unlink()
+        try:
+            probe.write_bytes(b"\0" * 4096)
+        finally:
+            probe.unlink(missing_ok=True)
         free = shutil.disk_usage(folder).free
     except OSError as error:
         raise FramestormError(
@@ -122,6 +124,8 @@ def check_room(folder: Path, needed: int = NEEDED_FREE) -> None:
             "another folder with --out"
         ) from error
     if free < needed:
+        if not any(folder.iterdir()):
+            folder.rmdir()
         raise FramestormError(
             f"{folder} has {free >> 20} MiB of free disk, {needed >> 20} MiB are needed: make room or "
             "give another folder with --out"

@@ -223,7 +223,8 @@ def decode(program: Path, artifact: Path, *, force: bool = False) -> str:
     try:
         return native.filter_text(program, "decode", data, *options).decode()
     except FramestormError as error:
-        raise FramestormError(f"{artifact}: {error.message}") from error
+        # The native side names its own option, which not every command here has.
+        raise FramestormError(f"{artifact}: {error.message.partition(' (--force')[0]}") from error
 
 
 def common_arguments(toolchain: Toolchain, jvm_args: Sequence[str]) -> list[str]:

@@ -175,6 +175,7 @@ def test_no_room_is_2(
     code, _, err = fuzz(framestorm, fakes, tmp_path / "out")
     assert code == 2
     assert "MiB of free disk" in err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_disk_that_fills_up_at_the_end_loses_nothing(
@@ -273,6 +274,7 @@ def test_garbage_artifacts_are_2(framestorm: Run, fakes: FakePrograms, tmp_path:
         code, _, err = framestorm(*command, *jdk)
         assert code == 2
         assert "not an artifact of framestorm" in err
+        assert ("--force" in err) == ("decode" in command)  # which alone has it
     assert fakes.starts("replay") == []
 
 

@@ -62,6 +62,13 @@ def test_libjvm_without_a_symbol(
     assert "does not export" in message
 
 
+def test_libjvm_that_is_cut_off(jdk_home: Path, tmp_path: Path) -> None:
+    home = Path(shutil.copytree(jdk_home, tmp_path / "torn"))
+    library = home / "lib" / "server" / "libjvm.so"
+    library.write_bytes(library.read_bytes()[:5000])
+    assert "is damaged" in refused(home)
+
+
 def test_libjvm_that_only_imports_the_symbol(jdk_home: Path, tmp_path: Path) -> None:
     home = Path(shutil.copytree(jdk_home, tmp_path / "imports"))
     source = (

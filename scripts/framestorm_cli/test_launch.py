@@ -68,3 +68,13 @@ def test_a_cache_that_cannot_be_written(scripts: Path, tmp_path: Path) -> None:
     _, err = failed.communicate(timeout=60)
     assert failed.returncode == 2
     assert "cannot write the cache folder" in err
+
+
+def test_a_full_disk_below_the_cache(scripts: Path) -> None:
+    launcher = scripts / "launch.py"
+    launcher.write_text(launcher.read_text().replace("ROOM = 300 << 20", "ROOM = 1 << 60"))
+    failed = start(scripts)
+    _, err = failed.communicate(timeout=60)
+    assert failed.returncode == 2
+    assert "MiB of free disk" in err
+    assert "FRAMESTORM_CACHE" in err

@@ -59,6 +59,14 @@ def test_a_second_build_does_nothing(checkout: Path, monkeypatch: pytest.MonkeyP
     assert names == ["configure", "build", "build"]
 
 
+def test_no_room_to_build_in(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "BUILD_ROOM", 1 << 60)
+    names = ran(monkeypatch)
+    with pytest.raises(FramestormError, match="MiB of free disk"):
+        toolchain.native_programs()
+    assert names == []
+
+
 def test_two_at_once_build_once(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ran(monkeypatch)
     threads = [threading.Thread(target=toolchain.native_programs) for _ in range(2)]

@@ -1,6 +1,7 @@
 """`framestorm test`: every test and check of the checkout, one closing line."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,10 +17,22 @@ _CODE_FOLDERS = ("harness", "fuzz", "scripts", "stress", "corpus")
 _CODE_ENDINGS = (".cpp", ".h", ".hpp", ".c")
 
 
+# Closing lines with how many tests ran.
+_CTEST_CLOSING = re.compile(r"^\d+% tests passed, \d+ tests failed out of (\d+)")
+_PYTEST_CLOSING = re.compile(r"\b(\d+) (?:passed|failed).* in [\d.]+s")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    words: str = ""  # its closing line
+
+
 @dataclass(frozen=True)
 class Step:
     name: str
-    run: Callable[[], int]
+    run: Callable[[], int | Outcome]
 
 
 def _call(
@@ -30,6 +43,32 @@ def _call(
     folder = paths.SCRIPTS if in_scripts else paths.CHECKOUT
     whole = {**os.environ, **(environment or {})}
     return subprocess.run(command, cwd=folder, check=False, env=whole).returncode
+
+
+def _call_counted(
+    command: list[str], closing: "re.Pattern[str]", environment: dict[str, str] | None = None
+) -> Outcome:
+    """_call() for what runs tests: its closing line is kept, and a run of none has failed."""
+    steps.say(" ".join(command[:6]) + (" ..." if len(command) > 6 else ""))
+    words, count = "", 0
+    with subprocess.Popen(
+        command,
+        cwd=paths.SCRIPTS,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            plain = _COLOUR.sub("", line).strip(" =\n")
+            if matched := closing.search(plain):
+                words, count = plain, int(matched[1])
+    if count == 0:
+        return Outcome(process.returncode or 1, words or "ran no test")
+    return Outcome(process.returncode, words)
 
 
 def _sources(endings: tuple[str, ...]) -> list[str]:
@@ -60,14 +99,14 @@ def _clang_tidy() -> int:
     return _call(["run-clang-tidy-19", *jobs, *database, *_sources((".cpp",))])
 
 
-def _ctest(ci: bool) -> int:
+def _ctest(ci: bool) -> Outcome:
     """All C++ tests with the newest JDK, those on a live JVM with every other one too."""
     command = ["ctest", "--test-dir", str(paths.build()), "--output-on-failure", "--no-tests=error"]
     command += ["-j", str(os.cpu_count() or 1)]
     command += ["--no-label-summary"] if ci else []
     newest = jdk.choose(None)
     others = [other for other in jdk.usable() if other.home != newest.home]
-    code = 0
+    code, words = 0, []
     for index, under_test in enumerate([newest, *others]):
         classes = str(toolchain.victims(under_test))
         steps.say(f"C++ tests on {under_test}")
@@ -76,12 +115,17 @@ def _ctest(ci: bool) -> int:
             "FRAMESTORM_TEST_CLASSES": classes,
         }
         only = [] if index == 0 else ["-L", "jvm"]
-        code = _call([*command, *only], environment=environment) or code
-    return code
+        outcome = _call_counted([*command, *only], _CTEST_CLOSING, environment)
+        code = outcome.code or code
+        words.append(f"JDK {under_test.version}: {outcome.words}")
+    return Outcome(code, "; ".join(words))
 
 
-def _pytest(ci: bool, arguments: tuple[str, ...]) -> int:
-    return _python("pytest", *(["--color=no", "--durations=10"] if ci else []), *arguments)
+def _pytest(ci: bool, arguments: tuple[str, ...]) -> Outcome:
+    options = ["--color=yes" if sys.stdout.isatty() and not ci else "--color=no"]
+    options += ["--durations=10"] if ci else []
+    command = [sys.executable, "-m", "pytest", *options, *arguments]
+    return _call_counted(command, _PYTEST_CLOSING)
 
 
 def test_command(
@@ -110,18 +154,23 @@ def test_command(
     if {"ctest", "clang-tidy"} & {step.name for step in chosen}:
         toolchain.build(())
     failed = []
+    closing = []
     for step in chosen:
         start = time.monotonic()
         try:
-            code = step.run()
+            result = step.run()
         except FileNotFoundError as error:
             raise FramestormError(f"{step.name}: {error.filename} is not there") from error
-        steps.say(f"{step.name}: {'passed' if code == 0 else f'FAILED (exit {code})'} in "
-                  f"{time.monotonic() - start:.0f} s")  # fmt: skip
-        if code != 0:
+        outcome = result if isinstance(result, Outcome) else Outcome(result)
+        how = "passed" if outcome.code == 0 else f"FAILED (exit {outcome.code})"
+        line = f"{step.name}: {how} in {time.monotonic() - start:.0f} s"
+        closing.append(f"{line}; {outcome.words}" if outcome.words else line)
+        steps.say(line)
+        if outcome.code != 0:
             failed.append(step.name)
     took = f"{time.monotonic() - began:.0f} s"
     passed = len(chosen) - len(failed)
     verdict = f"FAILED: {', '.join(failed)}" if failed else "all passed"
+    click.echo("\n" + "\n".join(closing))
     click.echo(f"framestorm test: {passed} of {len(chosen)} steps passed in {took}; {verdict}")
     return 1 if failed else 0

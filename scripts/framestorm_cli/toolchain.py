@@ -19,6 +19,7 @@ from framestorm_cli.jdk import Jdk
 NATIVE = "framestorm-native"
 _JAVA = paths.CHECKOUT / "harness" / "victim" / "java"
 _JDK22_FEATURE = 22
+BUILD_ROOM = 400 << 20  # bytes below the cache folder, checked before the first build
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
     """cmake and ninja in the cache folder; `targets` empty builds everything."""
     folder = paths.build()
     with steps.locked(folder.name, "building"):
+        if not folder.exists():
+            _check_room()
         _configure(folder, headers(jdk))
         command = ["ninja", "-C", str(folder), *targets]
         if _up_to_date(folder, targets):
@@ -88,6 +91,15 @@ def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
             what="building the native programs",
             log_name="build",
             advice=f"Fix the error, or remove {folder} to build from nothing.",
+        )
+
+
+def _check_room() -> None:
+    free = shutil.disk_usage(paths.cache()).free
+    if free < BUILD_ROOM:
+        raise FramestormError(
+            f"the cache folder {paths.cache()} has {free >> 20} MiB of free disk, a build needs "
+            f"{BUILD_ROOM >> 20} MiB: make room there, or name another folder with FRAMESTORM_CACHE"
         )
 
 
