@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,7 +100,8 @@ def load(path: Path) -> ModuleSymbols:
     rows = [(s.start, s.size, name) for s, name in zip(symbols, names, strict=True)]
     if identity.build_id:
         cached.parent.mkdir(parents=True, exist_ok=True)
-        scratch = cached.with_suffix(f".{os.getpid()}")
+        # Replays run in parallel: a name of its own for each thread that gets here first.
+        scratch = cached.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         scratch.write_text(json.dumps({"format": _CACHE_FORMAT, "rows": rows}), encoding="utf-8")
         scratch.replace(cached)
     return ModuleSymbols(rows, identity.build_id)
