@@ -1,6 +1,8 @@
 """`framestorm scenarios`, `walkers` and `bench`: questions to the native side, answers as tables."""
 
 import json
+import os
+import re
 import tempfile
 from collections import Counter
 from datetime import UTC, datetime
@@ -16,10 +18,11 @@ from framestorm_cli import elf, fuzzing, native, paths, summary, toolchain
 from framestorm_cli import jdk as jdks
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.fuzz_command import new_folder
+from framestorm_cli.records import Json
 from framestorm_cli.toolchain import NATIVE
 
 _SHOWN_WRONG = 3
-_LEADING = ("mode", "depth", "frames")
+_IDLE_LOAD = 0.5
 _BENCHED = "fuzz_ucontext"
 # Entry points by which a libjvm shows that it has a walker; None: always there.
 _WALKERS: dict[str, tuple[str | None, str]] = {
@@ -97,69 +100,77 @@ def bench_command(
     tools = toolchain.prepare(jdk)
     arguments = native.jvm_arguments(tools, folder, jvm_args)
     arguments += ["--seconds", str(seconds), "--corpus", str(paths.SEEDS / _BENCHED)]
+    load = os.getloadavg()[0]
     figures = _answer(
         native.query([tools.program(_BENCHED), "--bench", *arguments], folder), "--bench"
     )
     record = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": summary.machine(),
+        "machine": {**summary.machine(), "cpu": _cpu_model(), "load": round(load, 1)},
         "jdk": {"version": tools.jdk.version, "vendor": tools.jdk.vendor},
         "figures": figures,
     }
     path = folder / "bench.json"
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     machine = record["machine"]
-    click.echo(f"{record['date']}, {tools.jdk}, {machine['cores']} cores, {machine['arch']}")
-    for table in tables_of("bench", figures):
+    click.echo(
+        f"{record['date']}, {tools.jdk.vendor} {tools.jdk.version}, {machine['cpu']}, "
+        f"{machine['cores']} cores, {machine['kernel']}"
+    )
+    try:
+        tables = [_mode_table(figures["modes"]), _depth_table(figures["depths"])]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FramestormError(
+            f"{_BENCHED} --bench answered without {error}; see {path}: are the programs of this checkout?"
+        ) from error
+    for table in tables:
         _console().print(table)
+    if load > _IDLE_LOAD:
+        click.echo(
+            f"the machine was busy (load {load:.1f} before the start): not the figures of an idle one"
+        )
     click.echo(paths.shown(path))
     return 0
 
 
-def tables_of(title: str, data: Any) -> list[Table]:
-    """Tables for whatever figures the native side gives: a list of objects is a table of rows, an
-    object of objects too, an object of values one of names and values; what is nested deeper becomes a
-    table of its own."""
-    if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
-        columns = list(dict.fromkeys(key for row in data for key in row))
-        columns.sort(
-            key=lambda name: name not in _LEADING
-        )  # stable: JSON objects come sorted by name
-        table = _table(title, columns)
-        for row in data:
-            table.add_row(*(_cell(row.get(column)) for column in columns))
-        return [table]
-    if not isinstance(data, dict):
-        data = {title: data}
-    if data and all(isinstance(value, dict) for value in data.values()):
-        rows = [{title.removesuffix("s"): key, **value} for key, value in data.items()]
-        if not any(isinstance(cell, dict | list) for row in rows for cell in row.values()):
-            return tables_of(title, rows)
-    plain = {key: value for key, value in data.items() if not isinstance(value, dict | list)}
-    tables = []
-    if plain:
-        table = _table(title, ["figure", "value"])
-        for key, value in plain.items():
-            table.add_row(key, _cell(value))
-        tables.append(table)
-    for key, value in data.items():
-        if isinstance(value, dict | list):
-            tables += tables_of(key, value)
-    return tables
+def _cpu_model() -> str:
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else "unknown CPU"
 
 
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(box=box.SIMPLE, title=title.replace("_", " "), title_justify="left")
-    for index, column in enumerate(columns):
-        table.add_column(column.replace("_", " "), justify="left" if index == 0 else "right")
+def _mode_table(modes: Json) -> Table:
+    title = f"{_BENCHED}, the whole loop with its per-walk oracles against bare walker calls"
+    table = _table(title, ["mode", "loop walks/s", "bare walks/s", "loop / bare", "walks"])
+    for name, row in sorted(modes.items()):
+        table.add_row(
+            name,
+            f"{row['walks_per_second']:,.0f}",
+            f"{row['bare_per_second']:,.0f}",
+            f"{row['ratio']:.2f}",
+            f"{row['walks']:,}",
+        )
     return table
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return "-" if value is None else str(value).lower()
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return str(value)
+def _depth_table(depths: list[Json]) -> Table:
+    title = "one walk as the depth asked for grows (deep-stack, separate-thread)"
+    columns = ["depth", "frames given", "bare, us", "bare, ns per frame", "with the engine, us"]
+    table = _table(title, columns)
+    for row in depths:
+        frames = max(1, int(row["frames"]))
+        table.add_row(
+            f"{row['depth']:,}",
+            f"{row['frames']:,}",
+            f"{row['bare_ns'] / 1000:,.1f}",
+            f"{row['bare_ns'] / frames:,.0f}",
+            f"{row['engine_ns'] / 1000:,.1f}",
+        )
+    return table
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(box=box.SIMPLE, title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right")
+    return table

@@ -370,20 +370,42 @@ def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
     assert "asgct" in out
 
 
-def test_bench(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
-    fakes.answer(
-        "bench",
-        {
-            "ratio": 0.5,
-            "modes": {"same-thread": {"walks": 12345}, "separate-thread": {"walks": 67890}},
-            "depths": [{"depth": 10, "ns": 1200.5}, {"depth": 100, "ns": 9000}],
+BENCH = {
+    "jvm": "25.0.3+9",
+    "modes": {
+        "same-thread": {
+            "walks": 12345, "walks_per_second": 301000.0, "bare_per_second": 602000.0, "ratio": 0.5,
         },
-    )
+        "separate-thread": {
+            "walks": 67890, "walks_per_second": 290000.0, "bare_per_second": 880000.0, "ratio": 0.33,
+        },
+    },
+    "depths": [{"depth": 1000, "frames": 500, "bare_ns": 50000.0, "engine_ns": 75000.0}],
+}  # fmt: skip
+
+
+def test_bench(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.answer("bench", BENCH)
     code, out, _ = framestorm("bench", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "bench")
     assert code == 0
-    assert "1,200" in out
-    assert "12,345" in out
-    assert json.loads((tmp_path / "bench" / "bench.json").read_text())["figures"]["ratio"] == 0.5
+    rows = [line.split() for line in out.splitlines()]
+    assert ["same-thread", "301,000", "602,000", "0.50", "12,345"] in rows
+    assert ["separate-thread", "290,000", "880,000", "0.33", "67,890"] in rows
+    assert ["1,000", "500", "50.0", "100", "75.0"] in rows
+    data = json.loads((tmp_path / "bench" / "bench.json").read_text())
+    assert data["figures"] == BENCH
+    assert data["machine"]["cores"] > 0
+    assert data["date"] in out
+
+
+def test_bench_of_other_programs_is_2_with_its_answer_kept(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.answer("bench", {"modes": {}})
+    code, _, err = framestorm("bench", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "bench")
+    assert code == 2
+    assert "'depths'" in err
+    assert (tmp_path / "bench" / "bench.json").exists()
 
 
 def test_doctor_names_every_check(framestorm: Run) -> None:
