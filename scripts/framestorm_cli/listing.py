@@ -118,12 +118,20 @@ def bench_command(
         f"{machine['cores']} cores, {machine['kernel']}"
     )
     try:
-        tables = [_mode_table(figures["modes"]), _depth_table(figures["depths"])]
+        tables = {
+            f"{_BENCHED}: the loop with its per-walk oracles, against bare calls of the walker": (
+                _mode_table(figures["modes"])
+            ),
+            "one walk as the depth grows (deep-stack, separate-thread)": (
+                _depth_table(figures["depths"])
+            ),
+        }
     except (KeyError, TypeError, AttributeError) as error:
         raise FramestormError(
             f"{_BENCHED} --bench answered without {error}; see {path}: are the programs of this checkout?"
         ) from error
-    for table in tables:
+    for title, table in tables.items():
+        click.echo(f"\n{title}")
         _console().print(table)
     if load > _IDLE_LOAD:
         click.echo(
@@ -140,8 +148,7 @@ def _cpu_model() -> str:
 
 
 def _mode_table(modes: Json) -> Table:
-    title = f"{_BENCHED}, the whole loop with its per-walk oracles against bare walker calls"
-    table = _table(title, ["mode", "loop walks/s", "bare walks/s", "loop / bare", "walks"])
+    table = _table(["mode", "loop walks/s", "bare walks/s", "loop / bare", "walks"])
     for name, row in sorted(modes.items()):
         table.add_row(
             name,
@@ -154,9 +161,8 @@ def _mode_table(modes: Json) -> Table:
 
 
 def _depth_table(depths: list[Json]) -> Table:
-    title = "one walk as the depth asked for grows (deep-stack, separate-thread)"
     columns = ["depth", "frames given", "bare, us", "bare, ns per frame", "with the engine, us"]
-    table = _table(title, columns)
+    table = _table(columns)
     for row in depths:
         frames = max(1, int(row["frames"]))
         table.add_row(
@@ -169,8 +175,8 @@ def _depth_table(depths: list[Json]) -> Table:
     return table
 
 
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(box=box.SIMPLE, title=title, title_justify="left")
+def _table(columns: list[str]) -> Table:
+    table = Table(box=box.SIMPLE)
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right")
     return table
