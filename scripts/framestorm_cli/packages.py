@@ -17,6 +17,8 @@ BUILD_PACKAGES = (
     "llvm-19",
     "ninja-build",
     "cmake",
+    "pkg-config",
+    "libelf-dev",
     "libgtest-dev",
     "libgmock-dev",
     "libcli11-dev",
@@ -25,7 +27,7 @@ BUILD_PACKAGES = (
 JDK_PACKAGE = "openjdk-17-jdk-headless"
 
 # What to look for on a system without dpkg, where packages have other names.
-PROGRAMS = ("clang++-19", "lld-19", "llvm-cxxfilt-19", "ninja", "cmake")
+PROGRAMS = ("clang++-19", "lld-19", "llvm-cxxfilt-19", "ninja", "cmake", "pkg-config")
 
 
 def missing(packages: Sequence[str] = BUILD_PACKAGES) -> list[str]:

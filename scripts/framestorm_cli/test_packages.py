@@ -1,10 +1,11 @@
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from framestorm_cli import packages
+from framestorm_cli import packages, paths
 from framestorm_cli.errors import FramestormError
 
 
@@ -57,3 +58,18 @@ def test_nothing_is_installed_when_nothing_is_missing(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(packages, "install", fail)
     packages.ensure(["bash"])
+
+
+def test_whatever_the_build_looks_for_has_a_package() -> None:
+    """`.ci/run` on a machine with nothing: what cmake finds here, it has to find there."""
+    providers = {
+        "Threads": "clang-19", "GTest": "libgtest-dev", "CLI11": "libcli11-dev",
+        "nlohmann_json": "nlohmann-json3-dev", "PkgConfig": "pkg-config", "libelf": "libelf-dev",
+    }  # fmt: skip
+    wanted = set()
+    for path in paths.CHECKOUT.rglob("CMakeLists.txt"):
+        text = path.read_text(encoding="utf-8")
+        wanted |= set(re.findall(r"find_package\((\w+)", text))
+        wanted |= set(re.findall(r"pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET (\w+)\)", text))
+    assert "libelf" in wanted
+    assert {providers[name] for name in wanted} <= set(packages.BUILD_PACKAGES)
