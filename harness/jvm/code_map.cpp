@@ -202,7 +202,8 @@ std::optional<CodePosition> CodeMap::describe_function(uintptr_t address) const 
 
 std::optional<uintptr_t> CodeMap::resolve(const CodeRef& ref) const {
   if (ref.kind == CodeKind::function) {
-    const FunctionTable::Function* function = library_ ? functions().by_name(ref.name) : nullptr;
+    if (!library_) return std::nullopt;
+    const FunctionTable::Function* function = functions().by_name(ref.name);
     if (function == nullptr) return std::nullopt;
     return library_->base + (ref.anchor == CodeAnchor::end ? function->end : function->begin);
   }
