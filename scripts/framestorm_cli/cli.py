@@ -131,10 +131,10 @@ def minimize(**options: Any) -> None:
 
 
 @framestorm.command()
-@click.argument("artifact", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("artifact", type=click.Path(dir_okay=False, path_type=Path), default="-")
 @click.option("--force", is_flag=True, help="Decode what framestorm did not write, too.")
 def decode(artifact: Path, force: bool) -> None:
-    """Print an artifact in its text form.
+    """Print an artifact, or what standard input holds, in its text form.
 
     \b
     Example: scripts/framestorm decode out/20260102-030405/artifacts/b01.bin
@@ -149,10 +149,10 @@ def decode(artifact: Path, force: bool) -> None:
 
 
 @framestorm.command()
-@click.argument("text", type=click.File("rb"))
-@click.argument("artifact", type=click.File("wb", lazy=True))
+@click.argument("text", type=click.File("rb"), default="-")
+@click.argument("artifact", type=click.File("wb", lazy=True), default="-")
 def encode(text: Any, artifact: Any) -> None:
-    """Turn a text form into an artifact. `-` is standard input or output.
+    """Turn a text form into an artifact. `-`, or nothing, is standard input and output.
 
     \b
     Example: scripts/framestorm encode edited.txt edited.bin

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -214,9 +215,10 @@ def minimize(
 
 
 def decode(program: Path, artifact: Path, *, force: bool = False) -> str:
-    """The text form of an artifact. Raises FramestormError with what is wrong with the file."""
+    """The text form of an artifact, `-` for standard input. Raises FramestormError with what is wrong
+    with the file."""
     try:
-        data = artifact.read_bytes()
+        data = sys.stdin.buffer.read() if str(artifact) == "-" else artifact.read_bytes()
     except OSError as error:
         raise FramestormError(f"cannot read artifact {artifact}: {error.strerror}") from error
     options = ("--force",) if force else ()

@@ -299,6 +299,20 @@ def test_decode_and_encode(framestorm: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "c.bin").exists()
 
 
+def test_decode_and_encode_in_a_pipe(
+    framestorm: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with artifact(tmp_path).open() as given:
+        monkeypatch.setattr("sys.stdin", given)
+        code, out, _ = framestorm("decode")
+    assert (code, out.splitlines()[0]) == (0, "framestorm-input 1")
+    (tmp_path / "a.txt").write_text(out)
+    with (tmp_path / "a.txt").open() as given:
+        monkeypatch.setattr("sys.stdin", given)
+        code, out, _ = framestorm("encode")
+    assert (code, out) == (0, "FAKEencoded")
+
+
 def test_minimize(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
     hit = fakes.fault("a", "frame::sender")
     fakes.plan("minimize", {"findings": []}, {"findings": [hit]})

@@ -109,6 +109,11 @@ def markdown(written: Written, jvm: Json) -> str:
         + (f", by {', '.join(sorted({c.target for c in bucket.cases if c.target}))}"),
         f"- reproduction: {written.verification}",
     ]
+    if len(written.verification.tried) > 1:
+        lines += [
+            f"  - {Path(one.artifact).name}: {one.reproduced} of {one.tries}"
+            for one in written.verification.tried
+        ]
     if case.rechecks:
         lines.append(f"- at other halt points: {case.rechecks_hit} of {case.rechecks}")
     if finding.detail:
