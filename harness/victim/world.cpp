@@ -161,18 +161,30 @@ ThreadSlot* World::find(int tid) {
 
 ThreadSlot* World::claim(int tid) {
   if (ThreadSlot* slot = find(tid)) return slot;
+  // The conductor and the thread itself may claim at once. Both take the first free slot in the
+  // same order, and only the conductor ever frees one, so the one who comes second finds the
+  // other's tid where it wanted to write its own. A free slot is ready for use: nothing is set
+  // after the claim.
   const auto start = static_cast<size_t>(tid) % kMaxThreads;
   for (size_t i = 0; i < kMaxThreads; ++i) {
     ThreadSlot& slot = slots_[(start + i) % kMaxThreads];
     int expected = 0;
-    if (slot.tid.load() == 0 && slot.tid.compare_exchange_strong(expected, tid)) {
-      slot.stepping = false;
-      slot.command.store(kCommandNone);
-      slot.phase.store(ThreadPhase::running, std::memory_order_release);
-      return &slot;
-    }
+    if (slot.tid.compare_exchange_strong(expected, tid) || expected == tid) return &slot;
   }
   return nullptr;
+}
+
+// Conductor; the thread is gone.
+void World::free_slot(ThreadSlot* slot) {
+  slot->stepping = false;
+  slot->goal_met = false;
+  slot->context = nullptr;
+  slot->vm_thread = nullptr;
+  slot->frames_top = 0;
+  slot->not_before_ns.store(0);
+  slot->command.store(kCommandNone);
+  slot->phase.store(ThreadPhase::running);
+  slot->tid.store(0, std::memory_order_release);
 }
 
 void World::send(ThreadSlot* slot, uint32_t command) {
@@ -255,8 +267,7 @@ bool World::ask(ThreadSlot* slot) {
     return expected == ThreadPhase::parked || expected == ThreadPhase::asked;
   }
   if (syscall(SYS_tgkill, getpid(), slot->tid.load(), kHaltSignal) != 0) {
-    slot->phase.store(ThreadPhase::free);
-    slot->tid.store(0, std::memory_order_release);
+    free_slot(slot);
     return false;
   }
   return true;
@@ -285,6 +296,7 @@ bool World::halt_after(int tid, uint64_t cpu_ns) {
   slot->not_before_ns.store(thread_cpu_ns(tid) + cpu_ns);
   ThreadPhase expected = ThreadPhase::running;
   if (!slot->phase.compare_exchange_strong(expected, ThreadPhase::asked)) {
+    slot->not_before_ns.store(0);
     return expected == ThreadPhase::parked;
   }
   bool parked = false;
@@ -307,14 +319,13 @@ bool World::halt(int tid) {
 HaltReport World::halt_all(const std::vector<int>& exempt) {
   const int self = current_tid();
   HaltReport report;
+  std::vector<int> previous;
   const int64_t deadline = now_ns() + kHaltPatienceNs;
   for (;;) {
-    // Threads may start others until they are halted: look again until none is new.
-    bool all_parked = true;
     report.halted = 0;
     report.refused.clear();
     const uint32_t changes = parked_changes_.load(std::memory_order_acquire);
-    const std::vector<int> tids = process_threads();
+    std::vector<int> tids = process_threads();
     for (const int tid : tids) {
       if (tid == self || std::ranges::find(exempt, tid) != exempt.end()) continue;
       ThreadSlot* slot = claim(tid);
@@ -322,22 +333,25 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
       if (slot->phase.load(std::memory_order_acquire) == ThreadPhase::parked) {
         ++report.halted;
       } else {
-        all_parked = false;
         report.refused.push_back(tid);
       }
     }
-    if (all_parked) break;
+    // Threads may start others until they are halted, and the kernel's list can leave out a live
+    // thread while another one ends: only a list that came twice is the whole.
+    std::ranges::sort(tids);
+    const bool whole = tids == previous;
+    previous = std::move(tids);
+    if (report.refused.empty() && whole) break;
     if (now_ns() > deadline) return report;
+    if (report.refused.empty()) continue;
     const timespec slice = {0, 1'000'000};
     futex_wait(&parked_changes_, changes, &slice);
   }
-  // Slots of threads that ended are free again.
-  const std::vector<int> tids = process_threads();
   for (ThreadSlot& slot : slots_) {
     const int tid = slot.tid.load();
-    if (tid != 0 && std::ranges::find(tids, tid) == tids.end()) {
-      slot.phase.store(ThreadPhase::free);
-      slot.tid.store(0, std::memory_order_release);
+    if (tid != 0 && slot.phase.load() != ThreadPhase::parked &&
+        syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH) {
+      free_slot(&slot);
     }
   }
   return report;

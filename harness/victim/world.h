@@ -24,7 +24,7 @@ namespace framestorm {
 
 // `ended`: back in glibc, which takes it down with all signals blocked; it touches nothing a walk
 // sees.
-enum class ThreadPhase : uint32_t { free, running, asked, parked, ended };
+enum class ThreadPhase : uint32_t { running, asked, parked, ended };
 
 // What a stepped thread is to stop at. All conditions that are set must hold.
 struct StepGoal {
@@ -35,7 +35,7 @@ struct StepGoal {
 
 struct ThreadSlot {
   std::atomic<int> tid{0};
-  std::atomic<ThreadPhase> phase{ThreadPhase::free};
+  std::atomic<ThreadPhase> phase{ThreadPhase::running};
   std::atomic<uint32_t> command{0};  // futex word of the parked thread
   std::atomic<uint32_t> parks{0};    // how often it has parked
   // CPU time of the thread before which a halt signal is put off; see World::halt_after.
@@ -111,6 +111,7 @@ class World {
   static void on_thread_end();
   void park(ThreadSlot* slot, ucontext_t* context);
   ThreadSlot* claim(int tid);
+  static void free_slot(ThreadSlot* slot);
   bool ask(ThreadSlot* slot);
 
   std::array<ThreadSlot, kMaxThreads> slots_;
