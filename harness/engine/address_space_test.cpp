@@ -16,7 +16,7 @@ class AddressSpaceTest : public JvmTest {
   void start_halted() {
     start({ScenarioId::c1, ScenarioId::interpreted_recursion});
     if (HasFatalFailure()) return;
-    halt(ScenarioId::c1);
+    halt_in_java(ScenarioId::c1);
   }
   CodeMap& map() { return session().jvm().code_map(); }
   Victim& halted() { return victim(ScenarioId::c1); }

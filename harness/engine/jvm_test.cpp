@@ -57,6 +57,20 @@ void JvmTest::halt(ScenarioId focus, const HaltPoint& point) {
   FAIL() << "no victim of " << name_of(focus) << " in " << kTries << " halts";
 }
 
+void JvmTest::halt_in_java(ScenarioId focus) {
+  constexpr int kTries = 200;
+  constexpr uint32_t kThreadInJava = 8;  // JavaThreadState, utilities/globalDefinitions.hpp
+  for (int i = 0; i < kTries; ++i) {
+    halt(focus);
+    if (HasFatalFailure()) return;
+    if (victim(focus).thread_state(session().jvm().layout()) == kThreadInJava &&
+        session().jvm().code_map().find(victim(focus).pc) != nullptr) {
+      return;
+    }
+  }
+  FAIL() << name_of(focus) << " was never in Java in " << kTries << " halts";
+}
+
 void JvmTest::loop(const std::function<void()>& body) {
   session().run_loop([&] {
     body();

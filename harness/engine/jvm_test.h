@@ -46,6 +46,8 @@ class JvmTest : public testing::Test {
   // Halts the world anew; the victim of `focus` has moved. Check HasFatalFailure() for special
   // scenarios, whose victims may be missed at times: tries several times.
   void halt(ScenarioId focus, const HaltPoint& point = {});
+  // The same, until the victim's thread is in Java and in its code.
+  void halt_in_java(ScenarioId focus);
   Victim& victim(ScenarioId scenario) { return session_->crew().of(scenario); }
 
   // World halted.

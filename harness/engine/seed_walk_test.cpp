@@ -51,16 +51,22 @@ TEST_P(SeedWalk, ReachesAWalk) {
           << session().unavailable().at(seed.scenario);
       continue;
     }
-    halt(seed.scenario, seed.halt);
-    ASSERT_FALSE(HasFatalFailure()) << to_text(seed);
     const std::string text = to_text(seed);
     // Whether the real walker survives it is for the fuzz targets.
     seed.walker = WalkerId::plugin;
-    const int before = reached;
-    const Walked walked = walk(seed);
-    EXPECT_EQ(walked.outcome.status, Outcome::Status::walked) << text;
-    EXPECT_GT(reached, before) << text;
-    EXPECT_EQ(walked.outcome.unresolved, impossible(seed)) << text;
+    // A word at fp is on the stack only where the victim's fp is one: not at every halt.
+    constexpr int kHalts = 20;
+    size_t unresolved = SIZE_MAX;
+    for (int i = 0; i < kHalts && unresolved > impossible(seed); ++i) {
+      halt(seed.scenario, seed.halt);
+      ASSERT_FALSE(HasFatalFailure()) << text;
+      const int before = reached;
+      const Walked walked = walk(seed);
+      ASSERT_EQ(walked.outcome.status, Outcome::Status::walked) << text;
+      EXPECT_GT(reached, before) << text;
+      unresolved = walked.outcome.unresolved;
+    }
+    EXPECT_EQ(unresolved, impossible(seed)) << text;
   }
 }
 

@@ -248,7 +248,7 @@ TEST_P(EachDefect, IsReported) {
   start(GetParam().walk);
   ASSERT_FALSE(HasFatalFailure());
   for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
-    halt(ScenarioId::c1);
+    halt_in_java(ScenarioId::c1);
     ASSERT_FALSE(HasFatalFailure());
     calls = 0;
     const Walked walked = walk(input(mode));
@@ -297,7 +297,7 @@ TEST_F(OracleTest, AMutatedWordThatTheWalkChangedIsReported) {
     return -5;
   });
   ASSERT_FALSE(HasFatalFailure());
-  halt(ScenarioId::c1);
+  halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   Input mutated = input(Mode::separate_thread);
   mutated.mutations.resize(1);
@@ -314,7 +314,7 @@ TEST_F(OracleTest, CostlyOraclesLookAtAShareOfTheWalks) {
   ASSERT_FALSE(HasFatalFailure());
   ASSERT_STREQ(kDefects[23].name, "ChangesItsCount");
   engine().set_rigour(Rigour::per_walk);
-  halt(ScenarioId::c1);
+  halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   Input mutated = input(Mode::same_thread);
   mutated.mutations.resize(1);  // the truth oracle does not look at it
@@ -332,7 +332,7 @@ TEST_F(OracleTest, BareWalksAreNotJudged) {
   });
   ASSERT_FALSE(HasFatalFailure());
   engine().set_rigour(Rigour::bare);
-  halt(ScenarioId::c1);
+  halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   EXPECT_TRUE(walk(input(Mode::same_thread)).findings.empty());
 }

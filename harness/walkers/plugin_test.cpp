@@ -59,7 +59,7 @@ TEST_F(PluginTest, TheExampleWalksUnmutatedVictims) {
     }
   }
   // Interpreted frames keep frame pointers: forty of one method at least.
-  halt(ScenarioId::interpreted_recursion);
+  halt_in_java(ScenarioId::interpreted_recursion);
   ASSERT_FALSE(HasFatalFailure());
   EXPECT_GT(walk(input(ScenarioId::interpreted_recursion)).frames.size(), 40U);
 }
@@ -89,7 +89,7 @@ TEST_F(PluginTest, TheExampleSurvivesMutatedVictims) {
 TEST_F(PluginTest, TheBrokenExampleIsFoundOut) {
   start_with(FRAMESTORM_BROKEN_WALKER, {ScenarioId::interpreted_recursion});
   ASSERT_FALSE(HasFatalFailure());
-  halt(ScenarioId::interpreted_recursion);
+  halt_in_java(ScenarioId::interpreted_recursion);
   ASSERT_FALSE(HasFatalFailure());
   const Walked plain = walk(input(ScenarioId::interpreted_recursion));
   EXPECT_TRUE(reports(plain, "unsafe_call:malloc")) << explain(plain);
