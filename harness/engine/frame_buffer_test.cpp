@@ -11,6 +11,11 @@ namespace {
 
 constexpr size_t kStride = 16;
 
+class FrameBufferTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { Guard::install({}, {}); }
+};
+
 struct Access {
   volatile char* at = nullptr;
   bool write = false;
@@ -18,11 +23,6 @@ struct Access {
 
 // What becomes of reading or writing one byte, inside the guard.
 FaultRecord touch(const void* at, bool write) {
-  static const bool kInstalled = [] {
-    Guard::install({}, {});
-    return true;
-  }();
-  EXPECT_TRUE(kInstalled);
   Access access = {static_cast<volatile char*>(const_cast<void*>(at)), write};
   FaultRecord fault;
   UnsafeCalls unsafe;
@@ -39,7 +39,7 @@ FaultRecord touch(const void* at, bool write) {
   return fault;
 }
 
-TEST(FrameBuffer, HoldsExactlyTheFramesOfTheDepth) {
+TEST_F(FrameBufferTest, HoldsExactlyTheFramesOfTheDepth) {
   FrameBuffer buffer(kStride);
   for (const int32_t depth : {1, 2, 17, 2048, kMaxDepth}) {
     std::byte* frames = buffer.place(depth);
@@ -56,7 +56,7 @@ TEST(FrameBuffer, HoldsExactlyTheFramesOfTheDepth) {
   }
 }
 
-TEST(FrameBuffer, GivesNoRoomForADepthOfZeroOrLess) {
+TEST_F(FrameBufferTest, GivesNoRoomForADepthOfZeroOrLess) {
   FrameBuffer buffer(kStride);
   for (const int32_t depth : {0, -1, INT32_MIN}) {
     const FaultRecord fault = touch(buffer.place(depth), true);
@@ -65,7 +65,7 @@ TEST(FrameBuffer, GivesNoRoomForADepthOfZeroOrLess) {
   }
 }
 
-TEST(FrameBuffer, CatchesAFrameFarBeyondTheEnd) {
+TEST_F(FrameBufferTest, CatchesAFrameFarBeyondTheEnd) {
   FrameBuffer buffer(kStride);
   std::byte* frames = buffer.place(4);
   const FaultRecord fault = touch(frames + 1000 * kStride, true);
@@ -73,7 +73,7 @@ TEST(FrameBuffer, CatchesAFrameFarBeyondTheEnd) {
   EXPECT_TRUE(buffer.in_upper_guard(fault.address));
 }
 
-TEST(FrameBuffer, SeesEveryByteOfAFrameBeforeTheFirst) {
+TEST_F(FrameBufferTest, SeesEveryByteOfAFrameBeforeTheFirst) {
   FrameBuffer buffer(kStride);
   for (size_t back = 1; back <= 3 * kStride; ++back) {
     std::byte* frames = buffer.place(8);
@@ -83,7 +83,7 @@ TEST(FrameBuffer, SeesEveryByteOfAFrameBeforeTheFirst) {
   }
 }
 
-TEST(FrameBuffer, WritingTheFramesLeavesTheCanary) {
+TEST_F(FrameBufferTest, WritingTheFramesLeavesTheCanary) {
   FrameBuffer buffer(kStride);
   std::byte* frames = buffer.place(8);
   std::memset(frames, 0, 8 * kStride);

@@ -43,7 +43,7 @@ struct Defect {
   std::vector<std::string> expected;  // all that is reported
 };
 
-void PrintTo(const Defect& defect, std::ostream* out) { *out << defect.name; }
+std::ostream& operator<<(std::ostream& out, const Defect& defect) { return out << defect.name; }
 
 const std::array kDefects = {
     Defect{"Fault", [](const FakeWalk&) -> int32_t { return *nowhere; }, {"fault:"}},

@@ -13,7 +13,6 @@ namespace {
 using world_test::CountingThread;
 using world_test::current_stack;
 using world_test::current_tid;
-using world_test::StackRange;
 using world_test::TestThread;
 using world_test::WorldTest;
 
@@ -40,7 +39,7 @@ class MigratingLoopTest : public WorldTest {
     EXPECT_TRUE(world().halt(victim->tid()));
     return world().find(victim->tid());
   }
-  ~MigratingLoopTest() override { world().release_all(); }
+  void TearDown() override { world().release_all(); }
   MigratingLoop& loop_ = MigratingLoop::get();
 };
 

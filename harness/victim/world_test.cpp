@@ -272,7 +272,7 @@ class WorldStepTest : public WorldTest {
     EXPECT_TRUE(world().halt(victim_.tid()));
     return world().find(victim_.tid());
   }
-  ~WorldStepTest() override { world().release_all(); }
+  void TearDown() override { world().release_all(); }
 
   static constexpr uint64_t kSteps = 20'000;
   const uintptr_t leaf_ = reinterpret_cast<uintptr_t>(&world_test_leaf);
