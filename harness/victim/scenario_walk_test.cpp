@@ -25,11 +25,13 @@ using jvm_test::Walked;
 constexpr int kHalts = 20;
 constexpr int kMostHalts = 200;
 
-// AsyncGetCallTrace's own wrong answers. While the VM looks for a handler, in libjvm without a last
-// Java frame, it follows whatever rbp holds and may leave out compiled frames.
-bool is_known_defect(ScenarioId scenario, const std::vector<std::string>& clauses) {
-  return scenario == ScenarioId::exception_unwind &&
-         clauses == std::vector<std::string>{"contract:wrong-frames"};
+// AsyncGetCallTrace's own wrong answers, see corpus/crashes: halted in libjvm, at the entry of a
+// leaf call or, interpreted, of a VM call, it loses frames.
+bool is_known_defect(ScenarioId scenario, bool in_code_cache,
+                     const std::vector<std::string>& clauses) {
+  return (scenario == ScenarioId::exception_unwind ||
+          scenario == ScenarioId::interpreted_recursion) &&
+         !in_code_cache && clauses == std::vector<std::string>{"contract:wrong-frames"};
 }
 
 class ScenarioWalk : public JvmTest, public testing::WithParamInterface<ScenarioId> {
@@ -109,7 +111,8 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
       ASSERT_EQ(walked.outcome.status, Outcome::Status::walked);
       EXPECT_TRUE(walked.outcome.unmutated);
       ++walks;
-      if (is_known_defect(GetParam(), clauses_of(walked.findings))) continue;
+      const bool in_code_cache = session().jvm().code_map().find(victim(GetParam()).pc) != nullptr;
+      if (is_known_defect(GetParam(), in_code_cache, clauses_of(walked.findings))) continue;
       EXPECT_TRUE(walked.findings.empty())
           << name_of(mode) << " at " << where << ": " << explain(walked);
       if (!walked.outcome.succeeded()) {

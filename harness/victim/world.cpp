@@ -290,7 +290,7 @@ ThreadSlot* World::wait_parked(int tid, int timeout_ms) {
 bool World::halt_after(int tid, uint64_t cpu_ns) {
   // Short against the CPU time asked for, long against a signal's cost.
   constexpr int64_t kPeriodNs = 50'000;
-  constexpr int kPatienceMs = 30;
+  constexpr int kPatienceMs = 100;
   ThreadSlot* slot = claim(tid);
   if (slot == nullptr) return false;
   slot->not_before_ns.store(thread_cpu_ns(tid) + cpu_ns);
@@ -329,7 +329,11 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
     for (const int tid : tids) {
       if (tid == self || std::ranges::find(exempt, tid) != exempt.end()) continue;
       ThreadSlot* slot = claim(tid);
-      if (slot == nullptr || !ask(slot)) continue;
+      if (slot == nullptr) {
+        report.refused.push_back(tid);  // more threads than slots: the world cannot be halted
+        continue;
+      }
+      if (!ask(slot)) continue;
       if (slot->phase.load(std::memory_order_acquire) == ThreadPhase::parked) {
         ++report.halted;
       } else {
