@@ -111,7 +111,8 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
       ASSERT_EQ(walked.outcome.status, Outcome::Status::walked);
       EXPECT_TRUE(walked.outcome.unmutated);
       ++walks;
-      const bool in_code_cache = session().jvm().code_map().find(victim(GetParam()).pc) != nullptr;
+      const bool in_code_cache =
+          session().jvm().code_map().find(session().crew().of(GetParam()).pc) != nullptr;
       if (is_known_defect(GetParam(), in_code_cache, clauses_of(walked.findings))) continue;
       EXPECT_TRUE(walked.findings.empty())
           << name_of(mode) << " at " << where << ": " << explain(walked);
