@@ -111,6 +111,7 @@ class Run:
 def check_room(folder: Path, needed: int = NEEDED_FREE) -> None:
     """Raises FramestormError when `folder` cannot be written or its disk has too little room."""
     probe = folder / ".framestorm-probe"
+    created = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -124,7 +125,7 @@ def check_room(folder: Path, needed: int = NEEDED_FREE) -> None:
             "another folder with --out"
         ) from error
     if free < needed:
-        if not any(folder.iterdir()):
+        if created:
             folder.rmdir()
         raise FramestormError(
             f"{folder} has {free >> 20} MiB of free disk, {needed >> 20} MiB are needed: make room or "
