@@ -37,6 +37,9 @@ namespace {
 // How long the world stays halted at one set of points.
 constexpr uint64_t kTurnNs = 30'000'000;
 constexpr double kStatsPeriodS = 0.5;
+// A walk that did not return leaves what it had in HotSpot's arenas, some 30 bytes on average:
+// after so many a fresh process is cheaper than its memory.
+constexpr uint64_t kMostContained = 1'000'000;
 // Clock readings are worth a walk in ten; one in so many executions is enough.
 constexpr uint64_t kClockShare = 32;
 
@@ -146,7 +149,7 @@ class Driver {
     give_feedback(outcome);
     if (options_.strict && !outcome.findings->empty()) die_strictly(bytes, outcome);
     recorder_.executed(input_, outcome);
-    if (outcome.poisoned) finish(kExitPoisoned);
+    if (outcome.poisoned || recorder_.contained() >= kMostContained) finish(kExitPoisoned);
     if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
     // Last, so that the next input is already one of the new turn.
     if (++executions_ % kClockShare == 0) check_clock();

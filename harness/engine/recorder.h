@@ -46,6 +46,8 @@ class Recorder {
   LivenessCounts liveness() const;
   uint64_t walks() const { return walks_; }
   uint64_t findings() const { return findings_; }
+  // Walks that did not return.
+  uint64_t contained() const { return contained_; }
   // Seconds since the first walk.
   double elapsed() const;
 
