@@ -26,7 +26,8 @@ struct FuzzOptions {
 // Exit codes of the targets.
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitSetup = 2;
-inline constexpr int kExitPoisoned = 3;  // a walk died holding a lock: start another process
+// A walk died holding a lock, or very many did not return: start another process.
+inline constexpr int kExitPoisoned = 3;
 inline constexpr int kExitFinding = 77;  // strict mode
 
 // Fills *options. Returns a negative number to go on, else the exit code (help, usage error).
