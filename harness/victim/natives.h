@@ -31,8 +31,8 @@ bool start_thread(ScenarioId scenario, JavaVM* vm);
 void pause(ScenarioId scenario, bool paused);
 
 // Transient threads. `arm` makes the next thread that starts (or ends) step itself and park after
-// `steps` instructions, a starting one before that when it comes to `pc` (0: nowhere); `permit` lets
-// the churn victim of the scenario start one.
+// `steps` instructions, a starting one before that when it comes to `pc` (0: nowhere); `permit`
+// lets the churn victim of the scenario start one.
 void arm_start(uint64_t steps, uintptr_t pc);
 void arm_end(uint64_t steps);
 void permit(ScenarioId churn);
