@@ -81,7 +81,8 @@ class _Progress:
             fresh = self.best
         return fresh if fresh.tries + fresh.running < wanted else None
 
-    def verification(self) -> Verification:
+    def verification(self, least: int = 1) -> Verification:
+        """What is known; fewer than `least` tries of an artifact that always came back say nothing."""
         tried = tuple(
             Tried(str(one.case.finding.artifact), one.tries, one.hits)
             for one in self.candidates
@@ -90,6 +91,10 @@ class _Progress:
         if not tried:
             why = self.skipped or ("interrupted" if self.candidates else "no artifact was recorded")
             return Verification(skipped=why)
+        if self.best.tries < least and not self.best.missed:
+            return Verification(
+                skipped=f"interrupted; {self.best.hits} of {self.best.tries} had come back"
+            )
         return Verification(self.best.tries, self.best.hits, tried)
 
 
@@ -150,7 +155,7 @@ class Verifier:
         return {
             one.bucket.id: (
                 one.best.case if one.candidates else one.bucket.best,
-                one.verification(),
+                one.verification(min(self.tries, LEAST_TRIES)),
             )
             for one in states
         }
