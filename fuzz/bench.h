@@ -1,6 +1,6 @@
 // The loop's cost against bare calls: each turn's walks are done again afterwards, on the same
-// halted victim and the same sequence of mutated contexts, with nothing around the call; only a
-// walk that did not return is done inside the guard again.
+// halted victim and the same sequence of mutated contexts, with nothing around the calls but one
+// guard for many of them.
 #pragma once
 
 #include <array>
@@ -29,7 +29,6 @@ class Bench {
  private:
   struct Sample {
     size_t offset, size;  // of the input in bytes_
-    bool returned;
   };
   struct Rates {
     uint64_t walks = 0, loop_ns = 0, bare_walks = 0, bare_ns = 0;

@@ -11,8 +11,10 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "fuzz/bench.h"
+#include "fuzz/feedback.h"
 #include "fuzz/mutator.h"
 #include "fuzz/options.h"
 #include "fuzz/turns.h"
@@ -25,12 +27,6 @@
 extern "C" int LLVMFuzzerRunDriver(int* argc, char*** argv,
                                    int (*callback)(const uint8_t* data, size_t size));
 
-// Extra feedback for libFuzzer, which has no coverage of a stock libjvm: what a walk came back
-// with.
-constexpr size_t kResultsPerScenario = 32;
-__attribute__((section("__libfuzzer_extra_counters"))) static uint8_t
-    extra_counters[static_cast<size_t>(framestorm::ScenarioId::count) * kResultsPerScenario];
-
 namespace framestorm {
 namespace {
 
@@ -41,7 +37,12 @@ constexpr double kStatsPeriodS = 0.5;
 // after so many a fresh process is cheaper than its memory.
 constexpr uint64_t kMostContained = 1'000'000;
 // Clock readings are worth a walk in ten; one in so many executions is enough.
-constexpr uint64_t kClockShare = 32;
+constexpr uint64_t kClockShare = 8;
+// libFuzzer's own work on an execution costs as much as a walk. Where it has no coverage to look
+// at, an execution is a burst of walks: the input and chains of mutants, each of the one before.
+constexpr unsigned kChains = 2;
+constexpr unsigned kChainLength = 4;
+constexpr size_t kDullEnds = 3;
 
 std::atomic<bool> asked_to_stop{false};
 
@@ -119,9 +120,13 @@ class Driver {
   }
 
   size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
-    take({data, size}, &mutated_);
-    Rng rng(seed);
-    mutator_->mutate(&mutated_, rng);
+    if (promising_) {
+      mutated_ = *std::exchange(promising_, std::nullopt);
+    } else {
+      take({data, size}, &mutated_);
+      Rng rng(seed);
+      mutator_->mutate(&mutated_, rng);
+    }
     return write(mutated_, data, max_size);
   }
 
@@ -143,16 +148,38 @@ class Driver {
   void walk_one_input(std::span<const uint8_t> bytes) {
     take(bytes, &input_);
     input_.walker = options_.walker;
-    recorder_.executing(input_, bytes);
-    const Outcome outcome = session_.engine().execute(input_);
-    if (bench_ != nullptr) bench_->observe(bytes, outcome);
-    give_feedback(outcome);
-    if (options_.strict && !outcome.findings->empty()) die_strictly(bytes, outcome);
-    recorder_.executed(input_, outcome);
-    if (outcome.poisoned || recorder_.contained() >= kMostContained) finish(kExitPoisoned);
-    if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
+    const Feedback::Cell cell = walk(input_, bytes);
+    feedback_.note(cell);
+    feedback_.tell(cell);
+    for (unsigned chain = 0; chain < kChains; ++chain) {
+      mutant_ = input_;
+      for (unsigned i = 0; i < kChainLength; ++i) {
+        mutator_->mutate(&mutant_, rng_);
+        encode(mutant_, &mutant_bytes_);
+        // What libFuzzer has not seen yet is the next that it is given.
+        if (feedback_.note(walk(mutant_, mutant_bytes_))) promising_ = mutant_;
+      }
+    }
     // Last, so that the next input is already one of the new turn.
     if (++executions_ % kClockShare == 0) check_clock();
+  }
+
+  // Whether a scenario's walks all end the same few ways, as those of threads that a walker
+  // refuses.
+  bool is_dull(ScenarioId scenario) const { return feedback_.ends_of(scenario) <= kDullEnds; }
+
+  // `bytes`: the encoding of `input`. Returns how it ended.
+  Feedback::Cell walk(const Input& input, std::span<const uint8_t> bytes) {
+    recorder_.executing(input, bytes);
+    const Outcome outcome = session_.engine().execute(input);
+    if (bench_ != nullptr) bench_->observe(bytes, outcome);
+    const Feedback::Cell cell = Feedback::cell_of(input, outcome, session_.engine().last_frame(0),
+                                                  session_.engine().last_frame(1));
+    if (options_.strict && !outcome.findings->empty()) die_strictly(input, bytes, outcome);
+    recorder_.executed(input, outcome);
+    if (outcome.poisoned || recorder_.contained() >= kMostContained) finish(kExitPoisoned);
+    if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
+    return cell;
   }
 
   // Decodes, unless it is what was written last, which is most often the case: libFuzzer executes
@@ -198,6 +225,7 @@ class Driver {
     std::vector<std::string> arguments = {
         "framestorm",
         "-runs=-1",
+        "-mutate_depth=1",  // a burst is deep enough
         "-max_len=4096",
         "-len_control=0",
         "-timeout=0",
@@ -243,7 +271,7 @@ class Driver {
   void next_turn() {
     if (bench_ != nullptr) bench_->end_turn(turn_mode_, now_ns() - turn_start_);
     session_.on_conductor([this] {
-      const auto [scenario, mode] = turns_.next();
+      const auto [scenario, mode] = turns_.next([this](ScenarioId id) { return is_dull(id); });
       session_.halt_world(scenario, HaltPoint{}, rng_.next());
       names_.refresh(session_.jvm().code_map());
       mutator_->pin(scenario, mode);
@@ -259,13 +287,14 @@ class Driver {
   }
 
   // Loop's stack. Says and writes what libFuzzer would: it does not take SIGABRT from the guard.
-  [[noreturn]] void die_strictly(std::span<const uint8_t> bytes, const Outcome& outcome) {
+  [[noreturn]] void die_strictly(const Input& input, std::span<const uint8_t> bytes,
+                                 const Outcome& outcome) {
     const Finding finding = outcome.findings->front();
-    recorder_.record_all(input_, outcome);
+    recorder_.record_all(input, outcome);
     recorder_.write_stats();
     std::fprintf(stderr, "==%d== ERROR: framestorm: %s %s\n%s\n%s", getpid(),
                  std::string(name_of(finding.kind)).c_str(), finding.clause.c_str(),
-                 finding.detail.c_str(), to_text(input_).c_str());
+                 finding.detail.c_str(), to_text(input).c_str());
     const Modules modules = Modules::snapshot();
     for (uint32_t i = 0; i < finding.fault.stack_size; ++i) {
       std::fprintf(stderr, "    #%u %s\n", i, modules.describe(finding.fault.stack[i]).c_str());
@@ -313,24 +342,15 @@ class Driver {
   Input mutated_;
   Input other_;
   std::vector<uint8_t> encoded_;  // mutated_, as it was last written
+  Input mutant_;
+  std::vector<uint8_t> mutant_bytes_;
+  std::optional<Input> promising_;
+  Feedback feedback_;
   ScenarioId scenario_ = ScenarioId::c1;
   Mode turn_mode_ = Mode::same_thread;
   uint64_t turn_start_ = 0;
   uint64_t executions_ = 0;
   double last_stats_ = 0;
-
-  void give_feedback(const Outcome& outcome) {
-    if (outcome.status != Outcome::Status::walked) return;
-    // Return code by scenario; frames in powers of two.
-    const unsigned kind =
-        outcome.end != WalkEnd::returned ? 31U
-        : outcome.result <= 0
-            ? static_cast<unsigned>(-outcome.result) & 15U
-            : 16U +
-                  static_cast<unsigned>(31 - __builtin_clz(static_cast<unsigned>(outcome.result)));
-    extra_counters[static_cast<size_t>(input_.scenario) * kResultsPerScenario +
-                   std::min(kind, 31U)] = 1;
-  }
 };
 
 Driver* Driver::instance = nullptr;

@@ -12,6 +12,9 @@ namespace framestorm {
 
 class Turns {
  public:
+  // A scenario where nothing happens any more gets its turn in one round of so many.
+  static constexpr uint32_t kDullShare = 8;
+
   // Each pair of a scenario and a mode once per round, in an order that changes from round to
   // round. Neither list may be empty.
   Turns(const std::vector<ScenarioId>& scenarios, const std::vector<Mode>& modes, uint64_t seed)
@@ -21,18 +24,26 @@ class Turns {
     }
   }
 
-  std::pair<ScenarioId, Mode> next() {
-    if (at_ == 0) {
-      for (size_t i = pairs_.size(); i > 1; --i) std::swap(pairs_[i - 1], pairs_[rng_.below(i)]);
+  // `is_dull` is asked about a scenario from its second round on.
+  template <typename Predicate>
+  std::pair<ScenarioId, Mode> next(Predicate is_dull) {
+    for (;;) {
+      if (at_ == 0) begin_round();
+      const auto pair = pairs_[at_];
+      at_ = (at_ + 1) % pairs_.size();
+      if (rounds_ % kDullShare == 1 || !is_dull(pair.first)) return pair;
     }
-    const auto pair = pairs_[at_];
-    at_ = (at_ + 1) % pairs_.size();
-    return pair;
   }
 
  private:
+  void begin_round() {
+    ++rounds_;
+    for (size_t i = pairs_.size(); i > 1; --i) std::swap(pairs_[i - 1], pairs_[rng_.below(i)]);
+  }
+
   std::vector<std::pair<ScenarioId, Mode>> pairs_;
   size_t at_ = 0;
+  uint32_t rounds_ = 0;
   Rng rng_;
 };
 

@@ -278,16 +278,20 @@ void Engine::run_walk(Prepared* p) {
   loop.call_on_host(&Prepared::walk, p);
 }
 
+bool Engine::repair(Victim& victim, std::string* difference) {
+  if (victim.is_java_thread) {
+    std::memcpy(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size());
+  }
+  return crew_.verify(victim, /*repair=*/true, difference);
+}
+
 // After the mutations are undone: what the walk may have left changed in the victim.
 void Engine::check_victim(Prepared* p) {
   Victim& victim = *p->victim;
   if (p->end != WalkEnd::returned) {
-    // An abandoned walk leaves its marks (JavaThread::_in_asgct): take them back, it is reported.
-    if (victim.is_java_thread) {
-      std::memcpy(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size());
-    }
+    // What it left there is no finding of its own: that it was abandoned is reported.
     std::string difference;
-    crew_.verify(victim, /*repair=*/true, &difference);
+    repair(victim, &difference);
     return;
   }
   const size_t window = std::min(victim.stack_copy.size(), kStackWindow);
@@ -419,6 +423,11 @@ std::vector<Frame> Engine::last_frames() const {
     frames.push_back(read_frame(last_walker_->layout(), last_memory_, i));
   }
   return frames;
+}
+
+std::optional<Frame> Engine::last_frame(size_t index) const {
+  if (index >= last_count_) return std::nullopt;
+  return read_frame(last_walker_->layout(), last_memory_, index);
 }
 
 std::vector<Engine::NamedFrame> Engine::last_trace() const { return name_frames(last_frames()); }

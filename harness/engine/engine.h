@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,10 @@ class Engine {
   };
   bool prepare_bare(const Input& input, BareWalk* out);
 
+  // Takes back what abandoned walks left in their victim: JavaThread::_in_asgct and the like. World
+  // halted. False, with what it was in *difference, when the stack was changed.
+  bool repair(Victim& victim, std::string* difference);
+
   // The frames of the last walk of a walker, by name and bci; for reports.
   struct NamedFrame {
     std::string method;
@@ -86,6 +91,8 @@ class Engine {
   std::vector<NamedFrame> last_trace() const;
   std::vector<NamedFrame> name_frames(const std::vector<Frame>& frames) const;
   std::vector<Frame> last_frames() const;
+  // One of them; nothing when there are not so many.
+  std::optional<Frame> last_frame(size_t index) const;
 
   // Whether an input changes nothing of what a profiler would pass.
   static bool is_unmutated(const Input& input);

@@ -29,6 +29,27 @@ std::string describe_thread(int tid) {
   return "thread " + std::to_string(tid) + " (" + name + ")";
 }
 
+// What a thread that does not halt is doing: its state, its signals, its system call.
+std::string why_not_halted(int tid) {
+  const std::string task = "/proc/self/task/" + std::to_string(tid);
+  std::string text;
+  std::string line;
+  for (std::ifstream status(task + "/status"); std::getline(status, line);) {
+    if (line.starts_with("State:") || line.starts_with("SigPnd:") || line.starts_with("SigBlk:")) {
+      text += (text.empty() ? "" : ", ") + line;
+    }
+  }
+  std::ifstream call(task + "/syscall");
+  if (std::getline(call, line)) text += ", system call " + line;
+  if (const ThreadSlot* slot = World::get().find(tid)) {
+    text += ", phase " + std::to_string(static_cast<uint32_t>(slot->phase.load())) +
+            (slot->stepping ? ", stepping" : "") + ", parked " +
+            std::to_string(slot->parks.load()) + " times";
+  }
+  std::ranges::replace(text, '\t', ' ');
+  return text;
+}
+
 }  // namespace
 
 Session::Session(const SessionOptions& options)
@@ -121,9 +142,11 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   const HaltReport report = World::get().halt_all({guard_threads.begin(), guard_threads.end()});
   halted_ = true;
   if (!report.refused.empty()) {
+    const int tid = report.refused.front();
+    const std::string why = why_not_halted(tid);
     release_world();
-    throw SetupError(describe_thread(report.refused.front()) +
-                     " did not halt: is SIGPROF blocked, or used by a --jvm-arg?");
+    throw SetupError(describe_thread(tid) +
+                     " did not halt: is SIGPROF blocked, or used by a --jvm-arg? (" + why + ")");
   }
   // Classes and code that came up on the way here must be known to the oracles.
   if (!jvm_.methods().try_absorb() || !jvm_.code_map().try_absorb()) {

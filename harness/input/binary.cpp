@@ -1,6 +1,7 @@
 #include "harness/input/binary.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -173,15 +174,18 @@ void read_call(Reader& in, CallArgs* out) {
   out->options = (head & kHighBit) != 0 ? in.varint() : 0;
 }
 
+// Into a buffer that any input fits in.
 class Writer {
  public:
-  explicit Writer(std::vector<uint8_t>* out) : out_(out) {}
+  explicit Writer(uint8_t* out) : next_(out) {}
 
-  void byte(uint32_t value) { out_->push_back(static_cast<uint8_t>(value)); }
+  uint8_t* end() const { return next_; }
+
+  void byte(uint32_t value) { *next_++ = static_cast<uint8_t>(value); }
 
   void fixed(uint64_t value, unsigned width) {
     for (unsigned i = 0; i < width; ++i) {
-      out_->push_back(static_cast<uint8_t>(value >> (8 * i)));
+      byte(static_cast<uint8_t>(value >> (8 * i)));
     }
   }
 
@@ -199,11 +203,11 @@ class Writer {
   void name(const std::string& text) {
     const size_t length = std::min(text.size(), kMaxSymbolName);
     byte(static_cast<uint32_t>(length));
-    out_->insert(out_->end(), text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length));
+    next_ = std::copy_n(text.begin(), length, next_);
   }
 
  private:
-  std::vector<uint8_t>* out_;
+  uint8_t* next_;
 };
 
 void write_code(Writer& out, const CodeRef& code, uint32_t high_bit) {
@@ -309,8 +313,8 @@ void decode(std::span<const uint8_t> bytes, Input* out) {
 }
 
 void encode(const Input& input, std::vector<uint8_t>* out) {
-  out->clear();
-  Writer to(out);
+  std::array<uint8_t, kMaxEncodedInput> buffer;
+  Writer to(buffer.data());
   const size_t count = std::min(input.mutations.size(), kMaxMutations);
   const bool has_call = input.call != CallArgs{};
   to.byte(kInputVersion);
@@ -338,6 +342,7 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
   for (size_t i = 0; i < count; ++i) {
     write_mutation(to, input.mutations[i]);
   }
+  out->assign(buffer.data(), to.end());
 }
 
 ArtifactCheck check_artifact(std::span<const uint8_t> bytes) {

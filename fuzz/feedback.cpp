@@ -1,0 +1,57 @@
+#include "fuzz/feedback.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace framestorm {
+namespace {
+
+// libFuzzer finds them by the section's name.
+__attribute__((section("__libfuzzer_extra_counters"))) uint8_t extra_counters[Feedback::kCounters];
+
+size_t result_class(const Outcome& outcome, size_t classes) {
+  const size_t not_returned = classes - 1;
+  const size_t first_count = classes / 2;
+  if (outcome.end != WalkEnd::returned) return not_returned;
+  if (outcome.result <= 0) {
+    return std::min(static_cast<size_t>(-static_cast<int64_t>(outcome.result)), first_count - 1);
+  }
+  const auto log2 = std::bit_width(static_cast<uint32_t>(outcome.result)) - 1U;
+  return std::min(first_count + log2, not_returned - 1);
+}
+
+// A native method's frame.
+bool is_native(const std::optional<Frame>& frame) { return frame && frame->bci < -1; }
+
+}  // namespace
+
+Feedback::Cell Feedback::cell_of(const Input& input, const Outcome& outcome,
+                                 const std::optional<Frame>& first,
+                                 const std::optional<Frame>& second) {
+  if (outcome.status != Outcome::Status::walked) return kNothing;
+  const size_t row =
+      static_cast<size_t>(input.scenario) * kResults + result_class(outcome, kResults);
+  const unsigned kinds = (is_native(first) ? 1U : 0U) | (is_native(second) ? 2U : 0U);
+  return static_cast<Cell>(row * kFrameKinds + kinds);
+}
+
+bool Feedback::note(Cell cell) {
+  if (cell == kNothing) return false;
+  if (!seen_[cell]) {
+    seen_.set(cell);
+    ++ends_[cell / (kResults * kFrameKinds)];
+  }
+  return !told_[cell];
+}
+
+void Feedback::tell(Cell cell) {
+  if (cell == kNothing) return;
+  // The lowest value of each range (CounterToFeature in libFuzzer's FuzzerTracePC.h).
+  constexpr uint8_t kRange[kCellsPerCounter] = {1, 2, 3, 4, 8, 16, 32, 128};
+  extra_counters[cell / kCellsPerCounter] = kRange[cell % kCellsPerCounter];
+  told_.set(cell);
+}
+
+std::span<uint8_t, Feedback::kCounters> Feedback::counters() { return extra_counters; }
+
+}  // namespace framestorm

@@ -1,0 +1,54 @@
+// What the engines (libFuzzer, AFL++) are told about a walk beside the coverage of libjvm: how it
+// ended, by scenario and by the kinds of frames it gave.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "harness/engine/engine.h"
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+class Feedback {
+ public:
+  // How a walk ended: its error code, the power of two of its count, or that it did not return; by
+  // scenario and by whether the first two frames are native ones. Below kCells.
+  using Cell = uint16_t;
+  static constexpr Cell kNothing = UINT16_MAX;
+  // `first`, `second`: the walk's frames, where it gave so many.
+  static Cell cell_of(const Input& input, const Outcome& outcome, const std::optional<Frame>& first,
+                      const std::optional<Frame>& second);
+
+  // Notes a walk. Returns whether the engine was never told of one that ended so.
+  bool note(Cell cell);
+
+  // How many different ends the walks of a scenario had.
+  size_t ends_of(ScenarioId scenario) const { return ends_[static_cast<size_t>(scenario)]; }
+
+  // Tells the engine, which zeroes its counters before each execution. One cell per execution.
+  void tell(Cell cell);
+
+ private:
+  static constexpr size_t kResults = 32;
+  static constexpr size_t kFrameKinds = 4;
+  static constexpr size_t kCells = static_cast<size_t>(ScenarioId::count) * kResults * kFrameKinds;
+  // libFuzzer tells eight ranges of a counter's value apart. Its look at the counters costs per
+  // byte, so cells share them.
+  static constexpr size_t kCellsPerCounter = 8;
+
+ public:
+  static constexpr size_t kCounters = kCells / kCellsPerCounter;
+  static std::span<uint8_t, kCounters> counters();
+
+ private:
+  std::bitset<kCells> seen_;
+  std::bitset<kCells> told_;
+  std::array<uint8_t, static_cast<size_t>(ScenarioId::count)> ends_ = {};
+};
+
+}  // namespace framestorm
