@@ -17,7 +17,8 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 jdk_option = click.option(
     "--jdk",
     type=click.Path(path_type=Path),
-    help="Home of the JDK under test. Default: JAVA_HOME, else the newest installed HotSpot.",
+    help="Home of the JDK under test, or instrumented[:VARIANT] for one that `jdk build` makes. "
+    "Default: JAVA_HOME, else the newest installed HotSpot.",
 )
 jvm_arg_option = click.option(
     "--jvm-arg", "jvm_args", multiple=True, metavar="ARG", help="Argument for the JVM; repeatable."
@@ -254,6 +255,91 @@ def doctor() -> None:
     from framestorm_cli.doctor import doctor_command
 
     _exit(doctor_command())
+
+
+@framestorm.group()
+def jdk() -> None:
+    """Build HotSpot with sanitizers, coverage and framestorm's additions; keep what was built.
+
+    \b
+    Example: scripts/framestorm jdk build && scripts/framestorm fuzz --jdk instrumented
+    """
+
+
+@jdk.command("build")
+@click.option(
+    "--source",
+    default="debian:openjdk-25",
+    show_default=True,
+    metavar="debian:PACKAGE|DIR|TARBALL",
+    help="The OpenJDK source. A DIR is only read.",
+)
+@click.option(
+    "--boot-jdk",
+    type=click.Path(path_type=Path),
+    help="JDK to build with, of the same or the previous release.  [default: an installed one]",
+)
+@click.option(
+    "--variant",
+    default="sanitized",
+    show_default=True,
+    help="sanitized: ASan, UBSan, coverage; fastdebug: HotSpot's assertions, coverage; plain: neither.",
+)
+@click.option(
+    "--gc",
+    "gcs",
+    multiple=True,
+    help="Only this collector: serial, parallel, g1, z, shenandoah; repeatable.  [default: all]",
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Compilers at once.  [default: cores]")
+def jdk_build(**options: Any) -> None:
+    """Make a complete JDK folder in the cache and print its path. Running it again resumes.
+
+    \b
+    Example: scripts/framestorm jdk build --variant sanitized
+    Example: scripts/framestorm jdk build --source ~/jdk --variant fastdebug
+    """
+    from framestorm_cli.hotspot.command import build_command
+
+    _exit(build_command(**options))
+
+
+@jdk.command("list")
+def jdk_list() -> None:
+    """List the instrumented JDKs in the cache.
+
+    \b
+    Example: scripts/framestorm jdk list
+    """
+    from framestorm_cli.hotspot.command import list_command
+
+    _exit(list_command())
+
+
+@jdk.command("path")
+@click.argument("variant", default="sanitized")
+def jdk_path(variant: str) -> None:
+    """Print the home of the instrumented JDK of a variant that was last built or used.
+
+    \b
+    Example: scripts/framestorm jdk path sanitized
+    """
+    from framestorm_cli.hotspot.command import path_command
+
+    _exit(path_command(variant))
+
+
+@jdk.command("clean")
+@click.option("--everything", is_flag=True, help="Downloads and compiled objects, too.")
+def jdk_clean(everything: bool) -> None:
+    """Remove instrumented JDKs and their build trees from the cache.
+
+    \b
+    Example: scripts/framestorm jdk clean
+    """
+    from framestorm_cli.hotspot.command import clean_command
+
+    _exit(clean_command(everything=everything))
 
 
 @framestorm.group()

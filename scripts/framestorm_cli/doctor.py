@@ -13,6 +13,7 @@ import psutil
 
 from framestorm_cli import fuzzing, packages, paths, toolchain
 from framestorm_cli import jdk as jdks
+from framestorm_cli.hotspot import command
 from framestorm_cli.jdk import Jdk
 
 OK, NOTE, MISSING, BAD = "ok", "note", "missing", "BAD"
@@ -137,6 +138,23 @@ def check_jdks() -> list[Check]:
     return checks
 
 
+def check_instrumented() -> list[Check]:
+    """What there is for `--jdk instrumented`, which sets up the rest by itself."""
+    absent = command.missing_files()
+    if absent:
+        return [Check(BAD, "instrumented JDK", f"missing in the checkout: {absent[0]}")]
+    return [
+        Check(
+            OK if there else MISSING,
+            "instrumented JDK",
+            f"{name}: {there}"
+            if there
+            else f"{name}: built by `jdk build --variant {name}` or `fuzz --jdk instrumented:{name}`",
+        )
+        for name, there in command.state()
+    ]
+
+
 def check_limits() -> list[Check]:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     core, _ = resource.getrlimit(resource.RLIMIT_CORE)
@@ -172,7 +190,13 @@ def check_limits() -> list[Check]:
 
 def doctor_command() -> int:
     """Prints every check. Exit code 2 when a person has to act."""
-    checks = [*check_machine(), *check_packages(), *check_jdks(), *check_limits()]
+    checks = [
+        *check_machine(),
+        *check_packages(),
+        *check_jdks(),
+        *check_instrumented(),
+        *check_limits(),
+    ]
     built = (paths.build() / "bin").is_dir()
     checks.append(
         Check(

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.construct import ConstructError
+from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.hash import GNUHashSection
 from elftools.elf.sections import NoteSection, SymbolTableSection
@@ -110,3 +112,13 @@ def functions(path: Path) -> list[Symbol]:
             if text and (start not in seen or seen[start].size < size):
                 seen[start] = Symbol(start, size, text)
         return [seen[start] for start in sorted(seen)]
+
+
+def needed(path: Path) -> list[str]:
+    """The libraries a program or library asks for, in its order. Raises NotElfError."""
+    with _reading(path) as file:
+        dynamic = file.get_section_by_name(".dynamic")
+        if not isinstance(dynamic, DynamicSection):
+            return []
+        tags: list[Any] = list(dynamic.iter_tags("DT_NEEDED"))
+        return [str(tag.needed) for tag in tags]

@@ -145,9 +145,14 @@ def usable(folder: Path | None = None) -> list[Jdk]:
 
 
 def choose(option: Path | None, *, may_install: bool = True) -> Jdk:
-    """--jdk, else JAVA_HOME, else the newest installed HotSpot, else one that apt installs."""
+    """--jdk, else JAVA_HOME, else the newest installed HotSpot, else one that apt installs.
+
+    `instrumented[:VARIANT]` is an instrumented JDK, which is built when there is none.
+    """
     if option is not None:
-        return validate(option)
+        from framestorm_cli.hotspot import command
+
+        return validate(command.instrumented(option) if command.is_instrumented(option) else option)
     java_home = os.environ.get("JAVA_HOME")
     if java_home:
         try:

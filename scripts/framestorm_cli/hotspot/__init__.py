@@ -1,0 +1,1 @@
+"""`framestorm jdk`: instrumented JDKs made from HotSpot sources."""

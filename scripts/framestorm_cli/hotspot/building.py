@@ -1,0 +1,289 @@
+"""From a source to a finished JDK folder: additions, configure, make, assembly."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli import packages, steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.hotspot import additions, boot, folder, running, sources, store, variants
+from framestorm_cli.hotspot.additions import PatchedTree
+from framestorm_cli.hotspot.errors import writing
+from framestorm_cli.hotspot.sources import Source
+from framestorm_cli.hotspot.variants import Variant
+from framestorm_cli.jdk import Jdk
+
+# What HotSpot's configure asks for, beside the compiler of the native programs.
+PACKAGES = (
+    "autoconf",
+    "ccache",
+    "clang-19",
+    "file",
+    "libasound2-dev",
+    "libclang-rt-19-dev",
+    "libcups2-dev",
+    "libfontconfig-dev",
+    "libx11-dev",
+    "libxext-dev",
+    "libxrandr-dev",
+    "libxrender-dev",
+    "libxt-dev",
+    "libxtst-dev",
+    "lld-19",
+    "make",
+    "patchelf",
+    "unzip",
+    "zip",
+)
+CC, CXX = "clang-19", "clang++-19"
+# Free disk that a build needs, bytes: the unpacked source, a build folder, a finished JDK.
+ROOM_TREE, ROOM_BUILD, ROOM_HOME = 1 << 30, 3 << 30, 1 << 30
+_FORMAT = 1  # of a finished JDK folder: a higher number makes all of them anew
+_CONFIGURED = "framestorm_configured"
+_SOURCE_FOLDERS = ("share", "os/linux", "os/posix", "cpu/x86", "os_cpu/linux_x86")
+_GENERATED = 20  # objects of files that the build itself writes: adlc, JVMTI, JFR
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `jdk build` is asked for."""
+
+    source: str = sources.DEFAULT
+    boot_jdk: Path | None = None
+    variant: str = variants.DEFAULT
+    gcs: tuple[str, ...] = ()
+    jobs: int | None = None
+
+
+def ensure(request: Request) -> Path:
+    """The finished JDK for a request: the one that is there, or a new one. Raises FramestormError."""
+    variant = variants.named(request.variant)
+    gcs = variants.collectors(request.gcs)
+    cache = store.folder()
+    with writing(cache):
+        cache.mkdir(parents=True, exist_ok=True)
+        source = sources.resolve(request.source, cache / "downloads")
+        boot_jdk = boot.choose(request.boot_jdk, source.version)
+        packages.ensure(PACKAGES)
+        build = Build(source, boot_jdk, variant, gcs, request.jobs or os.cpu_count() or 1)
+        home = build.home()
+        if store.read(home) is None:
+            with steps.locked(f"jdk-{build.tree_name}", f"building JDK {source.version}"):
+                home = build.home()
+                if store.read(home) is None:
+                    home = build.make()
+        store.used(home)
+    return home
+
+
+class Build:
+    """One variant of one source with one boot JDK. make() needs the tree's lock to be held."""
+
+    def __init__(
+        self, source: Source, boot_jdk: Jdk, variant: Variant, gcs: tuple[str, ...], jobs: int
+    ) -> None:
+        self.source = source
+        self.boot_jdk = boot_jdk
+        self.variant = variant
+        self.gcs = gcs
+        self.jobs = jobs
+        self.added = additions.load()
+        self.compiler = _compiler_version()
+        self.tree_name = source.key[:12]
+        self.tree = store.folder() / "trees" / self.tree_name
+        self.patched = PatchedTree(self.tree / "source", self.tree / "originals")
+        some = "" if gcs == variants.collectors(()) else "-" + "-".join(gcs)
+        self.folder = self.tree / f"{variant.name}{some}"
+        self.drop_in = boot.same_version(boot_jdk, source.version)
+
+    def key(self) -> str:
+        """Of everything that shapes the finished JDK."""
+        parts = (
+            _FORMAT,
+            self.source.content,
+            self.added.digest(),
+            variants.flags_digest(self.variant),
+            self.configure_arguments(self.variant, self.gcs),
+            self.compiler,
+            self.boot_jdk.version,
+            hashlib.sha256(folder.options_source()).hexdigest() if self.variant.sanitized else "",
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def home(self) -> Path:
+        return store.home_of(self.variant.name, str(self.source.version), self.key())
+
+    def make(self) -> Path:
+        """Builds and assembles. What is interrupted goes on from there the next time."""
+        began = time.monotonic()
+        self._check_room()
+        self.tree.mkdir(parents=True, exist_ok=True)
+        sources.bring(self.source, self.patched)
+        if self.source.folder is not None and (
+            sources.content_of_tree(self.source.folder) != self.source.content
+        ):
+            raise FramestormError(f"{self.source.folder} changed while it was read: run this again")
+        self.patched.apply(self.added)
+        base = self._base()
+        self._build(self.variant, self.gcs, self.folder, "hotspot")
+        return self._assemble(base, began)
+
+    def configure_arguments(self, variant: Variant, gcs: tuple[str, ...]) -> list[str]:
+        """All of configure's arguments."""
+        version = (
+            f"--with-version-string={self.boot_jdk.version}"
+            if self.drop_in
+            else "--with-version-pre=framestorm"
+        )
+        return [
+            "--with-toolchain-type=clang",
+            f"CC={shutil.which(CC)}",
+            f"CXX={shutil.which(CXX)}",
+            f"--with-boot-jdk={self.boot_jdk.home}",
+            "--enable-ccache",
+            f"--with-ccache-dir={store.folder() / 'ccache'}",
+            "--disable-warnings-as-errors",
+            # Ends with make, instead of lingering after it.
+            "--disable-javac-server",
+            version,
+            *variants.configure_arguments(variant, gcs),
+        ]
+
+    def _base(self) -> Path:
+        """The files of the JDK that are not libjvm: the boot JDK's, or those of an image built here."""
+        origin = (
+            f"{self.boot_jdk.home}{self.boot_jdk.version}" if self.drop_in else self.source.content
+        )
+        base = store.folder() / "bases" / hashlib.sha256(origin.encode()).hexdigest()[:12]
+        with steps.locked(f"jdk-base-{base.name}", "copying the boot JDK"):
+            if not base.exists():
+                self._make_base(base)
+        return base
+
+    def _make_base(self, base: Path) -> None:
+        base.parent.mkdir(parents=True, exist_ok=True)
+        home = self.boot_jdk.home
+        if not self.drop_in:
+            # Without sanitizers, whatever the variant: its programs have to run while it is built.
+            plain, every = variants.VARIANTS["plain"], variants.collectors(())
+            self._build(plain, every, self.tree / plain.name, "jdk-image")
+            home = self.tree / plain.name / "images" / "jdk"
+        folder.copy_base(home, base)
+
+    def _build(self, variant: Variant, gcs: tuple[str, ...], build: Path, target: str) -> None:
+        build.mkdir(exist_ok=True)
+        self._configure(variant, gcs, build)
+        variants.write_flags(variant, build)
+        objects = build / "hotspot" / "variant-server" / "libjvm" / "objs"
+
+        def compiled() -> int:
+            return sum(1 for _ in objects.glob("*.o")) if objects.is_dir() else 0
+
+        name = f"{self.source.version.feature} {build.name}"
+        expected = store.expected_objects(name) or self._count_sources()
+        log = store.folder() / "logs" / f"{build.name}-{target}-{self.tree_name}.log"
+        what = f"building JDK {self.source.version}, {variant.name}"
+        steps.say(f"{what} with {self.jobs} jobs (log: {log})")
+        began = time.monotonic()
+        with running.Compiling(f"{what}: {target}", compiled, expected) as progress:
+            running.run(
+                ["make", target, "LOG=info", f"JOBS={self.jobs}", "CONF_CHECK=ignore"],
+                what=what,
+                log=log,
+                advice="Fix what it names and run the command again: it goes on from there. "
+                "If that does not help, `scripts/framestorm jdk clean` and start from nothing.",
+                cwd=build,
+                env=running.environment(),
+                news=progress,
+            )
+        store.remember_objects(name, compiled())
+        steps.say(f"{what}: {target} done in {time.monotonic() - began:.0f} s")
+
+    def _configure(self, variant: Variant, gcs: tuple[str, ...], build: Path) -> None:
+        arguments = self.configure_arguments(variant, gcs)
+        stamp = build / _CONFIGURED
+        wanted = repr((arguments, self.compiler, self.boot_jdk.version))
+        if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+            return
+        what = f"configuring JDK {self.source.version}, {variant.name}"
+        steps.say(what)
+        running.run(
+            ["bash", str(self.patched.source / "configure"), *arguments],
+            what=what,
+            log=store.folder() / "logs" / f"{build.name}-configure-{self.tree_name}.log",
+            advice="configure says above what it misses.",
+            cwd=build,
+            env=running.environment(),
+        )
+        stamp.write_text(wanted, encoding="utf-8")
+
+    def _count_sources(self) -> int:
+        hotspot = self.patched.source / "src" / "hotspot"
+        count = sum(1 for name in _SOURCE_FOLDERS for _ in (hotspot / name).rglob("*.cpp"))
+        return count + _GENERATED
+
+    def _assemble(self, base: Path, began: float) -> Path:
+        home = self.home()
+        home.parent.mkdir(parents=True, exist_ok=True)
+        for left in home.parent.glob(f".new-{self.variant.name}-{self.tree_name}-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        scratch = home.parent / f".new-{self.variant.name}-{self.tree_name}-{os.getpid()}"
+        log = store.folder() / "logs" / f"{self.folder.name}-assemble-{self.tree_name}.log"
+        log.write_bytes(b"")
+        try:
+            folder.link_base(base, scratch)
+            folder.put_libjvm(
+                self.folder / "support" / "modules_libs" / "java.base" / "server" / "libjvm.so",
+                scratch,
+            )
+            if self.variant.sanitized:
+                folder.add_asan(scratch, CC)
+            folder.finish(scratch, log)
+            store.write(
+                scratch,
+                store.Record(
+                    variant=self.variant.name,
+                    version=str(self.source.version),
+                    source=self.source.asked,
+                    boot_jdk=str(self.boot_jdk.home),
+                    collectors=self.gcs,
+                    key=self.key(),
+                    tree=self.tree_name,
+                    base=base.name,
+                    built=time.time(),
+                    seconds=round(time.monotonic() - began, 1),
+                ),
+            )
+            if home.exists():  # without a record: nothing that was finished
+                shutil.rmtree(home)
+            scratch.rename(home)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        store.remove_older(self.variant.name, self.tree_name)
+        steps.say(f"{home} is ready, {time.monotonic() - began:.0f} s")
+        return home
+
+    def _check_room(self) -> None:
+        need = ROOM_HOME
+        need += 0 if self.patched.source.exists() else ROOM_TREE
+        need += 0 if (self.folder / _CONFIGURED).exists() else ROOM_BUILD
+        free = shutil.disk_usage(store.folder()).free
+        if free < need:
+            raise FramestormError(
+                f"the cache folder {store.folder()} has {free >> 20} MiB of free disk, this build needs "
+                f"{need >> 20} MiB: make room there, or name another folder with FRAMESTORM_CACHE"
+            )
+
+
+def _compiler_version() -> str:
+    try:
+        done = subprocess.run([CXX, "--version"], capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise FramestormError(
+            f"the compiler {CXX} is missing: install the packages clang-19, lld-19, libclang-rt-19-dev"
+        ) from error
+    return done.stdout.splitlines()[0] if done.returncode == 0 and done.stdout else ""

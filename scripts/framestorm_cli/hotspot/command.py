@@ -1,0 +1,129 @@
+"""`framestorm jdk build`, `list`, `path`, `clean`, and what `--jdk instrumented` means."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from framestorm_cli import paths, steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.hotspot import additions, building, store, variants
+from framestorm_cli.hotspot.building import Request
+from framestorm_cli.hotspot.errors import writing
+
+_ASKED = re.compile(r"instrumented(?::(.*))?")
+
+
+def is_instrumented(option: Path) -> bool:
+    """Whether --jdk names an instrumented JDK instead of a path."""
+    return _ASKED.fullmatch(str(option)) is not None
+
+
+def instrumented(option: Path) -> Path:
+    """The home that `instrumented[:VARIANT]` means; built first when there is none.
+
+    The one of that variant that was last built or used, brought up to date with its source and with
+    harness/hotspot; without any, one from the default source.
+    """
+    asked = _ASKED.fullmatch(str(option))
+    name = (asked[1] if asked else None) or variants.DEFAULT
+    variants.named(name)
+    there = store.finished(name)
+    if not there:
+        steps.say(f"there is no instrumented JDK `{name}` yet: building one, which takes a while")
+        return building.ensure(Request(variant=name))
+    record = there[0][1]
+    return building.ensure(Request(record.source, Path(record.boot_jdk), name, record.collectors))
+
+
+def build_command(
+    *,
+    source: str,
+    boot_jdk: Path | None,
+    variant: str,
+    gcs: tuple[str, ...],
+    jobs: int | None,
+) -> int:
+    """Prints the finished JDK's path."""
+    home = building.ensure(Request(source, boot_jdk, variant, gcs, jobs))
+    click.echo(str(home))
+    return 0
+
+
+def list_command() -> int:
+    """One line per finished JDK."""
+    found = store.finished()
+    if not found:
+        click.echo("no instrumented JDK yet; `scripts/framestorm jdk build` makes one", err=True)
+        return 0
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("variant", "version", "source", "collectors", "built", "MiB", "path"):
+        table.add_column(title, overflow="fold", justify="right" if title == "MiB" else "left")
+    for home, record in found:
+        table.add_row(
+            record.variant,
+            record.version,
+            record.source,
+            ", ".join(record.collectors),
+            f"{datetime.fromtimestamp(record.built):%Y-%m-%d %H:%M}",
+            f"{store.size_of(home) >> 20}",
+            str(home),
+        )
+    console = Console()
+    if not console.is_terminal:
+        console.width = 240
+    console.print(table)
+    return 0
+
+
+def path_command(variant: str) -> int:
+    """Prints the home of the JDK of this variant that was last built or used."""
+    variants.named(variant)
+    found = store.finished(variant)
+    if not found:
+        raise FramestormError(
+            f"there is no instrumented JDK `{variant}`: `scripts/framestorm jdk build --variant {variant}` "
+            "makes one"
+        )
+    click.echo(str(found[0][0]))
+    return 0
+
+
+def clean_command(*, everything: bool) -> int:
+    """Removes JDKs and build trees; with `everything` the downloads and compiled objects too."""
+    cache = store.folder()
+    freed = 0
+    with writing(cache):
+        trees = cache / "trees"
+        for tree in sorted(trees.iterdir()) if trees.is_dir() else []:
+            with steps.locked(f"jdk-{tree.name}", "building this JDK"):
+                freed += store.remove([tree])
+        freed += store.remove([store.homes(), cache / "bases", trees])
+        if everything:
+            freed += store.remove([cache])
+    click.echo(f"freed {freed >> 20} MiB below {cache}")
+    return 0
+
+
+def state() -> list[tuple[str, str]]:
+    """For `doctor`: variant, and what there is of it."""
+    found = []
+    for name in variants.VARIANTS:
+        there = store.finished(name)
+        if there:
+            home, record = there[0]
+            found.append((name, f"JDK {record.version} from {record.source} ({paths.shown(home)})"))
+        else:
+            found.append((name, ""))
+    return found
+
+
+def missing_files() -> list[Path]:
+    """What harness/hotspot lacks of the files a build reads."""
+    needed = [additions.FOLDER / "edits.toml", additions.FOLDER / "additions"]
+    needed += [path for v in variants.VARIANTS.values() for path in variants.flag_files(v).values()]
+    return [path for path in dict.fromkeys(needed) if not path.exists()]

@@ -1,0 +1,232 @@
+"""OpenJDK's source from a Debian archive, through the machine's own mirror.
+
+A private apt configuration: nothing of the machine's is changed, and the suite that has the sources
+need not be one the machine installs from. Where to download is what the machine's apt says. What
+comes is checked down the chain: InRelease by the archive's signature, Sources by InRelease, the
+tarball by Sources. apt does so too; here it is done again, with apt told to refuse anything else.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli import packages, steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.hotspot.errors import writing
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+TOOLS = ("debian-archive-keyring", "gpgv")
+# Which suite has which sources. A Debian release has one or two OpenJDK releases.
+SUITES = {"openjdk-17": "bookworm", "openjdk-21": "trixie", "openjdk-25": "trixie"}
+_DEFAULT = "http://deb.debian.org/debian"
+
+
+@dataclass(frozen=True)
+class Download:
+    """A source tarball whose checksum is the signed archive's."""
+
+    path: Path
+    sha256: str
+    version: str  # Debian's, "25.0.3+9-2~deb13u1"
+
+
+@dataclass(frozen=True)
+class _Listed:
+    version: str
+    name: str
+    sha256: str
+
+
+def mirrors() -> tuple[str, str]:
+    """The machine's Debian mirror and its mirror of the security archive.
+
+    apt reads its own configuration, so both of its formats are understood, and says what it would
+    download; nothing is. A machine that is no Debian gets the archive itself.
+    """
+    listed = subprocess.run(
+        ["apt-get", "update", "--print-uris", "-o", "Debug::NoLocking=1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        raise FramestormError(f"apt-get cannot read the machine's sources: {listed.stderr.strip()}")
+    return choose_mirrors(listed.stdout)
+
+
+def choose_mirrors(lines: str) -> tuple[str, str]:
+    """Debian and security mirror among apt's lines of `'<mirror>/dists/<suite>/InRelease' ...`."""
+    main, security = "", ""
+    for uri, suite in re.findall(r"^'(\S+?)/+dists/([^/']+)/InRelease'", lines, re.MULTILINE):
+        if uri.endswith("debian-security"):
+            security = security or uri
+        elif uri.endswith("/debian") and not suite.endswith("-backports"):
+            main = main or uri
+    main = main or _DEFAULT
+    return main, security or f"{main.removesuffix('/debian')}/debian-security"
+
+
+def configuration(folder: Path, suite: str) -> list[str]:
+    """Writes a private apt configuration below `folder`; returns the options that select it."""
+    main, security = mirrors()
+    lists, cache, parts = folder / "lists", folder / "cache", folder / "parts"
+    for path in (lists / "partial", cache / "archives" / "partial", parts):
+        path.mkdir(parents=True, exist_ok=True)
+    sources = folder / "sources.list"
+    sources.write_text(
+        "".join(
+            f"deb-src [signed-by={KEYRING}] {uri} {name} main\n"
+            for uri, name in ((main, suite), (security, f"{suite}-security"))
+        ),
+        encoding="utf-8",
+    )
+    options = {
+        "Dir::Etc::SourceList": sources,
+        "Dir::Etc::SourceParts": parts,
+        "Dir::State::Lists": lists,
+        "Dir::Cache": cache,
+        "Debug::NoLocking": "1",
+        "Acquire::GzipIndexes": "false",
+        "Acquire::Languages": "none",
+        "Acquire::AllowInsecureRepositories": "false",
+        "Acquire::AllowWeakRepositories": "false",
+        "APT::Get::AllowUnauthenticated": "false",
+        # An administrator's sandbox user cannot write into somebody's cache folder.
+        "APT::Sandbox::User": "root",
+    }
+    return [argument for key, value in options.items() for argument in ("-o", f"{key}={value}")]
+
+
+def fetch(package: str, folder: Path) -> Download:
+    """The newest source tarball of the package that the mirror has; the one in `folder` if any."""
+    if package not in SUITES:
+        raise FramestormError(f"debian:{package} is not known; known: {', '.join(sorted(SUITES))}")
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        record = folder / f"{package}.json"
+        there = _recorded(record)
+        if there is not None:
+            return there
+        packages.ensure(TOOLS)
+        found = _download(package, folder)
+        record.write_text(
+            json.dumps({"name": found.path.name, "sha256": found.sha256, "version": found.version}),
+            encoding="utf-8",
+        )
+    return found
+
+
+def _recorded(record: Path) -> Download | None:
+    """A tarball that was downloaded and checked before; its size and content are checked again."""
+    try:
+        entry = json.loads(record.read_text(encoding="utf-8"))
+        path = record.with_name(entry["name"])
+        if sha256_of(path) == entry["sha256"]:
+            return Download(path, entry["sha256"], entry["version"])
+    except (OSError, ValueError, KeyError):
+        pass
+    return None
+
+
+def _download(package: str, folder: Path) -> Download:
+    apt = folder / "apt"
+    options = configuration(apt, SUITES[package])
+    steps.run_logged(
+        ["apt-get", *options, "update"],
+        what=f"reading the source lists of Debian {SUITES[package]}",
+        log_name="jdk-apt-update",
+        advice="Check the machine's apt sources and its network, or give --source TARBALL or DIR.",
+    )
+    checked_lists(apt / "lists")
+    shown = subprocess.run(
+        ["apt-cache", *options, "showsrc", "--only-source", package],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    listed = parse_sources(shown.stdout)
+    if not listed:
+        raise FramestormError(
+            f"the mirror's {SUITES[package]} has no source package {package}: give --source TARBALL or DIR"
+        )
+    for entry in listed:
+        # Other files of the package may be missing on a partial mirror, so the exit code says little.
+        with (folder / "apt-source.log").open("wb") as log:
+            steps.say(f"downloading {entry.name}")
+            command = ["source", "--tar-only", "--download-only", f"{package}={entry.version}"]
+            subprocess.run(
+                ["apt-get", *options, *command], cwd=folder, stdout=log, stderr=log, check=False
+            )
+        path = folder / entry.name
+        if not path.exists():
+            continue
+        if sha256_of(path) != entry.sha256:
+            path.unlink()
+            raise FramestormError(
+                f"{entry.name} is not what the signed source list says (SHA-256 differs): the mirror or "
+                "the connection is not to be trusted"
+            )
+        return Download(path, entry.sha256, entry.version)
+    raise FramestormError(
+        f"the mirror has none of {', '.join(entry.name for entry in listed)}; last lines of "
+        f"{folder / 'apt-source.log'}:\n{steps.tail(folder / 'apt-source.log', 8)}"
+    )
+
+
+def parse_sources(text: str) -> list[_Listed]:
+    """The upstream tarballs in `apt-cache showsrc` output, newest version first."""
+    found = []
+    for paragraph in text.split("\n\n"):
+        version = re.search(r"^Version: (.+)$", paragraph, re.MULTILINE)
+        sums = re.search(r"^Checksums-Sha256:\s*\n((?: .+\n?)+)", paragraph, re.MULTILINE)
+        if version is None or sums is None:
+            continue
+        tarball = re.search(r"^ ([0-9a-f]{64}) \d+ (\S+\.orig\.tar\.\w+)$", sums[1], re.MULTILINE)
+        if tarball is not None:
+            found.append(_Listed(version[1], tarball[2], tarball[1]))
+    return sorted(
+        found, key=lambda e: [int(n) for n in re.findall(r"\d+", e.version)], reverse=True
+    )
+
+
+def checked_lists(lists: Path) -> None:
+    """Checks every InRelease with the archive's key, and every Sources with its InRelease."""
+    releases = sorted(lists.glob("*_InRelease"))
+    if not releases:
+        raise FramestormError(f"apt-get update brought no InRelease to {lists}")
+    for release in releases:
+        verified = subprocess.run(
+            ["gpgv", "--quiet", "--keyring", str(KEYRING), "--output", "-", str(release)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if verified.returncode != 0:
+            raise FramestormError(
+                f"{release.name} is not signed by a key of {KEYRING}: {verified.stderr.strip()}"
+            )
+        prefix = release.name.removesuffix("InRelease")
+        for index in lists.glob(f"{prefix}*_Sources"):
+            name = index.name.removeprefix(prefix).replace("_", "/")
+            if f" {sha256_of(index)} {index.stat().st_size:>8} {name}\n" not in _spaced(
+                verified.stdout
+            ):
+                raise FramestormError(f"{index.name} is not what the signed {release.name} says")
+
+
+def _spaced(release: str) -> str:
+    """Checksum lines with the size in one width: archives pad it differently."""
+    return re.sub(
+        r"^ ([0-9a-f]{64})\s+(\d+) (\S+)$",
+        lambda m: f" {m[1]} {int(m[2]):>8} {m[3]}",
+        release,
+        flags=re.MULTILINE,
+    )
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

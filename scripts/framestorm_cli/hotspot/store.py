@@ -1,0 +1,132 @@
+"""Where instrumented JDKs are kept, and which there are.
+
+<cache>/jdk/downloads   source tarballs
+<cache>/jdk/ccache      compiled objects
+<cache>/jdk/trees       one folder per source: its copy with additions, and a build folder per variant
+<cache>/jdk/bases       the files that finished JDKs share
+<cache>/jdk/homes       finished JDKs; the name ends in the key of everything that shaped it
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from framestorm_cli import paths, steps
+from framestorm_cli.hotspot.additions import write_if_different
+
+RECORD = "framestorm.json"
+_HISTORY = "built.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is written beside a finished JDK."""
+
+    variant: str
+    version: str
+    source: str  # as --source takes it
+    boot_jdk: str
+    collectors: tuple[str, ...]
+    key: str
+    tree: str  # name of its folder below trees/
+    base: str  # name of its folder below bases/
+    built: float  # seconds since 1970
+    seconds: float  # the build took
+
+
+def folder() -> Path:
+    """<cache>/jdk; not created."""
+    return paths.cache() / "jdk"
+
+
+def homes() -> Path:
+    return folder() / "homes"
+
+
+def home_of(variant: str, version: str, key: str) -> Path:
+    return homes() / f"{variant}-{version}-{key[:12]}"
+
+
+def read(home: Path) -> Record | None:
+    """The record of a finished JDK; None when the folder is none."""
+    try:
+        entry = json.loads((home / RECORD).read_text(encoding="utf-8"))
+        return Record(**{**entry, "collectors": tuple(entry["collectors"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def write(home: Path, record: Record) -> None:
+    text = json.dumps(asdict(record), indent=1)
+    (home / RECORD).write_text(f"{text}\n", encoding="utf-8")
+
+
+def finished(variant: str | None = None) -> list[tuple[Path, Record]]:
+    """Finished JDKs, of one variant or all, the one asked for last first."""
+    if not homes().is_dir():
+        return []
+    found = [
+        (home, record)
+        for home in homes().iterdir()
+        if not home.name.startswith(".") and (record := read(home)) is not None
+    ]
+    chosen = [entry for entry in found if variant is None or entry[1].variant == variant]
+    return sorted(chosen, key=lambda entry: _last_use(entry[0]), reverse=True)
+
+
+def _last_use(home: Path) -> int:
+    return (home / RECORD).stat().st_mtime_ns
+
+
+def used(home: Path) -> None:
+    """Makes this JDK the latest of its variant."""
+    os.utime(home / RECORD)
+
+
+def remove_older(variant: str, tree: str, keep: int = 2) -> None:
+    """Removes all but the last few JDKs of a variant from one source: each change makes a new one."""
+    same = [home for home, record in finished(variant) if record.tree == tree]
+    for home in same[keep:]:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def expected_objects(name: str) -> int | None:
+    """How many objects the last build of that name had."""
+    count = _history().get(name)
+    return count if isinstance(count, int) else None
+
+
+def remember_objects(name: str, count: int) -> None:
+    whole = {**_history(), name: count}
+    write_if_different(folder() / _HISTORY, json.dumps(whole, indent=1).encode())
+
+
+def _history() -> dict[str, object]:
+    try:
+        entry = json.loads((folder() / _HISTORY).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def size_of(path: Path) -> int:
+    """Bytes that the folder takes on the disk; a file that other folders share counts in part."""
+    total = 0
+    for entry in path.rglob("*"):
+        status = entry.lstat()
+        total += status.st_blocks * 512 // max(1, status.st_nlink)
+    return total
+
+
+def remove(targets: Iterable[Path]) -> int:
+    """Removes folders; returns how many bytes that freed."""
+    freed = 0
+    for target in targets:
+        if target.exists():
+            steps.say(f"removing {target}")
+            freed += size_of(target)
+            shutil.rmtree(target)
+    return freed
