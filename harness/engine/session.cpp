@@ -18,6 +18,9 @@ constexpr uint64_t kMaxTransientSteps = 20'000;
 // How far a victim is stepped to find a halt point: several iterations of every scenario's loop.
 constexpr uint64_t kSeekSteps = 150'000;
 
+// Halts in a row that may end with a thread waiting for another one's lock.
+constexpr uint32_t kMostDeadlocks = 10;
+
 // Other victims that run up to a halt together with the one it is for.
 constexpr size_t kCompanions = 1;
 
@@ -145,6 +148,9 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
     const int tid = report.refused.front();
     const std::string why = why_not_halted(tid);
     release_world();
+    if (report.deadlocked && ++deadlocks_ < kMostDeadlocks) {
+      return halt_world(focus, halt, random + 1);
+    }
     throw SetupError(describe_thread(tid) +
                      " did not halt: is SIGPROF blocked, or used by a --jvm-arg? (" + why + ")");
   }
@@ -154,6 +160,7 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
     return halt_world(focus, halt, random + 1);
   }
   ++halts_;
+  deadlocks_ = 0;
   crew_->settle();
   result.focus_there = victim.slot != nullptr;
   if (halt.any) result.at_halt_point = result.focus_there;

@@ -81,6 +81,7 @@ class Session {
   std::vector<ScenarioId> active_;  // resumed for the present halt
   bool halted_ = false;
   uint64_t halts_ = 0;
+  uint32_t deadlocks_ = 0;  // in a row
 };
 
 }  // namespace framestorm

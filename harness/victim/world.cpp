@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <system_error>
 
 #include "harness/guard/tripwire.h"
@@ -48,6 +50,20 @@ uint64_t thread_cpu_ns(int tid) {
   timespec t;
   if (clock_gettime(clock, &t) != 0) return 0;
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
+}
+
+// Whether a thread sleeps with the halt signal blocked, as HotSpot's signal handlers do when they
+// wait for a lock. Who holds it may be halted already.
+bool sleeps_unreachable(int tid) {
+  std::ifstream status("/proc/self/task/" + std::to_string(tid) + "/status");
+  bool sleeps = false;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("State:")) sleeps = line.find('S', 6) != std::string::npos;
+    if (line.starts_with("SigBlk:")) {
+      return sleeps && (std::stoull(line.substr(7), nullptr, 16) >> (kHaltSignal - 1) & 1U) != 0;
+    }
+  }
+  return false;
 }
 
 // Sends the halt signal to one thread, again and again; for World::halt_after.
@@ -214,7 +230,16 @@ void World::park(ThreadSlot* slot, ucontext_t* context) {
   slot->context = nullptr;
 }
 
-void World::halt_self_again() { syscall(SYS_tgkill, getpid(), current_tid(), kHaltSignal); }
+// On a thread that had to be left alone in the allocator.
+void World::on_allocator_left() {
+  ThreadSlot* slot = get().find(current_tid());
+  if (slot == nullptr) return;
+  if (slot->phase.load(std::memory_order_acquire) == ThreadPhase::asked) {
+    syscall(SYS_tgkill, getpid(), current_tid(), kHaltSignal);
+  } else if (slot->stepping) {
+    start_single_step();
+  }
+}
 
 // Signal context.
 void World::on_halt_signal(int, siginfo_t*, void* context) {
@@ -227,7 +252,7 @@ void World::on_halt_signal(int, siginfo_t*, void* context) {
     if (not_before != 0 && thread_cpu_ns() < not_before) {
       // The timer comes again.
     } else if (tripwire::in_allocator()) {
-      tripwire::on_allocator_exit(&World::halt_self_again);
+      tripwire::on_allocator_exit(&World::on_allocator_left);
     } else {
       world.park(slot, static_cast<ucontext_t*>(context));
     }
@@ -247,11 +272,18 @@ void World::on_step_signal(int, siginfo_t*, void* raw_context) {
     errno = saved_errno;
     return;
   }
+  if (tripwire::in_allocator()) {
+    // It cannot be parked here, and clearing a megabyte may be a million steps.
+    set_single_step(context, false);
+    tripwire::on_allocator_exit(&World::on_allocator_left);
+    errno = saved_errno;
+    return;
+  }
   StepGoal& goal = slot->goal;
   if (goal.steps > 0) --goal.steps;
   const bool there = goal.pc != 0 && get_register(*context, Register::pc) == goal.pc &&
                      (goal.sp == 0 || get_register(*context, Register::sp) == goal.sp);
-  if ((there || goal.steps == 0) && !tripwire::in_allocator()) {
+  if (there || goal.steps == 0) {
     slot->stepping = false;
     slot->goal_met = there || goal.pc == 0;
     set_single_step(context, false);
@@ -320,7 +352,10 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
   const int self = current_tid();
   HaltReport report;
   std::vector<int> previous;
+  // Long against what a thread sleeps when nobody is halted.
+  constexpr int64_t kLookPeriodNs = 100'000'000;
   const int64_t deadline = now_ns() + kHaltPatienceNs;
+  int64_t next_look = now_ns() + kLookPeriodNs;
   for (;;) {
     report.halted = 0;
     report.refused.clear();
@@ -348,6 +383,11 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
     if (report.refused.empty() && whole) break;
     if (now_ns() > deadline) return report;
     if (report.refused.empty()) continue;
+    if (now_ns() > next_look) {
+      next_look = now_ns() + kLookPeriodNs;
+      report.deadlocked = std::ranges::all_of(report.refused, sleeps_unreachable);
+      if (report.deadlocked) return report;
+    }
     const timespec slice = {0, 1'000'000};
     futex_wait(&parked_changes_, changes, &slice);
   }
@@ -370,7 +410,12 @@ void World::release(ThreadSlot* slot) {
 }
 
 void World::release_all() {
-  for (ThreadSlot& slot : slots_) release(&slot);
+  for (ThreadSlot& slot : slots_) {
+    release(&slot);
+    // Who did not get to halting is not to do so any more.
+    ThreadPhase expected = ThreadPhase::asked;
+    slot.phase.compare_exchange_strong(expected, ThreadPhase::running);
+  }
 }
 
 bool World::step(ThreadSlot* slot, const StepGoal& goal) {

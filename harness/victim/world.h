@@ -55,6 +55,9 @@ struct ThreadSlot {
 struct HaltReport {
   int halted = 0;
   std::vector<int> refused;  // tids that did not react in time: the world is not halted
+  // Those that refused sleep with the halt signal blocked: most likely they wait for a lock that a
+  // halted thread holds, and it helps to release the world and to halt it elsewhere.
+  bool deadlocked = false;
 };
 
 class World {
@@ -107,7 +110,7 @@ class World {
   World() = default;
   static void on_halt_signal(int, siginfo_t*, void* context);
   static void on_step_signal(int, siginfo_t*, void* context);
-  static void halt_self_again();
+  static void on_allocator_left();
   static void on_thread_end();
   void park(ThreadSlot* slot, ucontext_t* context);
   ThreadSlot* claim(int tid);

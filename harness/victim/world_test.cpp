@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -211,11 +212,53 @@ TEST_F(WorldTest, SaysWhichThreadRefused) {
     world().release_all();
   }
   EXPECT_EQ(refused, std::vector<int>{victim.tid()});
-  // The halt that was asked for takes effect late, at a time nobody waits for it any more.
+  // Its halt signal, pending all the time, comes when nobody waits for it any more.
   unblock = true;
-  ASSERT_NE(world().wait_parked(victim.tid(), 60'000), nullptr);
-  world().release_all();
   victim.join();
+}
+
+TEST_F(WorldTest, SaysWhenWhoRefusedWaitsForAHaltedThread) {
+  std::mutex mutex;
+  std::atomic<bool> held{false};
+  // As one that logs, and as one in HotSpot's signal handler that wants to log, too.
+  TestThread holder([&](const std::atomic<bool>& stop) {
+    const std::lock_guard lock(mutex);
+    held = true;
+    while (!stop) std::this_thread::yield();
+  });
+  while (!held) std::this_thread::yield();
+  std::atomic<bool> blocked{false};
+  TestThread waiter([&](const std::atomic<bool>&) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    blocked = true;
+    const std::lock_guard lock(mutex);
+  });
+  while (!blocked) std::this_thread::yield();
+  const HaltReport report = world().halt_all({});
+  EXPECT_EQ(report.refused, std::vector<int>{waiter.tid()});
+  EXPECT_TRUE(report.deadlocked);
+  world().release_all();
+  holder.join();
+  waiter.join();
+}
+
+TEST_F(WorldTest, DoesNotTakeABusyThreadForADeadlock) {
+  std::atomic<bool> blocked{false};
+  TestThread victim([&](const std::atomic<bool>& stop) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    blocked = true;
+    while (!stop) {
+    }
+  });
+  while (!blocked) std::this_thread::yield();
+  const HaltReport report = world().halt_all({});
+  EXPECT_EQ(report.refused, std::vector<int>{victim.tid()});
+  EXPECT_FALSE(report.deadlocked);
+  world().release_all();
 }
 
 // The allocator -----------------------------------------------------------------------------------
@@ -346,6 +389,31 @@ TEST_F(WorldTest, AThreadStepsItself) {
   world().release(slot);
   victim.join();
   EXPECT_TRUE(done);
+}
+
+TEST_F(WorldTest, StepsOverTheAllocator) {
+  constexpr size_t kSize = size_t{100} << 10;  // cleared byte by byte, more than the goal's steps
+  std::atomic<bool> go{false};
+  void* volatile block = nullptr;
+  volatile int progress = 0;
+  TestThread victim([&](const std::atomic<bool>&) {
+    while (!go) std::this_thread::yield();
+    // So that calloc has to clear what it gives.
+    block = malloc(kSize);
+    std::memset(block, 1, kSize);
+    free(block);
+    World::get().step_self({5000, 0, 0});
+    block = calloc(1, kSize);
+    while (progress < 10'000) progress = progress + 1;
+    free(block);
+  });
+  go = true;
+  ThreadSlot* slot = world().wait_parked(victim.tid(), 60'000);
+  ASSERT_NE(slot, nullptr);
+  EXPECT_TRUE(slot->goal_met);
+  EXPECT_GT(progress, 100) << "the goal's steps were spent in calloc";
+  world().release(slot);
+  victim.join();
 }
 
 TEST_F(WorldTest, WaitsForNoThreadThatDoesNotPark) {
