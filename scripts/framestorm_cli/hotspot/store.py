@@ -88,9 +88,13 @@ def used(home: Path) -> None:
 
 def remove_older(variant: str, tree: str, keep: int = 2) -> None:
     """Removes all but the last few JDKs of a variant from one source: each change makes a new one."""
-    same = [home for home, record in finished(variant) if record.tree == tree]
-    for home in same[keep:]:
+    same = [entry for entry in finished(variant) if entry[1].tree == tree]
+    for home, _ in same[keep:]:
         shutil.rmtree(home, ignore_errors=True)
+    in_use = {record.base for _, record in finished()}
+    for _, record in same[keep:]:
+        if record.base not in in_use:
+            shutil.rmtree(folder() / "bases" / record.base, ignore_errors=True)
 
 
 def expected_objects(name: str) -> int | None:

@@ -85,7 +85,7 @@ def flag_files(variant: Variant) -> dict[str, Path]:
     """The option of each list that the variant is compiled with, and the list."""
     files = {}
     if variant.coverage:
-        files["-fsanitize-coverage-allowlist"] = FLAGS / "coverage-allowlist.txt"
+        files["-fsanitize-coverage-ignorelist"] = FLAGS / "coverage-ignorelist.txt"
     if variant.sanitized:
         files["-fsanitize-ignorelist"] = FLAGS / "ubsan-ignorelist.txt"
     return files

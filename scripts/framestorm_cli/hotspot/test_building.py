@@ -1,0 +1,415 @@
+"""Builds of a source tree whose configure and make are small: everything but HotSpot is real."""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from framestorm_cli import jdk as jdks
+from framestorm_cli import packages, paths
+from framestorm_cli.conftest import compile_library
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.hotspot import additions, building, folder, store
+from framestorm_cli.hotspot.building import Request
+from framestorm_cli.hotspot.test_sources import make_tree
+
+LIBRARY = """
+extern "C" {
+void* gHotSpotVMStructs = 0;
+int AsyncGetCallTrace() { return 6; }
+void framestorm_coverage() {}
+}
+"""
+# What make does: `make.sh` of the source tree, in the build folder.
+CONFIGURE = """#!/bin/sh
+source=$(cd "$(dirname "$0")" && pwd)
+echo "$@" >> configured
+printf '.PHONY: hotspot jdk-image\\nhotspot jdk-image:\\n\\tsh %s/make.sh $@\\n' "$source" > Makefile
+"""
+MAKE = """set -e
+echo "$1" >> made
+objects=hotspot/variant-server/libjvm/objs
+mkdir -p $objects support/modules_libs/java.base/server
+touch $objects/forte.o $objects/frame.o
+cp "$FAKE_LIBJVM" support/modules_libs/java.base/server/libjvm.so
+if [ "$1" = jdk-image ]; then mkdir -p images; cp -r "$FAKE_IMAGE" images/jdk; fi
+"""
+JAVA = '#!/bin/sh\necho "java $@" >> "$(dirname "$0")/../started"\n'
+
+
+@pytest.fixture(scope="session")
+def libjvm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("built") / "libjvm.so"
+    compile_library(LIBRARY, library)
+    return library
+
+
+@pytest.fixture
+def boot(jdk_home: Path, tmp_path: Path) -> Path:
+    """A boot JDK of the source's version."""
+    home = Path(shutil.copytree(jdk_home, tmp_path / "boot"))
+    (home / "bin").mkdir()
+    for name in ("java", "javac"):
+        (home / "bin" / name).write_text(JAVA)
+        (home / "bin" / name).chmod(0o755)
+    (home / "lib" / "modules").write_text("classes")
+    (home / "lib" / "server" / "classes.jsa").write_text("stale")
+    return home
+
+
+@pytest.fixture
+def user(
+    tmp_path: Path, own_cache: Path, boot: Path, libjvm: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A user's source tree that can be built."""
+    tree = make_tree(tmp_path / "jdk")
+    (tree / "configure").write_text(CONFIGURE)
+    (tree / "make.sh").write_text(MAKE)
+    compile_gmk = tree / "make" / "hotspot" / "lib" / "CompileJvm.gmk"
+    compile_gmk.parent.mkdir(parents=True)
+    compile_gmk.write_text("$(eval $(call SetupJdkLibrary, BUILD_LIBJVM, \\\n")
+    monkeypatch.setenv("FAKE_LIBJVM", str(libjvm))
+    monkeypatch.setenv("FAKE_IMAGE", str(boot))
+    monkeypatch.setattr(packages, "ensure", lambda *_: None)
+    return tree
+
+
+@pytest.fixture
+def request_of(user: Path, boot: Path) -> Request:
+    return Request(str(user), boot, "plain")
+
+
+def folder_of(request: Request) -> Path:
+    """The one build folder of a request's variant."""
+    (found,) = (store.folder() / "trees").glob(f"*/{request.variant}")
+    return found
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_a_complete_folder_with_the_built_libjvm(request_of: Request, libjvm: Path) -> None:
+    home = building.ensure(request_of)
+    assert (home / "lib" / "server" / "libjvm.so").read_bytes() == libjvm.read_bytes()
+    assert (home / "lib" / "modules").read_text() == "classes"
+    assert not (home / "lib" / "server" / "classes.jsa").exists()
+    assert lines(home / "started") == [
+        "java -Xshare:dump",
+        "java -XX:-UseCompressedOops -Xshare:dump",
+        "java -Xshare:auto -version",
+    ]
+    assert jdks.validate(home).feature == 25
+    record = store.read(home)
+    assert record is not None
+    assert (record.variant, record.version, record.source) == ("plain", "25.0.3", request_of.source)
+    assert record.collectors == ("serial", "parallel", "g1", "z", "shenandoah")
+    assert lines(folder_of(request_of) / "made") == ["hotspot"]
+
+
+def test_the_users_tree_and_the_boot_jdk_are_only_read(
+    request_of: Request, user: Path, boot: Path
+) -> None:
+    def everything() -> dict[str, tuple[int, int]]:
+        return {
+            str(path): (path.stat().st_mtime_ns, path.stat().st_size)
+            for root in (user, boot)
+            for path in root.rglob("*")
+        }
+
+    before = everything()
+    building.ensure(request_of)
+    assert everything() == before
+
+
+def test_nothing_is_done_when_nothing_changed(request_of: Request) -> None:
+    home = building.ensure(request_of)
+    assert building.ensure(request_of) == home
+    assert lines(folder_of(request_of) / "made") == ["hotspot"]
+
+
+def test_a_change_of_the_source_makes_a_new_one_in_the_same_tree(
+    request_of: Request, user: Path
+) -> None:
+    first = building.ensure(request_of)
+    (user / "src" / "hotspot" / "share" / "prims" / "forte.cpp").write_text("fixed\n")
+    second = building.ensure(request_of)
+    assert second != first
+    build = folder_of(request_of)
+    assert lines(build / "made") == ["hotspot", "hotspot"]
+    assert len(lines(build / "configured")) == 1
+    copied = build.parent / "source" / "src" / "hotspot" / "share" / "prims" / "forte.cpp"
+    assert copied.read_text() == "fixed\n"
+
+
+def test_a_changed_addition_makes_a_new_one_in_the_same_tree(
+    request_of: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = building.ensure(request_of)
+    own = Path(shutil.copytree(additions.FOLDER, tmp_path / "hotspot"))
+    (own / "additions" / "src" / "hotspot" / "share" / "prims" / "new.cpp").write_text("new\n")
+    load = additions.load
+    monkeypatch.setattr(additions, "load", lambda: load(own))
+    assert building.ensure(request_of) != first
+    build = folder_of(request_of)
+    assert len(lines(build / "configured")) == 1
+    assert (build.parent / "source" / "src/hotspot/share/prims/new.cpp").read_text() == "new\n"
+
+
+def test_variants_and_collectors_have_build_folders_of_their_own(
+    request_of: Request, boot: Path
+) -> None:
+    homes = {
+        building.ensure(request)
+        for request in (
+            request_of,
+            Request(request_of.source, boot, "fastdebug"),
+            Request(request_of.source, boot, "plain", ("g1", "serial")),
+        )
+    }
+    assert len(homes) == 3
+    trees = store.folder() / "trees"
+    assert {path.name for path in trees.glob("*/*/configured") for path in [path.parent]} == {
+        "plain",
+        "fastdebug",
+        "plain-serial-g1",
+    }
+    (limited,) = trees.glob("*/plain-serial-g1/configured")
+    assert "--with-jvm-features=-parallelgc,-zgc,-shenandoahgc" in limited.read_text()
+
+
+def test_old_ones_are_removed(request_of: Request, user: Path) -> None:
+    homes = []
+    for number in range(4):
+        (user / "make" / "jvm.gmk").write_text("x" * number)
+        homes.append(building.ensure(request_of))
+    assert [home.exists() for home in homes] == [False, False, True, True]
+
+
+def test_another_version_than_the_boot_jdks_builds_the_image(
+    request_of: Request, boot: Path
+) -> None:
+    (boot / "release").write_text('JAVA_VERSION="24.0.1"\nJAVA_RUNTIME_VERSION="24.0.1+3"\n')
+    home = building.ensure(request_of)
+    assert lines(folder_of(request_of) / "made") == ["jdk-image", "hotspot"]
+    assert "--with-version-string" not in (folder_of(request_of) / "configured").read_text()
+    assert (home / "lib" / "modules").exists()
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        ('JAVA_VERSION="21.0.1"\n', "is JDK 21: the source is JDK 25.0.3 and needs JDK 24 or 25"),
+        ('JAVA_VERSION="26"\n', "is JDK 26"),
+    ],
+)
+def test_a_boot_jdk_of_the_wrong_release(
+    request_of: Request, boot: Path, release: str, words: str
+) -> None:
+    (boot / "release").write_text(release)
+    with pytest.raises(FramestormError, match=words) as error:
+        building.ensure(request_of)
+    assert error.value.exit_code == 2
+
+
+def test_a_boot_jdk_without_javac(request_of: Request, boot: Path) -> None:
+    (boot / "bin" / "javac").unlink()
+    with pytest.raises(FramestormError, match="has no bin/javac"):
+        building.ensure(request_of)
+
+
+def test_a_boot_jdk_that_is_none(request_of: Request, user: Path, tmp_path: Path) -> None:
+    with pytest.raises(FramestormError, match="is no JDK home"):
+        building.ensure(Request(str(user), tmp_path, "plain"))
+
+
+def test_no_boot_jdk_on_the_machine(
+    user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jdks, "JVM_FOLDER", tmp_path / "none")
+    with pytest.raises(FramestormError, match="needs a boot JDK 25 or 24 with javac"):
+        building.ensure(Request(str(user), None, "plain"))
+
+
+def test_a_missing_compiler(request_of: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "CXX", "clang++-of-nowhere")
+    with pytest.raises(FramestormError, match=r"compiler clang\+\+-of-nowhere is missing"):
+        building.ensure(request_of)
+
+
+def test_a_failing_make_shows_its_last_lines_and_what_to_do(
+    request_of: Request, user: Path
+) -> None:
+    (user / "make.sh").write_text("echo 'forte.cpp:1: error: no such walk'; exit 1\n")
+    with pytest.raises(FramestormError) as error:
+        building.ensure(request_of)
+    assert "forte.cpp:1: error: no such walk" in error.value.message
+    assert "plain-hotspot" in error.value.message  # the log
+    assert "goes on from there" in error.value.message
+    assert store.finished() == []
+
+
+def test_a_disk_that_fills_up_while_compiling(request_of: Request, user: Path) -> None:
+    (user / "make.sh").write_text("echo 'ld.lld: No space left on device'; exit 1\n")
+    with pytest.raises(FramestormError, match="is full: make room there"):
+        building.ensure(request_of)
+
+
+def test_a_disk_that_fills_up_while_the_folder_is_put_together(
+    request_of: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(folder, "put_libjvm", full)
+        with pytest.raises(FramestormError, match="is full"):
+            building.ensure(request_of)
+    assert list(store.homes().iterdir()) == []
+    assert building.ensure(request_of).exists()
+
+
+def test_a_disk_without_room(request_of: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(paths.CHECKOUT)._replace(free=100 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(
+        FramestormError, match="has 100 MiB of free disk, this build needs 5120 MiB"
+    ):
+        building.ensure(request_of)
+
+
+def test_a_cache_that_cannot_be_written(
+    request_of: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "jdk")
+
+    monkeypatch.setattr(Path, "mkdir", read_only)
+    with pytest.raises(FramestormError, match="cannot create the cache folder"):
+        building.ensure(request_of)
+    monkeypatch.setattr(paths, "cache", lambda: Path("/proc"))
+    with pytest.raises(FramestormError, match="cannot write the cache folder /proc/jdk: Read-only"):
+        building.ensure(request_of)
+
+
+def test_a_libjvm_without_the_coverage_function(
+    request_of: Request, jdk_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_LIBJVM", str(jdk_home / "lib" / "server" / "libjvm.so"))
+    with pytest.raises(FramestormError, match="does not export framestorm_coverage"):
+        building.ensure(request_of)
+    assert store.finished() == []
+
+
+def test_a_jvm_that_does_not_start_is_not_finished(request_of: Request, boot: Path) -> None:
+    (boot / "bin" / "java").write_text("#!/bin/sh\necho 'Error: no room for a heap'; exit 1\n")
+    with pytest.raises(FramestormError, match="no room for a heap"):
+        building.ensure(request_of)
+    assert store.finished() == []
+    assert list(store.homes().iterdir()) == []
+
+
+_WAITING = """set -e
+sleep 600 & echo $! > child
+touch begun
+wait
+"""
+
+
+def start(request: Request) -> "subprocess.Popen[str]":
+    program = (
+        "import sys; from pathlib import Path; from framestorm_cli import packages;"
+        "packages.ensure = lambda *_: None;"
+        "from framestorm_cli.hotspot import building; from framestorm_cli.hotspot.building import Request;"
+        f"print(building.ensure(Request({request.source!r}, Path({str(request.boot_jdk)!r}), 'plain')))"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=paths.SCRIPTS,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+def running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_an_interrupt_ends_make_and_what_it_started_and_leaves_nothing_half_made(
+    request_of: Request, user: Path
+) -> None:
+    (user / "make.sh").write_text(_WAITING)
+    process = start(request_of)
+    trees = store.folder() / "trees"
+    while not (begun := list(trees.glob("*/plain/begun"))):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    child = int((begun[0].parent / "child").read_text())
+    assert running(child)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert "KeyboardInterrupt" in err
+    assert not running(child)
+    assert not store.homes().exists() or list(store.homes().iterdir()) == []
+    (user / "make.sh").write_text(MAKE)
+    assert building.ensure(request_of).exists()
+    assert len(lines(folder_of(request_of) / "configured")) == 1  # it went on from there
+
+
+def test_two_at_once_wait_and_say_so(request_of: Request, user: Path, tmp_path: Path) -> None:
+    (user / "make.sh").write_text(
+        f"touch begun\nwhile [ ! -e {tmp_path}/go ]; do sleep 0.05; done\n{MAKE}"
+    )
+    first = start(request_of)
+    trees = store.folder() / "trees"
+    while not list(trees.glob("*/plain/begun")):
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.02)
+    second = start(request_of)
+    said: list[str] = []
+    assert second.stderr is not None
+    for line in second.stderr:
+        said.append(line)
+        if "waiting for another framestorm" in line:
+            (tmp_path / "go").write_text("")
+            break
+    assert (tmp_path / "go").exists(), said
+    assert first.stdout is not None
+    draining = threading.Thread(target=first.communicate)
+    draining.start()
+    out, _ = second.communicate()
+    draining.join()
+    assert first.returncode == second.returncode == 0
+    assert Path(out.strip()).exists()
+    assert lines(folder_of(request_of) / "made") == ["hotspot"]
+
+
+def test_what_a_killed_build_left_is_removed(request_of: Request, user: Path) -> None:
+    home = building.ensure(request_of)
+    record = store.read(home)
+    assert record is not None
+    left = store.homes() / f".new-plain-{record.tree}-1"
+    left.mkdir()
+    (left / store.RECORD).write_text((home / store.RECORD).read_text())
+    assert [found for found, _ in store.finished()] == [home]
+    (user / "make" / "jvm.gmk").write_text("other\n")
+    building.ensure(request_of)
+    assert not left.exists()
