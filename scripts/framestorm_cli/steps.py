@@ -22,8 +22,11 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def locked(name: str, doing: str) -> Iterator[None]:
-    """Holds `<cache>/<name>.lock`. Says so when another process makes it wait."""
+def locked(name: str, doing: str) -> Iterator[int]:
+    """Holds `<cache>/<name>.lock`. Says so when another process makes it wait.
+
+    Yields the lock's file descriptor: a child that inherits it holds the lock until it ends, too.
+    """
     path = paths.cache() / f"{name}.lock"
     with path.open("w", encoding="utf-8") as lock:
         try:
@@ -31,7 +34,7 @@ def locked(name: str, doing: str) -> Iterator[None]:
         except BlockingIOError:
             say(f"waiting for another framestorm that is {doing}")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()
 
 
 def run_logged(

@@ -72,10 +72,10 @@ def ensure(request: Request) -> Path:
         build = Build(source, boot_jdk, variant, gcs, request.jobs or os.cpu_count() or 1)
         home = build.home()
         if store.read(home) is None:
-            with steps.locked(f"jdk-{build.tree_name}", f"building JDK {source.version}"):
+            with steps.locked(f"jdk-{build.tree_name}", f"building JDK {source.version}") as lock:
                 home = build.home()
                 if store.read(home) is None:
-                    home = build.make()
+                    home = build.make(lock)
         store.used(home)
     return home
 
@@ -98,6 +98,7 @@ class Build:
         self.patched = PatchedTree(self.tree / "source", self.tree / "originals")
         some = "" if gcs == variants.collectors(()) else "-" + "-".join(gcs)
         self.folder = self.tree / f"{variant.name}{some}"
+        self._lock: int | None = None
         self.drop_in = boot.same_version(boot_jdk, source.version)
 
     def key(self) -> str:
@@ -117,8 +118,12 @@ class Build:
     def home(self) -> Path:
         return store.home_of(self.variant.name, str(self.source.version), self.key())
 
-    def make(self) -> Path:
-        """Builds and assembles. What is interrupted goes on from there the next time."""
+    def make(self, lock: int) -> Path:
+        """Builds and assembles. What is interrupted goes on from there the next time.
+
+        `lock` is the descriptor of the tree's lock, which make inherits.
+        """
+        self._lock = lock
         began = time.monotonic()
         self._check_room()
         self.tree.mkdir(parents=True, exist_ok=True)
@@ -199,6 +204,7 @@ class Build:
                 cwd=build,
                 env=running.environment(),
                 news=progress,
+                lock=self._lock,
             )
         store.remember_objects(name, compiled())
         steps.say(f"{what}: {target} done in {time.monotonic() - began:.0f} s")
@@ -218,6 +224,7 @@ class Build:
             advice="configure says above what it misses.",
             cwd=build,
             env=running.environment(),
+            lock=self._lock,
         )
         stamp.write_text(wanted, encoding="utf-8")
 

@@ -4,10 +4,11 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 from rich.console import Console
 from rich.progress import (
@@ -50,11 +51,13 @@ def run(
     cwd: Path,
     env: Mapping[str, str],
     news: Callable[[], None] = lambda: None,
+    lock: int | None = None,
 ) -> None:
     """Runs a command in a process group of its own, output to `log`; calls `news` now and then.
 
-    Whatever ends this function early, Ctrl-C too, ends the whole group. Raises FramestormError with
-    the log's last lines when the command fails.
+    Whatever ends this function early, Ctrl-C and SIGTERM too, ends the whole group. When this process
+    is killed there is nobody to do so: the group goes on, and keeps the lock of that descriptor.
+    Raises FramestormError with the log's last lines when the command fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -69,14 +72,16 @@ def run(
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                pass_fds=() if lock is None else (lock,),
             )
         except FileNotFoundError as error:
             raise FramestormError(f"{what}: {command[0]} is not there. {advice}") from error
         try:
-            while process.poll() is None:
-                news()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_POLL)
+            with _termination_interrupts():
+                while process.poll() is None:
+                    news()
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(_POLL)
         except BaseException:
             end_group(process)
             raise
@@ -87,6 +92,24 @@ def run(
         raise FramestormError(
             f"{what} failed (exit {process.returncode}). Last lines of {log}:\n{steps.tail(log)}\n{advice}"
         )
+
+
+@contextlib.contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise KeyboardInterrupt meanwhile, as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {n: signal.signal(n, interrupt) for n in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:

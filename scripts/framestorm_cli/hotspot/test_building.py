@@ -353,8 +353,9 @@ def running(pid: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_make_and_what_it_started_and_leaves_nothing_half_made(
-    request_of: Request, user: Path
+    request_of: Request, user: Path, number: int
 ) -> None:
     (user / "make.sh").write_text(_WAITING)
     process = start(request_of)
@@ -364,7 +365,7 @@ def test_an_interrupt_ends_make_and_what_it_started_and_leaves_nothing_half_made
         time.sleep(0.02)
     child = int((begun[0].parent / "child").read_text())
     assert running(child)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate()
     assert "KeyboardInterrupt" in err
     assert not running(child)
@@ -413,3 +414,27 @@ def test_what_a_killed_build_left_is_removed(request_of: Request, user: Path) ->
     (user / "make" / "jvm.gmk").write_text("other\n")
     building.ensure(request_of)
     assert not left.exists()
+
+
+def test_the_make_of_a_killed_build_keeps_the_tree_locked(
+    request_of: Request, user: Path, tmp_path: Path
+) -> None:
+    (user / "make.sh").write_text(
+        f"touch begun\nwhile [ ! -e {tmp_path}/go ]; do sleep 0.05; done\n{MAKE}"
+    )
+    first = start(request_of)
+    while not list((store.folder() / "trees").glob("*/plain/begun")):
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.02)
+    first.kill()
+    first.wait()
+    second = start(request_of)
+    assert second.stderr is not None
+    assert "waiting for another framestorm" in second.stderr.readline()
+    (tmp_path / "go").write_text("")
+    second.communicate()
+    assert second.returncode == 0
+    assert lines(folder_of(request_of) / "made") == ["hotspot", "hotspot"]
+    for stream in (first.stdout, first.stderr):
+        assert stream is not None
+        stream.close()
