@@ -24,8 +24,12 @@
 #include "harness/input/seed_folder.h"
 #include "harness/input/text.h"
 
-extern "C" int LLVMFuzzerRunDriver(int* argc, char*** argv,
-                                   int (*callback)(const uint8_t* data, size_t size));
+extern "C" {
+int LLVMFuzzerRunDriver(int* argc, char*** argv, int (*callback)(const uint8_t* data, size_t size));
+// libFuzzer's, as clang's SanitizerCoverage.rst describes them.
+void __sanitizer_cov_8bit_counters_init(uint8_t* begin, uint8_t* end);
+void __sanitizer_cov_pcs_init(const uintptr_t* begin, const uintptr_t* end);
+}
 
 namespace framestorm {
 namespace {
@@ -151,7 +155,7 @@ class Driver {
     const Feedback::Cell cell = walk(input_, bytes);
     feedback_.note(cell);
     feedback_.tell(cell);
-    for (unsigned chain = 0; chain < kChains; ++chain) {
+    for (unsigned chain = 0; chain < chains_; ++chain) {
       mutant_ = input_;
       for (unsigned i = 0; i < kChainLength; ++i) {
         mutator_->mutate(&mutant_, rng_);
@@ -221,11 +225,21 @@ class Driver {
   }
 
   void run_libfuzzer() {
+    const Coverage& coverage = session_.engine().coverage();
+    const bool guided = coverage.available();
+    if (guided) {
+      chains_ = 0;
+      const std::span<uint8_t> counters = coverage.counters();
+      __sanitizer_cov_8bit_counters_init(counters.data(), counters.data() + counters.size());
+      const auto edges = coverage.edges();
+      __sanitizer_cov_pcs_init(reinterpret_cast<const uintptr_t*>(edges.data()),
+                               reinterpret_cast<const uintptr_t*>(edges.data() + edges.size()));
+    }
     // HotSpot and the guard own the signals, the driver the limits.
     std::vector<std::string> arguments = {
         "framestorm",
         "-runs=-1",
-        "-mutate_depth=1",  // a burst is deep enough
+        guided ? "-mutate_depth=5" : "-mutate_depth=1",  // a burst is deep enough
         "-max_len=4096",
         "-len_control=0",
         "-timeout=0",
@@ -242,8 +256,8 @@ class Driver {
         "-handle_usr1=0",
         "-handle_usr2=0",
         "-reload=0",
-        "-entropic=0",
-        "-verbosity=0",
+        guided ? "-entropic=1" : "-entropic=0",
+        guided ? "-verbosity=1" : "-verbosity=0",
         "-seed=" + std::to_string(options_.seed & 0x7fffffff),
         "-artifact_prefix=" + (options_.out / "artifacts").string() + "/",
         (options_.out / "corpus").string(),
@@ -269,6 +283,7 @@ class Driver {
 
   // Loop's stack.
   void next_turn() {
+    const Coverage::Aside aside(session_.engine().coverage());
     if (bench_ != nullptr) bench_->end_turn(turn_mode_, now_ns() - turn_start_);
     session_.on_conductor([this] {
       const auto [scenario, mode] = turns_.next([this](ScenarioId id) { return is_dull(id); });
@@ -346,6 +361,7 @@ class Driver {
   std::vector<uint8_t> mutant_bytes_;
   std::optional<Input> promising_;
   Feedback feedback_;
+  unsigned chains_ = kChains;
   ScenarioId scenario_ = ScenarioId::c1;
   Mode turn_mode_ = Mode::same_thread;
   uint64_t turn_start_ = 0;

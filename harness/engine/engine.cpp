@@ -106,9 +106,11 @@ void Engine::Prepared::walk(void* self) {
 // Walks the prepared victim again, with the same host and mutations.
 class Engine::Rewalker final : public Rewalk {
  public:
-  Rewalker(Prepared* prepared, FrameBuffer* buffer) : prepared_(*prepared), buffer_(*buffer) {}
+  Rewalker(Prepared* prepared, FrameBuffer* buffer, Coverage* coverage)
+      : prepared_(*prepared), buffer_(*buffer), coverage_(*coverage) {}
 
   bool walk(int32_t depth, int32_t* result, std::vector<std::byte>* frames) override {
+    const Coverage::Aside aside(coverage_);
     const size_t stride = prepared_.walker->layout().stride;
     // The first walk's frames stay readable for the oracles: keep them aside meanwhile.
     const auto count = static_cast<size_t>(std::max(prepared_.result, 0));
@@ -137,6 +139,7 @@ class Engine::Rewalker final : public Rewalk {
  private:
   Prepared& prepared_;
   FrameBuffer& buffer_;
+  Coverage& coverage_;
   std::vector<std::byte> saved_;
 };
 
@@ -144,6 +147,7 @@ Engine::Engine(Jvm& jvm, Crew& crew)
     : jvm_(jvm),
       crew_(crew),
       addresses_(jvm),
+      coverage_(jvm),
       oracles_(make_oracles()),
       prepared_(std::make_unique<Prepared>()) {}
 
@@ -185,6 +189,7 @@ int32_t Engine::depth_of(const Input& input, const Victim& victim) const {
 }
 
 void Engine::settle_exact_depth(Victim* victim, Walker* walker) {
+  const Coverage::Aside aside(coverage_);
   Input plain;
   plain.scenario = victim->scenario;
   plain.walker = walker->id();
@@ -382,7 +387,7 @@ Outcome Engine::execute(const Input& input) {
     view.undo = &undo_;
     view.signal_mask_checked = prepared.check_mask;
     view.signal_mask_changed = prepared.mask_changed;
-    Rewalker rewalker(&prepared, &buffer);
+    Rewalker rewalker(&prepared, &buffer, &coverage_);
     const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
     for (const auto& oracle : oracles_) {
       if (!oracle->costly() || costly) oracle->check(view, rewalker, &violations_);

@@ -12,6 +12,7 @@
 #include "harness/engine/address_space.h"
 #include "harness/engine/frame_buffer.h"
 #include "harness/input/input.h"
+#include "harness/jvm/coverage.h"
 #include "harness/oracles/oracle.h"
 #include "harness/victim/crew.h"
 #include "harness/victim/migrating_loop.h"
@@ -61,6 +62,9 @@ class Engine {
   void add_walker(std::unique_ptr<Walker> walker);
   Walker* walker(WalkerId id) const { return walkers_[static_cast<size_t>(id)].get(); }
   void set_rigour(Rigour rigour) { rigour_ = rigour; }
+  // Of the JVM under test. After execute() its counters hold what that one walk added, whatever
+  // else was walked for it; zeroing them before is the caller's.
+  Coverage& coverage() { return coverage_; }
 
   // One walk, on the loop's stack, world halted and settled. Moves the loop to where the input's
   // mode wants it. The result is valid until the next call.
@@ -110,6 +114,7 @@ class Engine {
   Jvm& jvm_;
   Crew& crew_;
   AddressSpace addresses_;
+  Coverage coverage_;
   std::array<std::unique_ptr<Walker>, static_cast<size_t>(WalkerId::count)> walkers_;
   std::array<std::unique_ptr<FrameBuffer>, static_cast<size_t>(WalkerId::count)> buffers_;
   std::vector<std::unique_ptr<Oracle>> oracles_;

@@ -197,6 +197,7 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
   if (outcome.findings->empty()) return false;
 
   bool new_key = false;
+  const Coverage::Aside aside(session_.engine().coverage());
   // Minimising executes other inputs: take the findings over first.
   const std::vector<Finding> found = *outcome.findings;
   const auto trace = session_.engine().last_trace();
