@@ -139,11 +139,7 @@ class Build:
 
     def configure_arguments(self, variant: Variant, gcs: tuple[str, ...]) -> list[str]:
         """All of configure's arguments."""
-        version = (
-            f"--with-version-string={self.boot_jdk.version}"
-            if self.drop_in
-            else "--with-version-pre=framestorm"
-        )
+        version = self.boot_jdk.version if self.drop_in else f"{self.source.version}-framestorm"
         return [
             "--with-toolchain-type=clang",
             f"CC={shutil.which(CC)}",
@@ -154,7 +150,7 @@ class Build:
             "--disable-warnings-as-errors",
             # Ends with make, instead of lingering after it.
             "--disable-javac-server",
-            version,
+            f"--with-version-string={version}",
             *variants.configure_arguments(variant, gcs),
         ]
 
