@@ -33,8 +33,14 @@ def instrumented(option: Path) -> Path:
     if not there:
         steps.say(f"there is no instrumented JDK `{name}` yet: building one, which takes a while")
         return building.ensure(Request(variant=name))
-    record = there[0][1]
-    return building.ensure(Request(record.source, Path(record.boot_jdk), name, record.collectors))
+    home, record = there[0]
+    if not record.source.startswith("debian:") and not Path(record.source).exists():
+        steps.say(f"{record.source} is gone: using what was built from it, {home}")
+        return home
+    boot_jdk = Path(record.boot_jdk)
+    return building.ensure(
+        Request(record.source, boot_jdk if boot_jdk.exists() else None, name, record.collectors)
+    )
 
 
 def build_command(

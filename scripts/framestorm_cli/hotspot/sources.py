@@ -59,7 +59,7 @@ def resolve(asked: str, downloads: Path) -> Source:
     """Reads `--source`. Downloads a Debian package when it is not there yet."""
     if asked.startswith("debian:"):
         got = debian.fetch(asked.removeprefix("debian:"), downloads)
-        return _from_tarball(asked, got.path, got.sha256)
+        return _from_tarball(asked, got.path, got.sha256, downloads)
     path = Path(asked).expanduser()
     if not path.exists():
         raise FramestormError(
@@ -70,15 +70,24 @@ def resolve(asked: str, downloads: Path) -> Source:
         version = version_of_tree(path)
         key = hashlib.sha256(str(path).encode()).hexdigest()
         return Source(str(path), key, content_of_tree(path), version, None, path)
-    return _from_tarball(str(path), path, debian.sha256_of(path))
+    return _from_tarball(str(path), path, debian.sha256_of(path), downloads)
 
 
-def _from_tarball(asked: str, path: Path, sha256: str) -> Source:
-    return Source(asked, sha256, sha256, version_of_tarball(path), path, None)
+def _from_tarball(asked: str, path: Path, sha256: str, downloads: Path) -> Source:
+    """The version is remembered by checksum: reading it out of a tarball takes seconds."""
+    memory = downloads / f"{sha256[:12]}.version"
+    try:
+        top, text = json.loads(memory.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        top, text = read_version(path)
+        downloads.mkdir(parents=True, exist_ok=True)
+        write_if_different(memory, json.dumps([top, text]).encode())
+    version = parse_version(text, build_of_name(top), str(path))
+    return Source(asked, sha256, sha256, version, path, None)
 
 
-def version_of_tarball(path: Path) -> Version:
-    """Reads version-numbers.conf out of the tarball. Raises FramestormError when there is none."""
+def read_version(path: Path) -> tuple[str, str]:
+    """Name of the tarball's folder, and version-numbers.conf in it. Raises FramestormError."""
     top = _top_folder(path)
     wanted = f"{top}/{_NUMBERS}"
     done = subprocess.run(
@@ -91,7 +100,7 @@ def version_of_tarball(path: Path) -> Version:
         raise FramestormError(
             f"{path} is not a tarball of OpenJDK's source: there is no {wanted} in it"
         )
-    return parse_version(done.stdout, build_of_name(top), str(path))
+    return top, done.stdout
 
 
 def _top_folder(path: Path) -> str:

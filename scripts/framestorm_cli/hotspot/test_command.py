@@ -20,7 +20,7 @@ def put(
     home = store.home_of(variant, "25.0.3+9", key)
     shutil.copytree(jdk_home, home)
     record = store.Record(
-        variant, "25.0.3+9", source, "/boot", ("serial", "g1"), key, "tree", "base", 1e9, 60.0
+        variant, "25.0.3+9", source, "/", ("serial", "g1"), key, "tree", "base", 1e9, 60.0
     )
     store.write(home, record)
     return home
@@ -56,10 +56,19 @@ def test_which_options_name_an_instrumented_jdk(option: str, expected: bool) -> 
 def test_instrumented_is_the_sanitized_one_brought_up_to_date(
     jdk_home: Path, own_cache: Path, requests: list[Request]
 ) -> None:
-    home = put(jdk_home, "sanitized", "/home/me/jdk")
+    home = put(jdk_home, "sanitized", str(jdk_home))
     put(jdk_home, "plain")
     assert jdks.choose(Path("instrumented")).home == home.resolve()
-    assert requests == [Request("/home/me/jdk", Path("/boot"), "sanitized", ("serial", "g1"))]
+    assert requests == [Request(str(jdk_home), Path("/"), "sanitized", ("serial", "g1"))]
+
+
+def test_one_whose_source_is_gone_is_used_as_it_is(
+    jdk_home: Path, own_cache: Path, requests: list[Request], capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = put(jdk_home, "sanitized", "/home/me/jdk")
+    assert jdks.choose(Path("instrumented")).home == home.resolve()
+    assert requests == []
+    assert "/home/me/jdk is gone" in capsys.readouterr().err
 
 
 def test_a_variant_can_be_named(jdk_home: Path, own_cache: Path, requests: list[Request]) -> None:

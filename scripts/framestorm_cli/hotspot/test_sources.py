@@ -101,7 +101,7 @@ def test_a_tarball_of_something_else(tmp_path: Path) -> None:
 
 
 def test_a_tarball_is_unpacked_once_and_without_the_tests(
-    tmp_path: Path, tree: PatchedTree
+    tmp_path: Path, tree: PatchedTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_tree(tmp_path / "jdk-25.0.3+9")
     (folder / "test").mkdir()
@@ -111,6 +111,8 @@ def test_a_tarball_is_unpacked_once_and_without_the_tests(
     subprocess.run(["tar", "-cf", "jdk.tar.xz", "-J", folder.name], cwd=tmp_path, check=True)
     source = sources.resolve(str(tmp_path / "jdk.tar.xz"), tmp_path)
     assert str(source.version) == "25.0.3+9"
+    monkeypatch.setattr(sources, "read_version", None)
+    assert sources.resolve(str(tmp_path / "jdk.tar.xz"), tmp_path) == source  # remembered
     tree.source.parent.mkdir()
     sources.bring(source, tree)
     assert (tree.source / "src" / "hotspot" / "share" / "prims" / "forte.cpp").exists()
