@@ -56,6 +56,7 @@ struct Engine::Prepared {
   int32_t result = 0;
   FaultRecord fault;
   UnsafeCalls unsafe;
+  SanitizerReports reports;
   int errno_after = 0;
   bool check_mask = false;
   bool mask_changed = false;
@@ -68,6 +69,7 @@ struct Engine::Prepared {
     end = WalkEnd::returned;
     result = 0;
     unsafe.count = 0;
+    reports.count = 0;
     unresolved = 0;
     applied = 0;
     mask_changed = false;
@@ -90,10 +92,10 @@ void Engine::Prepared::walk(void* self) {
   if (p->check_mask) pthread_sigmask(SIG_BLOCK, nullptr, &before);
   errno = kErrnoMarker;
   if (p->target.same_thread) {
-    p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe);
+    p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe, &p->reports);
   } else {
     const ThreadIdentity::Scoped as_victim(*p->identity, p->victim->java_thread);
-    p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe);
+    p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe, &p->reports);
   }
   p->errno_after = errno;
   if (p->check_mask) {
@@ -380,6 +382,7 @@ Outcome Engine::execute(const Input& input) {
     view.result = prepared.result;
     view.fault = &prepared.fault;
     view.unsafe = &prepared.unsafe;
+    view.reports = &prepared.reports;
     view.context = prepared.context;
     view.expected_context = &prepared.expected_context;
     view.errno_before = kErrnoMarker;

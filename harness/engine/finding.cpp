@@ -14,6 +14,8 @@ std::string_view name_of(FindingKind kind) {
       return "terminal_call";
     case FindingKind::contract:
       return "contract";
+    case FindingKind::sanitizer:
+      return "sanitizer";
     case FindingKind::count:
       break;
   }

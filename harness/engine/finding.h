@@ -16,7 +16,8 @@ enum class FindingKind : uint8_t {
   hang,
   unsafe_call,
   terminal_call,
-  contract,  // an oracle; `clause` says which
+  contract,   // an oracle; `clause` says which
+  sanitizer,  // a report; `clause` is its check
   count
 };
 std::string_view name_of(FindingKind kind);
@@ -25,8 +26,9 @@ struct Finding {
   FindingKind kind = FindingKind::fault;
   std::string clause;  // contract: stable identifier, "count-exceeds-depth"; unsafe_call: function
   std::string detail;  // one sentence with the values
-  FaultRecord fault;   // fault, hang, terminal_call; for unsafe_call and contract only the stack
-  Input input;         // as executed
+  FaultRecord
+      fault;  // fault, hang, terminal_call; for unsafe_call, contract and sanitizer only the stack
+  Input input;  // as executed
 };
 
 }  // namespace framestorm

@@ -1,9 +1,12 @@
 #include "harness/engine/session.h"
 
+#include <fcntl.h>
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <system_error>
 
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
@@ -53,11 +56,30 @@ std::string why_not_halted(int tid) {
   return text;
 }
 
+// Before the JVM starts: whatever has to see its first thread and its first instruction.
+Jvm& start_jvm(const SessionOptions& options) {
+  World::watch_threads();
+  int log = -1;
+  if (!options.sanitizer_log.empty()) {
+    log = open(options.sanitizer_log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (log < 0) {
+      throw std::system_error(errno, std::generic_category(),
+                              "writing " + options.sanitizer_log.string());
+    }
+  }
+  sanitizer::install(log);
+  return Jvm::start(options.jvm);
+}
+
 }  // namespace
 
-Session::Session(const SessionOptions& options)
-    : jvm_((World::watch_threads(), Jvm::start(options.jvm))) {
+Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
   Guard::install({&Jvm::claim_fault}, options.limits);
+  // Until here the libjvm's own handlers print.
+  if (auto* hook =
+          static_cast<decltype(&sanitizer::on_ubsan)*>(jvm_.symbol("framestorm_ubsan_hook"))) {
+    *hook = &sanitizer::on_ubsan;
+  }
   World::get().install([] { return Jvm::get().identity().current(); },
                        &MigratingLoop::host_from_signal);
   crew_ = std::make_unique<Crew>(jvm_);

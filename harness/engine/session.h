@@ -22,6 +22,8 @@ struct SessionOptions {
   std::vector<ScenarioId> scenarios;    // empty: all
   std::filesystem::path walker_plugin;  // empty: none
   GuardLimits limits;
+  // What sanitizers say outside walks is appended here; empty: standard error.
+  std::filesystem::path sanitizer_log;
 };
 
 class Session {

@@ -35,9 +35,9 @@ void record_code(FaultRecord* record) {
 }
 
 uint32_t locks_of(const WalkState& walk) {
-  // An abandoned malloc may hold its arena's lock.
+  // An abandoned malloc may hold its arena's lock, an abandoned report the sanitizer's.
   return static_cast<uint32_t>(std::max(walk.locks_held, 0)) +
-         (walk.allocator_depth != 0 ? 1U : 0U);
+         (walk.allocator_depth != 0 ? 1U : 0U) + (walk.reporting ? 1U : 0U);
 }
 
 void record_stack(const WalkState& walk, bool jumped_to_pc, FaultRecord* record) {

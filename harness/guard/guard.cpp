@@ -248,7 +248,7 @@ void Guard::detach_thread() {
 // noinline: the caller's loop may move to another thread between calls, and an address of
 // thread-local state must not outlive the call it was computed in.
 [[gnu::noinline]] WalkEnd Guard::call(void (*fn)(void*), void* arg, FaultRecord* fault,
-                                      UnsafeCalls* unsafe) {
+                                      UnsafeCalls* unsafe, SanitizerReports* reports) {
   WalkState& walk = walk_state;
   if (walk.recovery.sp != 0) {
     std::abort();  // nested: ends the outer walk as a terminal call that names this frame
@@ -261,6 +261,8 @@ void Guard::detach_thread() {
   unsafe->count = 0;
   walk.fault = fault;
   walk.unsafe = unsafe;
+  walk.reports = reports;
+  if (reports != nullptr) reports->count = 0;
   walk.locks_held = 0;
   walk.mask_changed = false;
   std::atomic<uint64_t>& sequence = walk.slot->sequence;
@@ -275,6 +277,7 @@ void Guard::detach_thread() {
   }
   if (end != WalkEnd::returned) [[unlikely]] {
     walk.recording = false;
+    walk.reporting = false;
     walk.claim.sp = 0;
     walk.nested_claims = 0;
     walk.libc_entry_frame = 0;

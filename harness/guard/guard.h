@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <span>
 
+#include "harness/guard/sanitizer.h"
 #include "harness/guard/tripwire.h"
 
 namespace framestorm {
@@ -91,9 +92,11 @@ class Guard {
 
   // Runs fn(arg) contained. In signal context or not; async-signal-safe itself; never nested on one
   // thread. fn must not own anything that needs unwinding: it is abandoned on a fault.
-  // *fault is filled unless the walk returned; *unsafe always describes the unsafe calls it made.
-  // After a contained walk errno is what it was; the signal mask is after every walk.
-  static WalkEnd call(void (*fn)(void*), void* arg, FaultRecord* fault, UnsafeCalls* unsafe);
+  // *fault is filled unless the walk returned; *unsafe always describes the unsafe calls it made,
+  // *reports (unless null) what sanitizers said of it. After a contained walk errno is what it was;
+  // the signal mask is after every walk.
+  static WalkEnd call(void (*fn)(void*), void* arg, FaultRecord* fault, UnsafeCalls* unsafe,
+                      SanitizerReports* reports = nullptr);
 
   // The signal that interrupts hung walks.
   static int watchdog_signal();

@@ -2,9 +2,9 @@
 // it loads bind to them. The dl* functions are stubs in arch_<machine>.cpp.
 //
 // Outside a walk each one forwards after a look at thread-local state. The allocator's real
-// functions are glibc's __libc_* entries, which exist before any constructor runs and need no
-// symbol search; the others are found behind the executable in search order (RTLD_NEXT), at start
-// or at first use.
+// functions are ASan's where its runtime is in the process and glibc's __libc_* entries elsewhere:
+// both exist before any constructor runs and need no symbol search. The others are found behind the
+// executable in search order (RTLD_NEXT), at start or at first use.
 #include "harness/guard/interpose.h"
 
 #include "harness/guard/fenced_stack.h"
@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "harness/guard/tripwire_record.h"
 
@@ -30,6 +31,11 @@ void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* block, size_t size);
 void __libc_free(void* block);
 void* __libc_memalign(size_t alignment, size_t size);
+[[gnu::weak]] void* __interceptor_malloc(size_t size);
+[[gnu::weak]] void* __interceptor_calloc(size_t count, size_t size);
+[[gnu::weak]] void* __interceptor_realloc(void* block, size_t size);
+[[gnu::weak]] void __interceptor_free(void* block);
+[[gnu::weak]] void* __interceptor_memalign(size_t alignment, size_t size);
 }
 
 namespace framestorm {
@@ -45,6 +51,11 @@ namespace {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, part, std::strlen(part));
   }
   __builtin_trap();
+}
+
+template <typename Function>
+[[gnu::always_inline]] inline Function* real_allocator(Function* asan, Function* libc) {
+  return asan != nullptr ? asan : libc;
 }
 
 using DlsymFunction = void*(void*, const char*);
@@ -149,37 +160,37 @@ void* run_thread(void* boxed) {
 FRAMESTORM_INTERPOSE(void*, malloc, size_t size) {
   FRAMESTORM_UNSAFE("malloc");
   const AllocatorScope in_allocator;
-  return __libc_malloc(size);
+  return real_allocator(&__interceptor_malloc, &__libc_malloc)(size);
 }
 
 FRAMESTORM_INTERPOSE(void*, calloc, size_t count, size_t size) {
   FRAMESTORM_UNSAFE("calloc");
   const AllocatorScope in_allocator;
-  return __libc_calloc(count, size);
+  return real_allocator(&__interceptor_calloc, &__libc_calloc)(count, size);
 }
 
 FRAMESTORM_INTERPOSE(void*, realloc, void* block, size_t size) {
   FRAMESTORM_UNSAFE("realloc");
   const AllocatorScope in_allocator;
-  return __libc_realloc(block, size);
+  return real_allocator(&__interceptor_realloc, &__libc_realloc)(block, size);
 }
 
 FRAMESTORM_INTERPOSE(void, free, void* block) {
   FRAMESTORM_UNSAFE("free");
   const AllocatorScope in_allocator;
-  __libc_free(block);
+  real_allocator(&__interceptor_free, &__libc_free)(block);
 }
 
 FRAMESTORM_INTERPOSE(void*, memalign, size_t alignment, size_t size) {
   FRAMESTORM_UNSAFE("memalign");
   const AllocatorScope in_allocator;
-  return __libc_memalign(alignment, size);
+  return real_allocator(&__interceptor_memalign, &__libc_memalign)(alignment, size);
 }
 
 FRAMESTORM_INTERPOSE(void*, aligned_alloc, size_t alignment, size_t size) {
   FRAMESTORM_UNSAFE("aligned_alloc");
   const AllocatorScope in_allocator;
-  return __libc_memalign(alignment, size);
+  return real_allocator(&__interceptor_memalign, &__libc_memalign)(alignment, size);
 }
 
 FRAMESTORM_INTERPOSE(int, posix_memalign, void** block, size_t alignment, size_t size) {
@@ -189,7 +200,7 @@ FRAMESTORM_INTERPOSE(int, posix_memalign, void** block, size_t alignment, size_t
   }
   const AllocatorScope in_allocator;
   const int saved_errno = errno;
-  void* allocated = __libc_memalign(alignment, size);
+  void* allocated = real_allocator(&__interceptor_memalign, &__libc_memalign)(alignment, size);
   errno = saved_errno;  // posix_memalign does not set it
   if (allocated == nullptr) {
     return ENOMEM;
@@ -309,7 +320,7 @@ extern "C" [[gnu::visibility("hidden")]] void* framestorm_dl_call(const char* na
   void* function = real->load(std::memory_order_acquire);
   if (function == nullptr) [[unlikely]] {
     function =
-        std::strcmp(name, "dlsym") == 0 ? reinterpret_cast<void*>(real_dlsym()) : find_real(name);
+        std::string_view(name) == "dlsym" ? reinterpret_cast<void*>(real_dlsym()) : find_real(name);
     real->store(function, std::memory_order_release);
   }
   return function;

@@ -1,5 +1,4 @@
-// What the rest of the guard needs from the interposed functions. Private to the guard; a build
-// whose sanitizer runtime owns the allocator exchanges interpose.cpp for another implementation.
+// What the rest of the guard needs from the interposed functions. Private to the guard.
 #pragma once
 
 #include <pthread.h>

@@ -22,6 +22,8 @@ struct WalkState {
   bool recording = false;  // the fault record is being filled: a fault now is the guard's own
   FaultRecord* fault = nullptr;
   UnsafeCalls* unsafe = nullptr;
+  SanitizerReports* reports = nullptr;
+  bool reporting = false;  // a sanitizer writes its report: a fault now is its own
   // Frame of the interposed function the walk is in, 0 when none: libc below it has no frame
   // pointers.
   uintptr_t libc_entry_frame = 0;
@@ -35,8 +37,11 @@ struct WalkState {
 
 extern constinit thread_local WalkState walk_state __attribute__((tls_model("initial-exec")));
 
-// In a walk and not in HotSpot's handling of a fault of it. Async-signal-safe.
-inline bool in_walk(const WalkState& walk) { return walk.recovery.sp != 0 && walk.claim.sp == 0; }
+// In a walk, and not in HotSpot's handling of a fault of it or in a sanitizer's report about it.
+// Async-signal-safe.
+inline bool in_walk(const WalkState& walk) {
+  return walk.recovery.sp != 0 && walk.claim.sp == 0 && !walk.reporting;
+}
 
 // The last address a backtrace of the walk may read: the slot of fn's return address into the
 // guard.

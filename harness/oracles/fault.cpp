@@ -6,6 +6,8 @@
 namespace framestorm {
 namespace {
 
+constexpr std::string_view kAsan = sanitizer::kTerminalCall;
+
 class FaultOracle final : public Oracle {
  public:
   std::string_view name() const override { return "fault"; }
@@ -32,6 +34,8 @@ class FaultOracle final : public Oracle {
         out->add(FindingKind::hang, "", "the walk exceeded its time limit", *view.fault);
         return;
       case WalkEnd::terminal_call:
+        // The report that ASan ended the process with is a finding already.
+        if (view.reports->count > 0 && std::string_view(view.fault->function) == kAsan) return;
         out->add(FindingKind::terminal_call, view.fault->function,
                  std::string("the walk called ") + view.fault->function +
                      ", which would have ended the process or printed",

@@ -14,6 +14,7 @@ void Violations::add(FindingKind kind, std::string_view clause, std::string deta
 std::vector<std::unique_ptr<Oracle>> make_oracles() {
   std::vector<std::unique_ptr<Oracle>> oracles;
   oracles.push_back(make_fault_oracle());
+  oracles.push_back(make_sanitizer_oracle());
   oracles.push_back(make_memory_oracle());
   oracles.push_back(make_signal_safety_oracle());
   oracles.push_back(make_contract_oracle());

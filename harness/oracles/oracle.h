@@ -1,16 +1,15 @@
 // An oracle judges one walk beyond 'the process lives'. One file per oracle; DESIGN numbers in
 // brackets.
 //
-//            Input ─> mutated victim ──walk──> WalkView ──┬─ fault          [1] it came back, in
-//            time
-//                                                         ├─ memory         [2] wrote only its
-//                                                         frames ├─ signal_safety  [3] called
-//                                                         nothing unsafe ├─ contract       [4] the
-//                                                         trace is legal ├─ prefix         [4]
-//                                                         depth k starts depth n ├─ determinism [5]
-//                                                         same again └─ truth          [6] the
-//                                                         scenario's frames
-//            over a whole run:                              liveness        [7] walks did succeed
+//   fault          [1] it came back, in time
+//   sanitizer      [1] and no sanitizer said anything
+//   memory         [2] it wrote only its frames
+//   signal_safety  [3] it called nothing unsafe
+//   contract       [4] the trace is legal
+//   prefix         [4] depth k starts depth n
+//   determinism    [5] the same again
+//   truth          [6] the scenario's frames
+//   liveness       [7] over a whole run: walks did succeed
 //
 // Called on the loop's stack with the world halted, after the walk and before its mutations are
 // undone. Never inside the walk: an oracle may allocate.
@@ -48,6 +47,7 @@ struct WalkView {
   int32_t result = 0;  // the walker's count or error code, when it returned
   const FaultRecord* fault = nullptr;
   const UnsafeCalls* unsafe = nullptr;
+  const SanitizerReports* reports = nullptr;
   const ucontext_t* context = nullptr;           // what the walker was given; null when it got null
   const ucontext_t* expected_context = nullptr;  // the same before the walk
   int errno_before = 0;
@@ -93,6 +93,7 @@ class Oracle {
 };
 
 std::unique_ptr<Oracle> make_fault_oracle();
+std::unique_ptr<Oracle> make_sanitizer_oracle();
 std::unique_ptr<Oracle> make_memory_oracle();
 std::unique_ptr<Oracle> make_signal_safety_oracle();
 std::unique_ptr<Oracle> make_contract_oracle();

@@ -1,0 +1,179 @@
+#include "harness/guard/sanitizer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "harness/guard/interpose.h"
+#include "harness/guard/tripwire_record.h"
+
+// Bound when the process has ASan's runtime, null otherwise: one build of the harness serves both.
+extern "C" {
+[[gnu::weak]] void __asan_set_error_report_callback(void (*callback)(const char* report));
+[[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
+[[gnu::weak]] void __sanitizer_set_report_fd(void* fd);
+[[gnu::weak]] const char* __asan_get_report_description();
+[[gnu::weak]] void* __asan_get_report_pc();
+[[gnu::weak]] void* __asan_get_report_bp();
+[[gnu::weak]] void* __asan_get_report_sp();
+[[gnu::weak]] void* __asan_get_report_address();
+[[gnu::weak]] size_t __asan_get_report_access_size();
+[[gnu::weak]] int __asan_get_report_access_type();
+}
+
+namespace framestorm {
+namespace {
+
+std::atomic<uint64_t> elsewhere{0};
+std::atomic<int> elsewhere_fd{-1};
+
+uintptr_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+void write_elsewhere(const char* text, size_t size) {
+  elsewhere.fetch_add(1, std::memory_order_relaxed);
+  const int fd = elsewhere_fd.load(std::memory_order_relaxed);
+  [[maybe_unused]] const ssize_t written = write(fd < 0 ? STDERR_FILENO : fd, text, size);
+}
+
+// Where the walk's next report goes; null when there is no room, or nobody asks.
+SanitizerReport* next_report(const WalkState& walk) {
+  if (walk.reports == nullptr) return nullptr;
+  const uint32_t index = walk.reports->count++;
+  if (index >= kMaxSanitizerReports) return nullptr;
+  SanitizerReport* report = &walk.reports->reports[index];
+  *report = {};
+  return report;
+}
+
+void copy_text(char* out, size_t size, const char* text) {
+  const size_t length = std::min(std::strlen(text), size - 1);
+  std::memcpy(out, text, length);
+  out[length] = '\0';
+}
+
+void record_stack(const WalkState& walk, uintptr_t sp, uintptr_t fp, SanitizerReport* report) {
+  report->stack_size = static_cast<uint32_t>(frame_pointer_backtrace(
+      report->pc, sp, fp, backtrace_limit(walk.recovery), report->stack, kSanitizerStack));
+}
+
+// ASan's report of this thread is complete and not printed yet. Signal context.
+void on_asan_error() {
+  WalkState& walk = walk_state;
+  if (walk.recovery.sp == 0) return;
+  // What ASan itself calls from here on is not the walker's doing.
+  walk.reporting = true;
+  SanitizerReport* report = next_report(walk);
+  if (report == nullptr) return;
+  copy_text(report->check, sizeof report->check, __asan_get_report_description());
+  report->pc = address_of(__asan_get_report_pc());
+  report->address = address_of(__asan_get_report_address());
+  report->access_size = __asan_get_report_access_size();
+  report->is_write = __asan_get_report_access_type() != 0;
+  record_stack(walk, address_of(__asan_get_report_sp()), address_of(__asan_get_report_bp()),
+               report);
+}
+
+// The report's text, printed. Signal context.
+void on_asan_report(const char* text) {
+  WalkState& walk = walk_state;
+  if (walk.reporting) {
+    walk.reporting = false;
+  } else {
+    write_elsewhere(text, std::strlen(text));
+  }
+}
+
+// ASan ends the process: of code that was not compiled to go on. Its locks stay held.
+void on_death() {
+  WalkState& walk = walk_state;
+  if (walk.recovery.sp == 0) return;
+  walk.reporting = false;
+  end_walk_in_terminal_call(sanitizer::kTerminalCall,
+                            reinterpret_cast<uintptr_t>(__builtin_frame_address(0)));
+}
+
+// A decimal number; snprintf is not async-signal-safe.
+char* append_number(char* out, char* end, uint32_t value) {
+  char digits[10];
+  size_t count = 0;
+  do {
+    digits[count++] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value != 0);
+  while (count > 0 && out < end) *out++ = digits[--count];
+  return out;
+}
+
+char* append_text(char* out, char* end, const char* text) {
+  while (*text != '\0' && out < end) *out++ = *text++;
+  return out;
+}
+
+// "frame.cpp:207:5"
+char* append_place(char* out, char* end, const char* file, uint32_t line, uint32_t column) {
+  const char* slash = std::strrchr(file, '/');
+  out = append_text(out, end, slash == nullptr ? file : slash + 1);
+  out = append_text(out, end, ":");
+  out = append_number(out, end, line);
+  out = append_text(out, end, ":");
+  return append_number(out, end, column);
+}
+
+}  // namespace
+
+namespace sanitizer {
+
+bool has_asan() { return &__asan_set_error_report_callback != nullptr; }
+
+void install(int fd) {
+  elsewhere_fd.store(fd);
+  if (!has_asan()) return;
+  // Reports are taken from the callback; thousands of them would drown what is on stderr.
+  const int silent = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<intptr_t>(silent)));
+  __asan_set_error_report_callback(&on_asan_report);
+  __sanitizer_set_death_callback(&on_death);
+}
+
+void on_ubsan(const char* check, const char* file, uint32_t line, uint32_t column, const void* pc,
+              const void* frame) {
+  WalkState& walk = walk_state;
+  if (walk.recovery.sp == 0) {
+    char text[512];
+    char* const end = text + sizeof text - 1;
+    char* at = append_text(text, end, "UndefinedBehaviorSanitizer: ");
+    at = append_text(at, end, check);
+    at = append_text(at, end, " in ");
+    at = append_place(at, end, file, line, column);
+    *at++ = '\n';
+    write_elsewhere(text, static_cast<size_t>(at - text));
+    return;
+  }
+  SanitizerReport* report = next_report(walk);
+  if (report == nullptr) return;
+  copy_text(report->check, sizeof report->check, check);
+  *append_place(report->place, report->place + sizeof report->place - 1, file, line, column) = '\0';
+  report->pc = address_of(pc);
+  // The frame of the function that was checked; its sp is not known, its frame pointer bounds it.
+  record_stack(walk, address_of(frame), address_of(frame), report);
+}
+
+uint64_t reports_elsewhere() { return elsewhere.load(std::memory_order_relaxed); }
+
+}  // namespace sanitizer
+}  // namespace framestorm
+
+// ASan's weak hook, and the options the JVM needs: HotSpot owns the fault signals and takes stack
+// addresses for positions; a walk goes on after a report, and each walk makes its own.
+extern "C" [[gnu::visibility("default")]] void __asan_on_error() { framestorm::on_asan_error(); }
+
+extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() {
+  return "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:"
+         "allow_user_segv_handler=1:use_sigaltstack=0:detect_stack_use_after_return=0:"
+         "detect_leaks=0:halt_on_error=0:suppress_equal_pcs=0:symbolize=0:fast_unwind_on_fatal=1:"
+         "allocator_may_return_null=1";
+}

@@ -1,0 +1,46 @@
+// Oracle 1, its other half: no sanitizer report during a walk.
+#include <algorithm>
+#include <cstdio>
+
+#include "harness/oracles/oracle.h"
+
+namespace framestorm {
+namespace {
+
+std::string describe(const SanitizerReport& report, uint32_t count) {
+  std::string text = report.check;
+  if (report.place[0] != '\0') text += std::string(" in ") + report.place;
+  if (report.access_size != 0) {
+    char access[64];
+    std::snprintf(access, sizeof access, ", %s of %zu bytes at 0x%lx",
+                  report.is_write ? "write" : "read", report.access_size, report.address);
+    text += access;
+  }
+  if (count > 1) text += " (" + std::to_string(count) + " reports in all)";
+  return text;
+}
+
+class SanitizerOracle final : public Oracle {
+ public:
+  std::string_view name() const override { return "sanitizer"; }
+
+  void check(const WalkView& view, Rewalk&, Violations* out) override {
+    const SanitizerReports& reports = *view.reports;
+    for (uint32_t i = 0; i < std::min<uint32_t>(reports.count, kMaxSanitizerReports); ++i) {
+      const SanitizerReport& report = reports.reports[i];
+      FaultRecord where;
+      where.pc = report.pc;
+      where.address = report.address;
+      where.is_write = report.is_write;
+      where.stack_size = std::min<uint32_t>(report.stack_size, kMaxStack);
+      std::copy_n(report.stack, where.stack_size, where.stack);
+      out->add(FindingKind::sanitizer, report.check, describe(report, reports.count), where);
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Oracle> make_sanitizer_oracle() { return std::make_unique<SanitizerOracle>(); }
+
+}  // namespace framestorm
