@@ -23,6 +23,8 @@ _COVERAGE = ("-fsanitize-coverage=inline-8bit-counters,pc-table",)
 # heap and bytecodes unaligned (alignment), and shifts negative numbers by its own portable rules
 # (shift-base): OpenJDK's --enable-ubsan leaves the last two out as well.
 _UBSAN = ("-fsanitize=undefined", "-fno-sanitize=function,vptr,alignment,shift-base")
+# A walk goes on after ASan's report, which is a finding like any other.
+_RECOVER = ("-fsanitize-recover=address",)
 # HotSpot's walkers read other functions' stack frames on purpose: no redzones there.
 _ASAN = "-mllvm -asan-stack=0"
 
@@ -99,7 +101,7 @@ def write_flags(variant: Variant, build: Path) -> None:
     """
     options: list[str] = []
     options += _COVERAGE if variant.coverage else ()
-    options += _UBSAN if variant.sanitized else ()
+    options += (*_UBSAN, *_RECOVER) if variant.sanitized else ()
     for option, path in flag_files(variant).items():
         content = path.read_bytes()
         name = f"{path.stem}-{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
@@ -115,7 +117,7 @@ def write_flags(variant: Variant, build: Path) -> None:
 
 def flags_digest(variant: Variant) -> str:
     """Changes with the lists and with what this module passes."""
-    whole = hashlib.sha256(repr((_COVERAGE, _UBSAN, _ASAN, variant)).encode())
+    whole = hashlib.sha256(repr((_COVERAGE, _UBSAN, _RECOVER, _ASAN, variant)).encode())
     for option, path in flag_files(variant).items():
         whole.update(option.encode() + path.read_bytes())
     return whole.hexdigest()
