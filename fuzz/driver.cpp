@@ -37,6 +37,8 @@ namespace {
 // How long the world stays halted at one set of points.
 constexpr uint64_t kTurnNs = 30'000'000;
 constexpr double kStatsPeriodS = 0.5;
+// In the output folder: what sanitizers said outside walks.
+constexpr const char* kSanitizerLog = "sanitizer.log";
 // A walk that did not return leaves what it had in HotSpot's arenas, some 30 bytes on average:
 // after so many a fresh process is cheaper than its memory.
 constexpr uint64_t kMostContained = 1'000'000;
@@ -387,6 +389,8 @@ int run_target(std::string_view target, int argc, char** argv) {
   // Not on the primordial thread, whose stack HotSpot does not like to measure.
   std::thread conductor([&] {
     try {
+      std::filesystem::create_directories(options.out);
+      options.session.sanitizer_log = options.out / kSanitizerLog;
       Driver driver(target, options);
       Driver::instance = &driver;
       driver.run();

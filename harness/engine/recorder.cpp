@@ -381,6 +381,7 @@ void Recorder::write_stats() {
                      {"findings", findings_},
                      {"executions", executions_},
                      {"contained", contained_},
+                     {"sanitizer_reports_elsewhere", sanitizer::reports_elsewhere()},
                      {"by_scenario", scenarios},
                      {"by_mode", modes},
                      {"error_codes", codes},

@@ -42,6 +42,13 @@ class Jdk:
         path = self.home / "include"
         return path if (path / "jvmti.h").exists() else None
 
+    @property
+    def has_asan(self) -> bool:
+        """Whether its libjvm was built with ASan: it loads only where ASan's runtime is already."""
+        from framestorm_cli import elf
+
+        return any("clang_rt.asan" in name for name in elf.needed(self.libjvm))
+
     def __str__(self) -> str:
         return f"{self.vendor} {self.version} ({self.home})"
 

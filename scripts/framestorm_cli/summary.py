@@ -186,6 +186,11 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
         lines.append(f"unavailable scenarios: {shown}")
     if totals["deaths"]:
         lines.append(f"processes that died: {totals['deaths']}")
+    if elsewhere := run.totals().get("sanitizer_reports_elsewhere"):
+        lines.append(
+            f"sanitizer reports outside walks: {elsewhere:,}, see work/*/sanitizer.log "
+            "(not blamed on any input)"
+        )
     lines += [
         f"{process.target} ended early and was started again: {process.setup_error}"
         for process in run.processes

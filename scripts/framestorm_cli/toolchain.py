@@ -52,11 +52,16 @@ def native_programs(jdk: Jdk | None = None) -> Path:
     """
     own = os.environ.get("FRAMESTORM_BIN")
     if own:
-        if not (Path(own) / NATIVE).exists():
-            raise FramestormError(f"FRAMESTORM_BIN={own} has no {NATIVE}")
-        return Path(own).resolve()
+        folder = Path(own) / "asan" if jdk is not None and jdk.has_asan else Path(own)
+        if not (folder / NATIVE).exists():
+            raise FramestormError(f"FRAMESTORM_BIN={own}: {folder} has no {NATIVE}")
+        return folder.resolve()
     packages.ensure()
-    build((*paths.TARGETS, NATIVE), jdk)
+    programs = (*paths.TARGETS, NATIVE)
+    if jdk is not None and jdk.has_asan:
+        build(tuple(f"{name}-asan" for name in programs), jdk)
+        return paths.build() / "bin" / "asan"
+    build(programs, jdk)
     return paths.build() / "bin"
 
 

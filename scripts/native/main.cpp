@@ -7,6 +7,7 @@
 
 #include "harness/jvm/error.h"
 #include "scripts/native/codec.h"
+#include "scripts/native/coverage.h"
 #include "scripts/native/replay.h"
 
 namespace framestorm {
@@ -54,6 +55,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   DecodeOptions decode_options;
   ReplayOptions replay_options;
+  CoverageOptions coverage_options;
   SessionOptions scenario_options;
   int scenario_halts = 20;
 
@@ -65,6 +67,12 @@ int run(int argc, char** argv) {
   add_replay_options(replay, &replay_options);
   CLI::App* minimize = app.add_subcommand("minimize", "shrink an artifact, its signature kept");
   add_replay_options(minimize, &replay_options);
+  CLI::App* coverage = app.add_subcommand("coverage", "what a corpus reaches in libjvm");
+  add_session_options(coverage, &coverage_options.session);
+  coverage->add_option("--out", coverage_options.out, "output folder")->required();
+  coverage->add_option("--list", coverage_options.list, "file that names inputs, one a line");
+  coverage->add_option("--halts", coverage_options.halts, "halts per scenario");
+  coverage->add_option("inputs", coverage_options.inputs, "artifacts or text forms");
   CLI::App* scenarios = app.add_subcommand("scenarios", "walk every scenario unmutated");
   add_session_options(scenarios, &scenario_options);
   scenarios->add_option("--halts", scenario_halts, "halts per scenario");
@@ -85,6 +93,7 @@ int run(int argc, char** argv) {
   if (*names) return run_names(std::cout);
   if (*replay) run_as_conductor([&] { return run_replay(replay_options); });
   if (*minimize) run_as_conductor([&] { return run_minimize(replay_options); });
+  if (*coverage) run_as_conductor([&] { return run_coverage(coverage_options); });
   run_as_conductor([&] { return run_scenarios(scenario_options, scenario_halts); });
 }
 

@@ -1,0 +1,171 @@
+#include "scripts/native/coverage.h"
+
+#include <algorithm>
+#include <bit>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/engine/recorder.h"
+#include "harness/input/seed_folder.h"
+#include "harness/jvm/modules.h"
+
+namespace framestorm {
+namespace {
+
+using nlohmann::json;
+
+struct CorpusInput {
+  std::filesystem::path file;
+  Input input;
+  bool walked = false;
+  size_t edges = 0;
+  size_t added = 0;      // features that no input before it had
+  size_t compared = 0;   // counters that one of two walks left nonzero
+  size_t identical = 0;  // of them, those equal after both
+};
+
+std::vector<std::filesystem::path> files_of(const CoverageOptions& options) {
+  std::vector<std::filesystem::path> files = options.inputs;
+  if (!options.list.empty()) {
+    std::ifstream list(options.list);
+    if (!list) throw SetupError("cannot read " + options.list.string());
+    for (std::string line; std::getline(list, line);) {
+      if (!line.empty()) files.emplace_back(line);
+    }
+  }
+  if (files.empty()) throw SetupError("coverage needs at least one input");
+  return files;
+}
+
+class Corpus {
+ public:
+  explicit Corpus(const CoverageOptions& options)
+      : options_(options), session_(options.session), recorder_(options.out, session_) {
+    for (const auto& file : files_of(options)) {
+      CorpusInput input{.file = file};
+      std::string error;
+      if (!load_input_file(file, &input.input, &error)) throw SetupError(error);
+      input.input.halt = HaltPoint{};
+      inputs_.push_back(std::move(input));
+    }
+    if (!coverage().available()) {
+      throw SetupError(session_.jvm().library_path().string() +
+                       " has no coverage counters: give --jdk instrumented");
+    }
+    seen_.assign(coverage().counters().size(), 0);
+  }
+
+  // False when the process had to end after a walk.
+  bool measure() {
+    for (const ScenarioId scenario : session_.available()) {
+      const bool wanted = std::ranges::any_of(
+          inputs_, [&](const CorpusInput& input) { return input.input.scenario == scenario; });
+      for (int i = 0; wanted && i < options_.halts; ++i) {
+        session_.halt_world(scenario, HaltPoint{}, static_cast<uint64_t>(i) * 7919);
+        session_.run_loop([&] {
+          for (CorpusInput& input : inputs_) {
+            if (input.input.scenario == scenario && !poisoned_) walk(&input);
+          }
+          session_.on_conductor([] {});
+        });
+        if (poisoned_) return false;
+      }
+    }
+    return true;
+  }
+
+  void write() {
+    json edges = json::array();
+    const Modules modules = Modules::snapshot();
+    for (const Coverage::Edge& edge : coverage().edges()) {
+      const Module* module = modules.find(edge.pc);
+      edges.push_back({{"pc", edge.pc - (module == nullptr ? 0 : module->base)},
+                       {"entry", edge.is_function_entry()}});
+    }
+    json scenarios = json::object();
+    for (const auto& [scenario, reached] : reached_) {
+      json indices = json::array();
+      for (size_t i = 0; i < reached.size(); ++i) {
+        if (reached[i]) indices.push_back(i);
+      }
+      scenarios[std::string(name_of(scenario))] = indices;
+    }
+    json inputs = json::array();
+    for (const CorpusInput& input : inputs_) {
+      inputs.push_back({{"file", input.file.string()},
+                        {"scenario", std::string(name_of(input.input.scenario))},
+                        {"walked", input.walked},
+                        {"edges", input.edges},
+                        {"added", input.added},
+                        {"compared", input.compared},
+                        {"identical", input.identical}});
+    }
+    const json all = {{"libjvm", session_.jvm().library_path().string()},
+                      {"edges", edges},
+                      {"scenarios", scenarios},
+                      {"inputs", inputs},
+                      {"poisoned", poisoned_}};
+    std::ofstream file(options_.out / "coverage.json");
+    file << all.dump() << '\n';
+    file.flush();
+    if (!file) throw SetupError("cannot write " + (options_.out / "coverage.json").string());
+  }
+
+ private:
+  Coverage& coverage() { return session_.engine().coverage(); }
+
+  std::vector<uint8_t> counters_after(const Input& input, Outcome* outcome) {
+    const std::span<uint8_t> counters = coverage().counters();
+    std::ranges::fill(counters, uint8_t{0});
+    recorder_.executing(input, {});
+    *outcome = session_.engine().execute(input);
+    return {counters.begin(), counters.end()};
+  }
+
+  // Loop's stack.
+  void walk(CorpusInput* input) {
+    Outcome outcome;
+    const std::vector<uint8_t> first = counters_after(input->input, &outcome);
+    poisoned_ = outcome.poisoned;
+    if (outcome.status != Outcome::Status::walked) return;
+    input->walked = true;
+    std::vector<uint8_t> second = first;
+    if (!poisoned_) second = counters_after(input->input, &outcome);
+    poisoned_ = poisoned_ || outcome.poisoned;
+    auto& reached = reached_[input->input.scenario];
+    reached.resize(first.size());
+    size_t edges = 0;
+    for (size_t i = 0; i < first.size(); ++i) {
+      if (first[i] == 0 && second[i] == 0) continue;
+      ++input->compared;
+      if (first[i] == second[i]) ++input->identical;
+      if (first[i] == 0) continue;
+      ++edges;
+      reached[i] = true;
+      const auto feature = static_cast<uint8_t>(1U << (std::bit_width(unsigned{first[i]}) - 1));
+      if ((seen_[i] & feature) == 0) ++input->added;
+      seen_[i] |= feature;
+    }
+    input->edges = std::max(input->edges, edges);
+  }
+
+  const CoverageOptions& options_;
+  Session session_;
+  Recorder recorder_;
+  std::vector<CorpusInput> inputs_;
+  std::vector<uint8_t> seen_;  // features, one bit each, by counter
+  std::map<ScenarioId, std::vector<bool>> reached_;
+  bool poisoned_ = false;
+};
+
+}  // namespace
+
+int run_coverage(const CoverageOptions& options) {
+  Corpus corpus(options);
+  const bool whole = corpus.measure();
+  corpus.write();
+  return whole ? 0 : 3;
+}
+
+}  // namespace framestorm
