@@ -226,6 +226,40 @@ def bench(**options: Any) -> None:
     _exit(bench_command(**options))
 
 
+corpus_arguments = click.argument("corpus", nargs=-1, type=click.Path(path_type=Path))
+halts_option = click.option("--halts", type=click.IntRange(min=1), default=2, show_default=True,
+                            help="Points each scenario is halted at.")  # fmt: skip
+instrumented_option = click.option(
+    "--jdk",
+    type=click.Path(path_type=Path),
+    help="An instrumented JDK: a path, or instrumented[:VARIANT].  [default: instrumented]",
+)
+
+
+@framestorm.command()
+@corpus_arguments
+@halts_option
+@click.option("--check", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Floor that no walker function may fall below (corpus/coverage-floor.json).")  # fmt: skip
+@click.option("--write-floor", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write the floor from this measurement, less a margin.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report.")
+@instrumented_option
+@jvm_arg_option
+def coverage(**options: Any) -> None:
+    """What a corpus (default: the seeds) reaches in the walkers: functions and lines, per scenario.
+
+    HTML and JSON, with the functions that nothing reaches. Exit code 1: a function fell below the
+    floor, 2: set-up or usage error.
+
+    \b
+    Example: scripts/framestorm coverage corpus/seeds/fuzz_ucontext --check corpus/coverage-floor.json
+    """
+    from framestorm_cli.coverage.command import coverage_command
+
+    _exit(coverage_command(**options))
+
+
 @framestorm.command()
 @click.option("--ci", is_flag=True, help="For CI: every step, no terminal effects.")
 @click.option("--tidy", is_flag=True, help="clang-tidy as well (minutes).")
@@ -344,11 +378,49 @@ def jdk_clean(everything: bool) -> None:
 
 @framestorm.group()
 def corpus() -> None:
-    """Keep crashes as tests (corpus/crashes).
+    """Look after corpora: seeds, what the engines found, crashes that are tests.
 
     \b
     Example: scripts/framestorm corpus add out/20260102-030405/artifacts/b01.bin --id sender-null-fp
     """
+
+
+@corpus.command("minimize")
+@corpus_arguments
+@click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="New folder for the inputs that are kept, named by their content.")  # fmt: skip
+@halts_option
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for what is measured.")
+@instrumented_option
+@jvm_arg_option
+def corpus_minimize(**options: Any) -> None:
+    """Keep the smallest inputs that reach together what all of them reach.
+
+    \b
+    Example: scripts/framestorm corpus minimize out/20260102-030405/corpus/fuzz_stack --into /tmp/small
+    """
+    from framestorm_cli.coverage.command import minimize_command
+
+    _exit(minimize_command(**options))
+
+
+@corpus.command("check")
+@corpus_arguments
+@halts_option
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for what is measured.")
+@instrumented_option
+@jvm_arg_option
+def corpus_check(**options: Any) -> None:
+    """Check that every input is legal, reaches a walk and adds coverage in its scenario.
+
+    Exit code 1: some do not, 2: set-up or usage error.
+
+    \b
+    Example: scripts/framestorm corpus check corpus/seeds/fuzz_ucontext
+    """
+    from framestorm_cli.coverage.command import check_command
+
+    _exit(check_command(**options))
 
 
 @corpus.command("add")

@@ -17,6 +17,7 @@ from framestorm_cli.toolchain import NATIVE, Toolchain
 TESTDATA = Path(__file__).parent / "testdata"
 
 _LIBJVM = """
+#line 1 "/sources/src/hotspot/share/runtime/frame.cpp"
 #define KEEP __attribute__((noinline, used, visibility("hidden")))
 struct RegisterMap { int x; };
 struct frame {
@@ -39,7 +40,8 @@ int AsyncGetCallTrace(RegisterMap* map) { frame f; return f.sender(map) + 6; }
 
 def compile_library(source: str, target: Path, *flags: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = ["clang++-19", "-shared", "-fPIC", "-O1", "-Wl,--build-id", "-x", "c++", "-"]
+    command = ["clang++-19", "-shared", "-fPIC", "-O1", "-gline-tables-only", "-Wl,--build-id"]
+    command += ["-x", "c++", "-"]
     subprocess.run([*command, "-o", str(target), *flags], input=source, text=True, check=True)
 
 

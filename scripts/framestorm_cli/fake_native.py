@@ -102,6 +102,42 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
     return {"broken": 2, "not-reusable": 3, "strict": 77}.get(end, 0)
 
 
+def coverage(plan: dict[str, Any]) -> int:
+    """Each file reaches the edges its plan names ({"edges": {stem: [index, ...]}}), in c1; one named
+    in "poison" ends the process."""
+    start = next_start(plan, "coverage")
+    out = Path(option("--out"))
+    reached: set[int] = set()
+    inputs = []
+    poisoned = False
+    for name in Path(option("--list")).read_text().split():
+        edges = start["edges"].get(Path(name).stem)
+        walked = edges is not None and not poisoned
+        added = len(set(edges or ()) - reached) if walked else 0
+        reached |= set(edges or ()) if walked else set()
+        poisoned = poisoned or (walked and Path(name).stem in start.get("poison", ()))
+        inputs.append(
+            {
+                "file": name,
+                "scenario": "c1",
+                "walked": walked,
+                "edges": len(edges or ()) if walked else 0,
+                "added": added,
+                "added_in_scenario": added,
+                "compared": 100 if walked else 0,
+                "identical": 99 if walked else 0,
+            }
+        )
+    answer = {
+        "edges": [{"pc": pc, "entry": True} for pc in start["pcs"]],
+        "scenarios": {"c1": sorted(reached)},
+        "inputs": inputs,
+        "poisoned": poisoned,
+    }
+    (out / "coverage.json").write_text(json.dumps(answer))
+    return 3 if poisoned else 0
+
+
 def native(plan: dict[str, Any]) -> int:
     command = sys.argv[1]
     if command == "decode":
@@ -123,6 +159,8 @@ def native(plan: dict[str, Any]) -> int:
         print(json.dumps({**names, "walkers": ["asgct", "gst", "plugin"]}))
     elif command == "scenarios":
         print(json.dumps(plan[command]))
+    elif command == "coverage":
+        return coverage(plan)
     else:
         entry = next_start(plan, command)
         out = Path(option("--out"))

@@ -20,9 +20,10 @@ struct CorpusInput {
   Input input;
   bool walked = false;
   size_t edges = 0;
-  size_t added = 0;      // features that no input before it had
-  size_t compared = 0;   // counters that one of two walks left nonzero
-  size_t identical = 0;  // of them, those equal after both
+  size_t added = 0;              // features that no input before it had
+  size_t added_in_scenario = 0;  // ... no input of its scenario
+  size_t compared = 0;           // counters that one of two walks left nonzero
+  size_t identical = 0;          // of them, those equal after both
 };
 
 std::vector<std::filesystem::path> files_of(const CoverageOptions& options) {
@@ -87,7 +88,7 @@ class Corpus {
     for (const auto& [scenario, reached] : reached_) {
       json indices = json::array();
       for (size_t i = 0; i < reached.size(); ++i) {
-        if (reached[i]) indices.push_back(i);
+        if (reached[i] != 0) indices.push_back(i);
       }
       scenarios[std::string(name_of(scenario))] = indices;
     }
@@ -98,6 +99,7 @@ class Corpus {
                         {"walked", input.walked},
                         {"edges", input.edges},
                         {"added", input.added},
+                        {"added_in_scenario", input.added_in_scenario},
                         {"compared", input.compared},
                         {"identical", input.identical}});
     }
@@ -142,10 +144,11 @@ class Corpus {
       if (first[i] == second[i]) ++input->identical;
       if (first[i] == 0) continue;
       ++edges;
-      reached[i] = true;
       const auto feature = static_cast<uint8_t>(1U << (std::bit_width(unsigned{first[i]}) - 1));
       if ((seen_[i] & feature) == 0) ++input->added;
+      if ((reached[i] & feature) == 0) ++input->added_in_scenario;
       seen_[i] |= feature;
+      reached[i] |= feature;
     }
     input->edges = std::max(input->edges, edges);
   }
@@ -154,8 +157,8 @@ class Corpus {
   Session session_;
   Recorder recorder_;
   std::vector<CorpusInput> inputs_;
-  std::vector<uint8_t> seen_;  // features, one bit each, by counter
-  std::map<ScenarioId, std::vector<bool>> reached_;
+  std::vector<uint8_t> seen_;                           // features, one bit each, by counter
+  std::map<ScenarioId, std::vector<uint8_t>> reached_;  // the same, of one scenario
   bool poisoned_ = false;
 };
 

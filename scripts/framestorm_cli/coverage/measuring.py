@@ -1,0 +1,128 @@
+"""Walks a corpus in an instrumented JVM and adds up what each input and each scenario reached."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from framestorm_cli import native
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.toolchain import NATIVE, Toolchain
+
+# A walk can end its process (a lock held, HotSpot's error reporting); the others go on in a new one.
+_MOST_PROCESSES = 60
+
+
+@dataclass
+class Edge:
+    pc: int  # from libjvm's load address
+    entry: bool  # of a function
+
+
+@dataclass
+class Input:
+    file: Path
+    scenario: str
+    walked: bool = False
+    edges: int = 0
+    added: int = 0  # features (edge, power of two of its count) that no input before it had
+    added_in_scenario: int = 0  # ... no input of its scenario
+    compared: int = 0  # counters that one of two walks of the input left nonzero
+    identical: int = 0
+
+
+@dataclass
+class Measured:
+    libjvm: Path
+    edges: list[Edge] = field(default_factory=list)
+    scenarios: dict[str, set[int]] = field(default_factory=dict)  # indices of edges
+    inputs: list[Input] = field(default_factory=list)
+
+    @property
+    def reached(self) -> set[int]:
+        return set().union(*self.scenarios.values()) if self.scenarios else set()
+
+    @property
+    def repeatability(self) -> float | None:
+        """Share of counters that were the same when an input was walked twice."""
+        compared = sum(one.compared for one in self.inputs)
+        return sum(one.identical for one in self.inputs) / compared if compared else None
+
+
+def measure(
+    tools: Toolchain,
+    files: Sequence[Path],
+    out: Path,
+    *,
+    halts: int,
+    jvm_args: Sequence[str] = (),
+    watch: Callable[[int], None] = lambda _: None,
+) -> Measured:
+    """Walks the files in their order. `watch` is told how many are done after each process.
+
+    Raises FramestormError when the JVM has no counters, or a process dies.
+    """
+    measured = Measured(tools.jdk.libjvm)
+    left = list(files)
+    for number in range(_MOST_PROCESSES):
+        folder = out / "work" / f"{number:03d}"
+        answer = _one_process(tools, left, folder, halts, jvm_args)
+        _take_in(measured, answer)
+        done = {one.file for one in measured.inputs if one.walked}
+        still = [file for file in left if file not in done]
+        watch(len(files) - len(still))
+        if not answer["poisoned"] or len(still) == len(left):
+            measured.inputs += [_input(entry) for entry in answer["inputs"] if not entry["walked"]]
+            return measured
+        left = still
+    raise FramestormError(
+        f"{_MOST_PROCESSES} processes ended after a walk each; see {out / 'work'}"
+    )
+
+
+def _one_process(
+    tools: Toolchain, files: Sequence[Path], folder: Path, halts: int, jvm_args: Sequence[str]
+) -> Any:
+    folder.mkdir(parents=True)
+    listing = folder / "inputs.txt"
+    listing.write_text("".join(f"{file.resolve()}\n" for file in files), encoding="utf-8")
+    command = [str(tools.program(NATIVE)), "coverage"]
+    command += native.jvm_arguments(tools, folder, jvm_args)
+    command += ["--list", str(listing.resolve()), "--halts", str(halts)]
+    process = native.start(command, folder.resolve())
+    try:
+        code = process.wait()
+    finally:
+        native.end(process)
+    log = folder / "log.txt"
+    if code not in (0, native.EXIT_NOT_REUSABLE):
+        words = native.own_words(log) or f"see {log}"
+        how = native.signal_name(-code) if code < 0 else f"exit {code}"
+        raise FramestormError(
+            words if code == native.EXIT_SETUP else f"measuring coverage died ({how}): {words}"
+        )
+    return json.loads((folder / "coverage.json").read_text(encoding="utf-8"))
+
+
+def _input(entry: Any) -> Input:
+    return Input(
+        Path(entry["file"]),
+        entry["scenario"],
+        entry["walked"],
+        entry["edges"],
+        entry["added"],
+        entry["added_in_scenario"],
+        entry["compared"],
+        entry["identical"],
+    )
+
+
+def _take_in(measured: Measured, answer: Any) -> None:
+    edges = [Edge(edge["pc"], edge["entry"]) for edge in answer["edges"]]
+    if measured.edges and measured.edges != edges:
+        raise FramestormError(f"{measured.libjvm} changed while its coverage was measured")
+    measured.edges = edges
+    for scenario, reached in answer["scenarios"].items():
+        measured.scenarios.setdefault(scenario, set()).update(reached)
+    measured.inputs += [_input(entry) for entry in answer["inputs"] if entry["walked"]]

@@ -1,0 +1,157 @@
+"""From edges to functions, files and lines; and the floor that CI holds them to."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from framestorm_cli.coverage.measuring import Measured
+from framestorm_cli.coverage.places import Place
+from framestorm_cli.errors import FramestormError
+
+
+@dataclass
+class Function:
+    name: str
+    source: str
+    line: int  # the first one that has an edge
+    edges: set[int] = field(default_factory=set)
+    reached: set[int] = field(default_factory=set)
+    scenarios: dict[str, int] = field(default_factory=dict)  # edges reached
+
+    @property
+    def share(self) -> float:
+        return len(self.reached) / len(self.edges)
+
+
+@dataclass
+class SourceFile:
+    source: str
+    path: Path  # where the compiler found it
+    lines: dict[int, set[str]] = field(default_factory=dict)  # the scenarios that reach each
+    functions: list[Function] = field(default_factory=list)
+
+    @property
+    def reached_lines(self) -> int:
+        return sum(1 for scenarios in self.lines.values() if scenarios)
+
+
+@dataclass
+class Tables:
+    files: list[SourceFile]  # by source
+    functions: list[Function]  # by source and line
+
+    @property
+    def never_reached(self) -> list[Function]:
+        return [function for function in self.functions if not function.reached]
+
+
+def tables_of(measured: Measured, places: Sequence[Place]) -> Tables:
+    """HotSpot's own sources only: what the C++ library has inlined there says nothing."""
+    by_edge = defaultdict(set)
+    for scenario, reached in measured.scenarios.items():
+        for index in reached:
+            by_edge[index].add(scenario)
+    functions: dict[tuple[str, str], Function] = {}
+    files: dict[str, SourceFile] = {}
+    for index, place in enumerate(places):
+        if not place.source.startswith("src/hotspot/"):
+            continue
+        key = (place.source, place.function)
+        function = functions.setdefault(key, Function(place.function, place.source, place.line))
+        if place.line:
+            function.line = min(function.line or place.line, place.line)
+        function.edges.add(index)
+        scenarios = by_edge.get(index, set())
+        if scenarios:
+            function.reached.add(index)
+        for scenario in scenarios:
+            function.scenarios[scenario] = function.scenarios.get(scenario, 0) + 1
+        file = files.setdefault(place.source, SourceFile(place.source, Path(place.file)))
+        if place.line:
+            file.lines.setdefault(place.line, set()).update(scenarios)
+    ordered = sorted(functions.values(), key=lambda one: (one.source, one.line, one.name))
+    for function in ordered:
+        files[function.source].functions.append(function)
+    return Tables(sorted(files.values(), key=lambda file: file.source), ordered)
+
+
+def as_json(measured: Measured, tables: Tables) -> Any:
+    return {
+        "libjvm": str(measured.libjvm),
+        "edges": len(measured.edges),
+        "edges_reached": len(measured.reached),
+        "repeatability": measured.repeatability,
+        "inputs": len(measured.inputs),
+        "inputs_walked": sum(one.walked for one in measured.inputs),
+        "scenarios": {name: len(edges) for name, edges in sorted(measured.scenarios.items())},
+        "functions": [
+            {
+                "name": one.name,
+                "source": one.source,
+                "line": one.line,
+                "edges": len(one.edges),
+                "reached": len(one.reached),
+                "scenarios": dict(sorted(one.scenarios.items())),
+            }
+            for one in tables.functions
+        ],
+        "lines": {
+            file.source: {str(line): sorted(names) for line, names in sorted(file.lines.items())}
+            for file in tables.files
+        },
+        "never_reached": [f"{one.source}:{one.line} {one.name}" for one in tables.never_reached],
+    }
+
+
+# The floor ------------------------------------------------------------------------------------------
+
+# A measurement differs a little from the next: the victims halt elsewhere.
+MARGIN = 0.15
+
+
+def floor_of(tables: Tables, names: Iterable[str]) -> dict[str, float]:
+    """For each named function that is reached at all: its share less the margin."""
+    shares = _shares(tables)
+    return {
+        name: round(max(0.01, shares[name] * (1 - MARGIN)), 2)
+        for name in sorted(names)
+        if shares.get(name)
+    }
+
+
+def read_floor(path: Path) -> dict[str, float]:
+    """Raises FramestormError."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return {str(name): float(share) for name, share in data["functions"].items()}
+    except OSError as error:
+        raise FramestormError(f"cannot read the floor {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FramestormError(
+            f'{path} is no floor: JSON with "functions": {{name: share}} is expected'
+        ) from error
+
+
+def fallen(tables: Tables, floor: dict[str, float]) -> list[str]:
+    """One line for each function below its floor, and for each that is not there any more."""
+    shares = _shares(tables)
+    lines = []
+    for name, share in sorted(floor.items()):
+        if name not in shares:
+            lines.append(f"{name}: not in this libjvm's coverage any more (floor {share:.0%})")
+        elif shares[name] < share:
+            lines.append(f"{name}: {shares[name]:.0%} of its edges, the floor is {share:.0%}")
+    return lines
+
+
+def _shares(tables: Tables) -> dict[str, float]:
+    """By name: overloads, and copies in several files, are one."""
+    edges: dict[str, int] = defaultdict(int)
+    reached: dict[str, int] = defaultdict(int)
+    for function in tables.functions:
+        edges[function.name] += len(function.edges)
+        reached[function.name] += len(function.reached)
+    return {name: reached[name] / count for name, count in edges.items()}
