@@ -34,7 +34,7 @@ def places_of(libjvm: Path, pcs: Sequence[int]) -> list[Place]:
     absent = [pc for pc in pcs if str(pc) not in known]
     if absent:
         for pc, place in zip(absent, _symbolize(libjvm, absent), strict=True):
-            known[str(pc)] = [place.function, place.file, place.line]
+            known[str(pc)] = (place.function, place.file, place.line)
         cache.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"format": _CACHE_FORMAT, "places": known})
         temporary = cache.with_suffix(".tmp")
@@ -43,12 +43,14 @@ def places_of(libjvm: Path, pcs: Sequence[int]) -> list[Place]:
     return [Place(*known[str(pc)]) for pc in pcs]
 
 
-def _read(cache: Path) -> dict[str, list[object]]:
+def _read(cache: Path) -> dict[str, tuple[str, str, int]]:
     try:
         data = json.loads(cache.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return dict(data["places"]) if data.get("format") == _CACHE_FORMAT else {}
+    if data.get("format") != _CACHE_FORMAT:
+        return {}
+    return {pc: (place[0], place[1], place[2]) for pc, place in data["places"].items()}
 
 
 def _symbolize(libjvm: Path, pcs: Sequence[int]) -> list[Place]:
