@@ -14,22 +14,16 @@
 #include <utility>
 
 #include "fuzz/bench.h"
+#include "fuzz/code_names.h"
 #include "fuzz/feedback.h"
+#include "fuzz/fuzz_engine.h"
 #include "fuzz/mutator.h"
 #include "fuzz/options.h"
 #include "fuzz/turns.h"
 #include "harness/engine/recorder.h"
 #include "harness/engine/session.h"
 #include "harness/input/binary.h"
-#include "harness/input/seed_folder.h"
 #include "harness/input/text.h"
-
-extern "C" {
-int LLVMFuzzerRunDriver(int* argc, char*** argv, int (*callback)(const uint8_t* data, size_t size));
-// libFuzzer's, as clang's SanitizerCoverage.rst describes them.
-void __sanitizer_cov_8bit_counters_init(uint8_t* begin, uint8_t* end);
-void __sanitizer_cov_pcs_init(const uintptr_t* begin, const uintptr_t* end);
-}
 
 namespace framestorm {
 namespace {
@@ -49,6 +43,7 @@ constexpr uint64_t kClockShare = 8;
 constexpr unsigned kChains = 2;
 constexpr unsigned kChainLength = 4;
 constexpr size_t kDullEnds = 3;
+constexpr unsigned kStopLimitS = 20;
 
 std::atomic<bool> asked_to_stop{false};
 
@@ -58,37 +53,7 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
 }
 
-class LiveCodeNames final : public CodeNames {
- public:
-  // World halted or the conductor's: reads the code map.
-  void refresh(const CodeMap& code_map) {
-    if (epoch_ == code_map.epoch()) return;
-    epoch_ = code_map.epoch();
-    blobs_.clear();
-    nmethods_.clear();
-    for (const CodeEntry& entry : code_map.entries()) {
-      // Of nmethods only the victims' own: what else got compiled is chance, and would mean nothing
-      // in the process that replays the artifact.
-      if (entry.kind == CodeKind::nmethod && !entry.name.starts_with("framestorm/")) continue;
-      const NamedCode code = {{entry.kind, entry.tier, CodeAnchor::entry, entry.name},
-                              static_cast<uint32_t>(entry.end - entry.begin)};
-      (entry.kind == CodeKind::nmethod ? nmethods_ : blobs_).push_back(code);
-    }
-  }
-
-  // Nmethods are few among thousands of blobs: half of the picks are theirs.
-  const NamedCode* pick(Rng& rng) const override {
-    const auto& from = (rng.one_in(2) && !nmethods_.empty()) || blobs_.empty() ? nmethods_ : blobs_;
-    return from.empty() ? nullptr : &from[rng.below(from.size())];
-  }
-
- private:
-  std::vector<NamedCode> blobs_;
-  std::vector<NamedCode> nmethods_;
-  uint64_t epoch_ = 0;
-};
-
-class Driver {
+class Driver final : public InputLoop {
  public:
   Driver(std::string_view target, const FuzzOptions& options)
       : target_(target),
@@ -108,24 +73,32 @@ class Driver {
 
   // Conductor. Does not return: the process ends from the loop.
   [[noreturn]] void run() {
-    write_seeds();
+    if (session_.engine().coverage().available() || !engine_.mutates_here()) chains_ = 0;
     session_.run_loop([this] {
-      next_turn();
-      run_libfuzzer();
+      try {
+        if (engine_.mutates_here()) next_turn();
+        engine_.run(options_, session_.engine().coverage(), *this);
+      } catch (const std::exception& error) {
+        fail(error);
+      }
     });
     std::_Exit(kExitDone);
   }
 
   // No exception may pass libFuzzer's frames: what cannot be written ends the process here.
-  void test_one_input(const uint8_t* data, size_t size) {
+  void execute(std::span<const uint8_t> bytes) override {
     try {
-      walk_one_input({data, size});
+      walk_one_input(bytes);
     } catch (const std::exception& error) {
       fail(error);
     }
   }
 
-  size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  void idle() override {
+    if (asked_to_stop.load(std::memory_order_relaxed)) finish(kExitDone);
+  }
+
+  size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) override {
     if (promising_) {
       mutated_ = *std::exchange(promising_, std::nullopt);
     } else {
@@ -136,13 +109,13 @@ class Driver {
     return write(mutated_, data, max_size);
   }
 
-  size_t cross(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size, uint8_t* out,
-               size_t max_size, unsigned seed) {
-    decode({a, a_size}, &input_);
-    decode({b, b_size}, &other_);
+  size_t cross(std::span<const uint8_t> a, std::span<const uint8_t> b, std::span<uint8_t> out,
+               unsigned seed) override {
+    decode(a, &input_);
+    decode(b, &other_);
     Rng rng(seed);
     mutator_->crossover(input_, other_, &mutated_, rng);
-    return write(mutated_, out, max_size);
+    return write(mutated_, out.data(), out.size());
   }
 
  private:
@@ -154,6 +127,7 @@ class Driver {
   void walk_one_input(std::span<const uint8_t> bytes) {
     take(bytes, &input_);
     input_.walker = options_.walker;
+    if (!engine_.mutates_here()) follow(input_, bytes);
     const Feedback::Cell cell = walk(input_, bytes);
     feedback_.note(cell);
     feedback_.tell(cell);
@@ -162,7 +136,7 @@ class Driver {
       for (unsigned i = 0; i < kChainLength; ++i) {
         mutator_->mutate(&mutant_, rng_);
         encode(mutant_, &mutant_bytes_);
-        // What libFuzzer has not seen yet is the next that it is given.
+        // What the engine has not seen yet is the next that it is given.
         if (feedback_.note(walk(mutant_, mutant_bytes_))) promising_ = mutant_;
       }
     }
@@ -205,92 +179,37 @@ class Driver {
     return encoded_.size();
   }
 
-  void write_seeds() {
-    const auto folder = options_.out / "seeds";
-    std::filesystem::create_directories(folder);
-    std::filesystem::create_directories(options_.out / "corpus");
-    std::vector<Input> seeds;
-    std::vector<uint8_t> bytes;
-    for (const auto& corpus : options_.corpus) {
-      std::string error;
-      if (!load_seed_folder(corpus, &seeds, &error)) throw SetupError(error);
-    }
-    // Without any seed libFuzzer starts from the mutator's own inputs.
-    for (size_t i = 0; i < seeds.size(); ++i) {
-      encode(seeds[i], &bytes);
-      std::ofstream file(folder / (std::to_string(i) + ".bin"), std::ios::binary);
-      file.write(reinterpret_cast<const char*>(bytes.data()),
-                 static_cast<std::streamsize>(bytes.size()));
-      file.flush();
-      if (!file) throw SetupError("cannot write seeds to " + folder.string() + ": disk full?");
-    }
-  }
-
-  void run_libfuzzer() {
-    const Coverage& coverage = session_.engine().coverage();
-    const bool guided = coverage.available();
-    if (guided) {
-      chains_ = 0;
-      const std::span<uint8_t> counters = coverage.counters();
-      __sanitizer_cov_8bit_counters_init(counters.data(), counters.data() + counters.size());
-      const auto edges = coverage.edges();
-      __sanitizer_cov_pcs_init(reinterpret_cast<const uintptr_t*>(edges.data()),
-                               reinterpret_cast<const uintptr_t*>(edges.data() + edges.size()));
-    }
-    // HotSpot and the guard own the signals, the driver the limits.
-    std::vector<std::string> arguments = {
-        "framestorm",
-        "-runs=-1",
-        guided ? "-mutate_depth=5" : "-mutate_depth=1",  // a burst is deep enough
-        "-max_len=4096",
-        "-len_control=0",
-        "-timeout=0",
-        "-rss_limit_mb=0",
-        "-malloc_limit_mb=0",
-        "-detect_leaks=0",
-        "-handle_segv=0",
-        "-handle_bus=0",
-        "-handle_ill=0",
-        "-handle_fpe=0",
-        "-handle_int=0",
-        "-handle_term=0",
-        "-handle_xfsz=0",
-        "-handle_usr1=0",
-        "-handle_usr2=0",
-        "-reload=0",
-        guided ? "-entropic=1" : "-entropic=0",
-        guided ? "-verbosity=1" : "-verbosity=0",
-        "-seed=" + std::to_string(options_.seed & 0x7fffffff),
-        "-artifact_prefix=" + (options_.out / "artifacts").string() + "/",
-        (options_.out / "corpus").string(),
-        (options_.out / "seeds").string()};
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    int argc = static_cast<int>(argv.size());
-    char** raw_argv = argv.data();
-    LLVMFuzzerRunDriver(&argc, &raw_argv, [](const uint8_t* data, size_t size) {
-      instance->test_one_input(data, size);
-      return 0;
-    });
+  // Halts the world for an input that comes from elsewhere: its scenario's turn, as long as others
+  // of it follow. The same bytes again are always walked at the same halt, because AFL++ takes what
+  // differs then for noise.
+  void follow(const Input& input, std::span<const uint8_t> bytes) {
+    if (std::ranges::equal(bytes, followed_)) return;
+    followed_.assign(bytes.begin(), bytes.end());
+    const bool there = turn_start_ != 0 && input.scenario == scenario_;
+    if (there && (options_.one_halt || now_ns() - turn_start_ <= kTurnNs)) return;
+    turn(input.scenario, input.mode);
   }
 
   void check_clock() {
-    const uint64_t now = now_ns();
-    if (asked_to_stop.load(std::memory_order_relaxed) ||
-        (options_.runs == 0 && recorder_.elapsed() > options_.seconds)) {
-      finish(kExitDone);
-    }
-    if (now - turn_start_ > kTurnNs) next_turn();
+    idle();
+    if (!engine_.mutates_here()) return;
+    if (options_.runs == 0 && recorder_.elapsed() > options_.seconds) finish(kExitDone);
+    if (now_ns() - turn_start_ > kTurnNs) next_turn();
   }
 
   // Loop's stack.
   void next_turn() {
+    const auto [scenario, mode] = turns_.next([this](ScenarioId id) { return is_dull(id); });
+    turn(scenario, mode);
+  }
+
+  // Loop's stack.
+  void turn(ScenarioId scenario, Mode mode) {
     const Coverage::Aside aside(session_.engine().coverage());
     if (bench_ != nullptr) bench_->end_turn(turn_mode_, now_ns() - turn_start_);
-    session_.on_conductor([this] {
-      const auto [scenario, mode] = turns_.next([this](ScenarioId id) { return is_dull(id); });
+    session_.on_conductor([this, scenario, mode] {
       session_.halt_world(scenario, HaltPoint{}, rng_.next());
-      names_.refresh(session_.jvm().code_map());
+      refresh_names();
       mutator_->pin(scenario, mode);
       scenario_ = scenario;
       turn_mode_ = mode;
@@ -303,7 +222,23 @@ class Driver {
     turn_start_ = now_ns();
   }
 
-  // Loop's stack. Says and writes what libFuzzer would: it does not take SIGABRT from the guard.
+  // Conductor.
+  void refresh_names() {
+    const CodeMap& code_map = session_.jvm().code_map();
+    if (names_epoch_ == code_map.epoch()) return;
+    names_epoch_ = code_map.epoch();
+    names_.clear();
+    for (const CodeEntry& entry : code_map.entries()) {
+      // Of nmethods only the victims' own: what else got compiled is chance, and would mean nothing
+      // in the process that replays the artifact.
+      if (entry.kind == CodeKind::nmethod && !entry.name.starts_with("framestorm/")) continue;
+      names_.add({{entry.kind, entry.tier, CodeAnchor::entry, entry.name},
+                  static_cast<uint32_t>(entry.end - entry.begin)});
+    }
+    engine_.tell(names_);
+  }
+
+  // Loop's stack. Says and writes what libFuzzer would: nobody takes SIGABRT from the guard.
   [[noreturn]] void die_strictly(const Input& input, std::span<const uint8_t> bytes,
                                  const Outcome& outcome) {
     const Finding finding = outcome.findings->front();
@@ -342,15 +277,14 @@ class Driver {
     std::abort();
   }
 
- public:
-  static Driver* instance;
-
  private:
   std::string_view target_;
   const FuzzOptions& options_;
+  FuzzEngine& engine_ = FuzzEngine::get();
   Session session_;
   Recorder recorder_;
-  LiveCodeNames names_;
+  CodeNameList names_;
+  uint64_t names_epoch_ = 0;
   Turns turns_;
   Rng rng_;
   std::unique_ptr<Mutator> mutator_;
@@ -358,7 +292,8 @@ class Driver {
   Input input_;
   Input mutated_;
   Input other_;
-  std::vector<uint8_t> encoded_;  // mutated_, as it was last written
+  std::vector<uint8_t> encoded_;   // mutated_, as it was last written
+  std::vector<uint8_t> followed_;  // the input that follow() saw last
   Input mutant_;
   std::vector<uint8_t> mutant_bytes_;
   std::optional<Input> promising_;
@@ -371,15 +306,24 @@ class Driver {
   double last_stats_ = 0;
 };
 
-Driver* Driver::instance = nullptr;
-
-void on_stop_signal(int) { asked_to_stop.store(true); }
+// Async-signal-safe. A process that cannot even end (nobody else ends AFL++'s) is ended.
+void on_stop_signal(int) {
+  asked_to_stop.store(true);
+  alarm(kStopLimitS);
+}
 
 }  // namespace
 
 int run_target(std::string_view target, int argc, char** argv) {
   FuzzOptions options;
   if (const int code = parse_options(target, argc, argv, &options); code >= 0) return code;
+  try {
+    std::filesystem::create_directories(options.out);
+    if (const int code = FuzzEngine::get().prepare(&options); code >= 0) return code;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", std::string(target).c_str(), error.what());
+    return kExitSetup;
+  }
   struct sigaction action = {};
   action.sa_handler = &on_stop_signal;
   action.sa_flags = SA_RESTART;
@@ -389,10 +333,8 @@ int run_target(std::string_view target, int argc, char** argv) {
   // Not on the primordial thread, whose stack HotSpot does not like to measure.
   std::thread conductor([&] {
     try {
-      std::filesystem::create_directories(options.out);
       options.session.sanitizer_log = options.out / kSanitizerLog;
       Driver driver(target, options);
-      Driver::instance = &driver;
       driver.run();
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: %s\n", std::string(target).c_str(), error.what());
@@ -404,14 +346,3 @@ int run_target(std::string_view target, int argc, char** argv) {
 }
 
 }  // namespace framestorm
-
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
-                                          unsigned seed) {
-  return framestorm::Driver::instance->mutate(data, size, max_size, seed);
-}
-
-extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b,
-                                            size_t b_size, uint8_t* out, size_t max_size,
-                                            unsigned seed) {
-  return framestorm::Driver::instance->cross(a, a_size, b, b_size, out, max_size, seed);
-}

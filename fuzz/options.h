@@ -21,6 +21,8 @@ struct FuzzOptions {
   std::vector<std::filesystem::path> corpus;
   bool strict = false;
   bool bench = false;
+  // The world stays as it was first halted for an input's scenario, so that inputs can be compared.
+  bool one_halt = false;
 };
 
 // Exit codes of the targets.

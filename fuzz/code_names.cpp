@@ -1,0 +1,66 @@
+#include "fuzz/code_names.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "harness/input/canonical.h"
+
+namespace framestorm {
+
+void CodeNameList::clear() {
+  blobs_.clear();
+  nmethods_.clear();
+}
+
+void CodeNameList::add(NamedCode code) {
+  (code.ref.kind == CodeKind::nmethod ? nmethods_ : blobs_).push_back(std::move(code));
+}
+
+const NamedCode* CodeNameList::pick(Rng& rng) const {
+  const auto& from = (rng.one_in(2) && !nmethods_.empty()) || blobs_.empty() ? nmethods_ : blobs_;
+  return from.empty() ? nullptr : &from[rng.below(from.size())];
+}
+
+// One per line: kind, tier, size, and the name, which may hold spaces.
+void CodeNameList::save(const std::filesystem::path& file) const {
+  const std::filesystem::path scratch = file.string() + "." + std::to_string(getpid());
+  std::ofstream out(scratch, std::ios::binary);
+  for (const auto* list : {&nmethods_, &blobs_}) {
+    for (const NamedCode& code : *list) {
+      out << static_cast<int>(code.ref.kind) << ' ' << static_cast<int>(code.ref.tier) << ' '
+          << code.size << ' ' << code.ref.name << '\n';
+    }
+  }
+  out.close();
+  if (!out) throw std::system_error(errno, std::generic_category(), "writing " + file.string());
+  std::filesystem::rename(scratch, file);
+}
+
+bool CodeNameList::load(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return false;
+  CodeNameList loaded;
+  unsigned kind = 0;
+  unsigned tier = 0;
+  NamedCode code;
+  while (in >> kind) {
+    if (!(in >> tier >> code.size) || kind >= static_cast<unsigned>(CodeKind::count)) return false;
+    code.ref.kind = static_cast<CodeKind>(kind);
+    code.ref.tier = static_cast<uint8_t>(tier);
+    in.get();
+    std::getline(in, code.ref.name);
+    canonicalise(&code.ref);
+    loaded.add(code);
+  }
+  if (!in.eof()) return false;
+  blobs_ = std::move(loaded.blobs_);
+  nmethods_ = std::move(loaded.nmethods_);
+  return true;
+}
+
+}  // namespace framestorm

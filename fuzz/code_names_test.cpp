@@ -1,0 +1,63 @@
+#include "fuzz/code_names.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+
+namespace framestorm {
+namespace {
+
+NamedCode named(CodeKind kind, uint8_t tier, std::string name, uint32_t size) {
+  return {{kind, tier, CodeAnchor::entry, std::move(name)}, size};
+}
+
+std::set<std::string> picks(const CodeNameList& list) {
+  std::set<std::string> names;
+  Rng rng(1);
+  for (int i = 0; i < 200; ++i) {
+    if (const NamedCode* code = list.pick(rng)) {
+      names.insert(code->ref.name + " " + std::to_string(code->ref.tier) + " " +
+                   std::to_string(code->size));
+    }
+  }
+  return names;
+}
+
+class CodeNameListTest : public testing::Test {
+ protected:
+  ~CodeNameListTest() override { std::filesystem::remove(file_); }
+  const std::filesystem::path file_ = testing::TempDir() + "code-names-test";
+};
+
+TEST_F(CodeNameListTest, ComesBackFromItsFile) {
+  CodeNameList list;
+  list.add(named(CodeKind::nmethod, 4, "framestorm/C2Inlined.spin", 640));
+  list.add(named(CodeKind::codelet, 0, "return entry points", 32));
+  list.save(file_);
+  CodeNameList loaded;
+  loaded.add(named(CodeKind::stub, 0, "gone", 1));
+  ASSERT_TRUE(loaded.load(file_));
+  EXPECT_EQ(picks(loaded),
+            (std::set<std::string>{"framestorm/C2Inlined.spin 4 640", "return entry points 0 32"}));
+}
+
+TEST_F(CodeNameListTest, KeepsWhatItHasWhenTheFileIsNoList) {
+  CodeNameList list;
+  list.add(named(CodeKind::stub, 0, "kept", 1));
+  EXPECT_FALSE(list.load(file_));
+  std::ofstream(file_) << "1 0 12 stub\nno list\n";
+  EXPECT_FALSE(list.load(file_));
+  std::ofstream(file_) << "77 0 12 stub\n";
+  EXPECT_FALSE(list.load(file_));
+  EXPECT_EQ(picks(list), (std::set<std::string>{"kept 0 1"}));
+}
+
+TEST_F(CodeNameListTest, PicksNothingFromNothing) {
+  EXPECT_TRUE(CodeNameList().empty());
+  EXPECT_TRUE(picks(CodeNameList()).empty());
+}
+
+}  // namespace
+}  // namespace framestorm

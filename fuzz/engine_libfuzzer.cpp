@@ -1,0 +1,118 @@
+// libFuzzer, in this process: its loop runs on the migrating stack, its mutations are the driver's.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "fuzz/fuzz_engine.h"
+#include "harness/input/binary.h"
+#include "harness/input/seed_folder.h"
+#include "harness/jvm/error.h"
+
+extern "C" {
+int LLVMFuzzerRunDriver(int* argc, char*** argv, int (*callback)(const uint8_t* data, size_t size));
+// libFuzzer's, as clang's SanitizerCoverage.rst describes them.
+void __sanitizer_cov_8bit_counters_init(uint8_t* begin, uint8_t* end);
+void __sanitizer_cov_pcs_init(const uintptr_t* begin, const uintptr_t* end);
+}
+
+namespace framestorm {
+namespace {
+
+InputLoop* current_loop = nullptr;
+
+class LibFuzzerEngine final : public FuzzEngine {
+ public:
+  // Where libFuzzer looks for inputs: binary forms only.
+  int prepare(FuzzOptions* options) override {
+    const auto folder = options->out / "seeds";
+    std::filesystem::create_directories(folder);
+    std::filesystem::create_directories(options->out / "corpus");
+    std::vector<Input> seeds;
+    std::vector<uint8_t> bytes;
+    for (const auto& corpus : options->corpus) {
+      std::string error;
+      if (!load_seed_folder(corpus, &seeds, &error)) throw SetupError(error);
+    }
+    // Without any seed libFuzzer starts from the mutator's own inputs.
+    for (size_t i = 0; i < seeds.size(); ++i) {
+      encode(seeds[i], &bytes);
+      std::ofstream file(folder / (std::to_string(i) + ".bin"), std::ios::binary);
+      file.write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
+      file.flush();
+      if (!file) throw SetupError("cannot write seeds to " + folder.string() + ": disk full?");
+    }
+    return -1;
+  }
+
+  bool mutates_here() const override { return true; }
+
+  void tell(const CodeNameList&) override {}  // the driver's mutator has them
+
+  void run(const FuzzOptions& options, const Coverage& coverage, InputLoop& loop) override {
+    current_loop = &loop;
+    const bool guided = coverage.available();
+    if (guided) {
+      const std::span<uint8_t> counters = coverage.counters();
+      __sanitizer_cov_8bit_counters_init(counters.data(), counters.data() + counters.size());
+      const auto edges = coverage.edges();
+      __sanitizer_cov_pcs_init(reinterpret_cast<const uintptr_t*>(edges.data()),
+                               reinterpret_cast<const uintptr_t*>(edges.data() + edges.size()));
+    }
+    // HotSpot and the guard own the signals, the driver the limits.
+    std::vector<std::string> arguments = {
+        "framestorm",
+        "-runs=-1",
+        guided ? "-mutate_depth=5" : "-mutate_depth=1",  // a burst is deep enough
+        "-max_len=4096",
+        "-len_control=0",
+        "-timeout=0",
+        "-rss_limit_mb=0",
+        "-malloc_limit_mb=0",
+        "-detect_leaks=0",
+        "-handle_segv=0",
+        "-handle_bus=0",
+        "-handle_ill=0",
+        "-handle_fpe=0",
+        "-handle_int=0",
+        "-handle_term=0",
+        "-handle_xfsz=0",
+        "-handle_usr1=0",
+        "-handle_usr2=0",
+        "-reload=0",
+        guided ? "-entropic=1" : "-entropic=0",
+        guided ? "-verbosity=1" : "-verbosity=0",
+        "-seed=" + std::to_string(options.seed & 0x7fffffff),
+        "-artifact_prefix=" + (options.out / "artifacts").string() + "/",
+        (options.out / "corpus").string(),
+        (options.out / "seeds").string()};
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    int argc = static_cast<int>(argv.size());
+    char** raw_argv = argv.data();
+    LLVMFuzzerRunDriver(&argc, &raw_argv, [](const uint8_t* data, size_t size) {
+      current_loop->execute({data, size});
+      return 0;
+    });
+  }
+};
+
+}  // namespace
+
+FuzzEngine& FuzzEngine::get() {
+  static LibFuzzerEngine engine;
+  return engine;
+}
+
+}  // namespace framestorm
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  return framestorm::current_loop->mutate(data, size, max_size, seed);
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b,
+                                            size_t b_size, uint8_t* out, size_t max_size,
+                                            unsigned seed) {
+  return framestorm::current_loop->cross({a, a_size}, {b, b_size}, {out, max_size}, seed);
+}
