@@ -136,7 +136,11 @@ void install(int fd) {
   const int silent = open("/dev/null", O_WRONLY | O_CLOEXEC);
   __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<intptr_t>(silent)));
   __asan_set_error_report_callback(&on_asan_report);
-  __sanitizer_set_death_callback(&on_death);
+  take_death_callback();
+}
+
+void take_death_callback() {
+  if (has_asan()) __sanitizer_set_death_callback(&on_death);
 }
 
 void on_ubsan(const char* check, const char* file, uint32_t line, uint32_t column, const void* pc,
