@@ -100,8 +100,10 @@ class Build:
         self.folder = self.tree / f"{variant.name}{some}"
         self._lock: int | None = None
         self.drop_in = boot.same_version(boot_jdk, source.version)
+        # As it is now: the checkout may change while a build runs.
+        self.key = self._key()
 
-    def key(self) -> str:
+    def _key(self) -> str:
         """Of everything that shapes the finished JDK."""
         parts = (
             _FORMAT,
@@ -116,7 +118,7 @@ class Build:
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def home(self) -> Path:
-        return store.home_of(self.variant.name, str(self.source.version), self.key())
+        return store.home_of(self.variant.name, str(self.source.version), self.key)
 
     def make(self, lock: int) -> Path:
         """Builds and assembles. What is interrupted goes on from there the next time.
@@ -254,7 +256,7 @@ class Build:
                     source=self.source.asked,
                     boot_jdk=str(self.boot_jdk.home),
                     collectors=self.gcs,
-                    key=self.key(),
+                    key=self.key,
                     tree=self.tree_name,
                     base=base.name,
                     built=time.time(),
