@@ -45,6 +45,7 @@ ROOM_TREE, ROOM_BUILD, ROOM_HOME = 1 << 30, 3 << 30, 1 << 30
 _FORMAT = 1  # of a finished JDK folder: a higher number makes all of them anew
 _CONFIGURED = "framestorm_configured"
 _SOURCE_FOLDERS = ("share", "os/linux", "os/posix", "cpu/x86", "os_cpu/linux_x86")
+_COMPILED = b"(for libjvm.so)\n"  # ends make's line about each file
 _GENERATED = 20  # objects of files that the build itself writes: adlc, JVMTI, JFR
 
 
@@ -192,7 +193,11 @@ class Build:
         what = f"building JDK {self.source.version}, {variant.name}"
         steps.say(f"{what} with {self.jobs} jobs (log: {log})")
         began = time.monotonic()
-        with running.Compiling(f"{what}: {target}", compiled, expected) as progress:
+
+        def again() -> int:
+            return log.read_bytes().count(_COMPILED) if log.exists() else 0
+
+        with running.Compiling(f"{what}: {target}", compiled, expected, again) as progress:
             running.run(
                 ["make", target, "LOG=info", f"JOBS={self.jobs}", "CONF_CHECK=ignore"],
                 what=what,

@@ -126,12 +126,20 @@ class Compiling:
     """How many objects there are of those expected: a bar on a terminal, lines elsewhere.
 
     Use as a context manager and call it now and then. What was there at the start does not count
-    for the estimate.
+    for the estimate. When all were there, some of them are made again; make does not say how many,
+    so only `again`, how many were by now, is shown.
     """
 
-    def __init__(self, what: str, objects: Callable[[], int], expected: int) -> None:
+    def __init__(
+        self,
+        what: str,
+        objects: Callable[[], int],
+        expected: int,
+        again: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._what = what
         self._objects = objects
+        self._again = again
         self._expected = expected
         self._at_start = objects()
         self._began = time.monotonic()
@@ -180,13 +188,16 @@ class Compiling:
         elif now - self._last_line >= PLAIN_EVERY:
             self._last_line = now
             share = min(1.0, done / max(1, self._expected))
-            steps.say(
-                f"{self._what}: {done} of {max(done, self._expected)} files ({share:.0%})"
-                + (f", {left}" if left else "")
-            )
+            progress = f"{done} of {max(done, self._expected)} files ({share:.0%})"
+            if self._at_start >= self._expected:
+                steps.say(f"{self._what}: {left}")
+            else:
+                steps.say(f"{self._what}: {progress}" + (f", {left}" if left else ""))
 
     def left(self, done: int, now: float) -> str:
         """An estimate in words; empty while there is too little to tell from."""
+        if self._at_start >= self._expected:
+            return f"{self._again()} files compiled again"
         made = done - self._at_start
         missing = self._expected - done
         if missing <= 0:

@@ -43,8 +43,13 @@ def test_the_estimate_counts_what_was_compiled_now(monkeypatch: pytest.MonkeyPat
     assert progress.left(1310, now + 60) == "linking"
 
 
-def test_no_estimate_when_everything_is_there_already() -> None:
-    assert Compiling("building", lambda: 10, 10).left(10, 1e9) == ""
+def test_a_build_with_everything_there_counts_what_is_made_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(running, "PLAIN_EVERY", 0.0)
+    with Compiling("building", lambda: 10, 10, lambda: 3) as progress:
+        progress()
+    assert capsys.readouterr().err == "framestorm: building: 3 files compiled again\n"
 
 
 def run(tmp_path: Path, program: str) -> None:
