@@ -12,6 +12,7 @@ from framestorm_cli import fuzzing, native, paths, steps, toolchain
 from framestorm_cli.coverage import measuring, places, tables
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.fuzz_command import new_folder
+from framestorm_cli.hotspot import store
 from framestorm_cli.toolchain import NATIVE, Toolchain
 
 _SHOWN = 15
@@ -39,11 +40,16 @@ def coverage_command(
     measured = _measure(tools, files, folder, halts, jvm_args)
     steps.say("reading the line tables of libjvm")
     found = tables.tables_of(
-        measured, places.places_of(measured.libjvm, [edge.pc for edge in measured.edges])
+        measured,
+        places.places_of(measured.libjvm, [edge.pc for edge in measured.edges]),
+        tables.walker_stems(),
     )
     result = folder / "coverage.json"
     result.write_text(json.dumps(tables.as_json(measured, found)) + "\n", encoding="utf-8")
-    index = report.write(measured, found, folder, f"Coverage of the walkers, {tools.jdk}")
+    record = store.read(tools.jdk.home)
+    sources = store.folder() / "trees" / record.tree / "source" if record else None
+    title = f"Coverage of the walkers, JDK {tools.jdk.version}"
+    index = report.write(measured, found, folder, title, sources)
     _say_what_was_found(measured, found)
     click.echo(f"{paths.shown(index)}\n{paths.shown(result)}")
     if write_floor:

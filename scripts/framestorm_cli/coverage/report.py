@@ -18,8 +18,9 @@ class Line:
     scenarios: str
 
 
-def write(measured: Measured, tables: Tables, out: Path, title: str) -> Path:
-    """Writes index.html and its pages below `out`; returns the index."""
+def write(measured: Measured, tables: Tables, out: Path, title: str, sources: Path | None) -> Path:
+    """Writes index.html and its pages below `out`; returns the index. `sources`: the JDK's source
+    tree, where there is one to show the text of the lines from."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("framestorm_cli.coverage", "templates"),
         autoescape=True,
@@ -32,7 +33,7 @@ def write(measured: Measured, tables: Tables, out: Path, title: str) -> Path:
     names = {file.source: page_name(file.source) for file in tables.files}
     for file in tables.files:
         page = environment.get_template("file.html").render(
-            title=title, file=file, lines=_lines(file), all_scenarios=len(measured.scenarios)
+            title=title, file=file, lines=_lines(file, sources)
         )
         (pages / names[file.source]).write_text(page, encoding="utf-8")
     index = out / "index.html"
@@ -50,10 +51,12 @@ def page_name(source: str) -> str:
     return f"{Path(source).name}-{hashlib.sha256(source.encode()).hexdigest()[:8]}.html"
 
 
-def _lines(file: SourceFile) -> list[Line]:
-    """The whole source where it is still there, else only the lines that have edges."""
+def _lines(file: SourceFile, sources: Path | None) -> list[Line]:
+    """The whole source where it is there, else only the lines that have edges."""
+    if sources is None:
+        return [_line(file, number, "") for number in sorted(file.lines)]
     try:
-        texts = file.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        texts = (sources / file.source).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return [_line(file, number, "") for number in sorted(file.lines)]
     return [_line(file, number, text) for number, text in enumerate(texts, 1)]

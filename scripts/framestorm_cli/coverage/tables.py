@@ -1,15 +1,21 @@
 """From edges to functions, files and lines; and the floor that CI holds them to."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from framestorm_cli import paths
 from framestorm_cli.coverage.measuring import Measured
 from framestorm_cli.coverage.places import Place
 from framestorm_cli.errors import FramestormError
+
+_WALKER_FILES = (
+    paths.CHECKOUT / "harness/hotspot/additions/make/hotspot/lib/framestorm_walker_files.gmk"
+)
 
 
 @dataclass
@@ -28,8 +34,7 @@ class Function:
 
 @dataclass
 class SourceFile:
-    source: str
-    path: Path  # where the compiler found it
+    source: str  # from src/hotspot on
     lines: dict[int, set[str]] = field(default_factory=dict)  # the scenarios that reach each
     functions: list[Function] = field(default_factory=list)
 
@@ -48,8 +53,22 @@ class Tables:
         return [function for function in self.functions if not function.reached]
 
 
-def tables_of(measured: Measured, places: Sequence[Place]) -> Tables:
-    """HotSpot's own sources only: what the C++ library has inlined there says nothing."""
+def walker_stems() -> frozenset[str]:
+    """The names, without extension and platform, of the files that are compiled with counters."""
+    names = re.findall(
+        r"^    (\w+)\.cpp \\$", _WALKER_FILES.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return frozenset(_stem(name) for name in names)
+
+
+def _stem(file: str) -> str:
+    """ "frame_x86.inline.hpp" -> "frame"."""
+    return re.sub(r"(?:_linux)?(?:_x86|_aarch64|_posix)?$", "", Path(file).name.partition(".")[0])
+
+
+def tables_of(measured: Measured, places: Sequence[Place], stems: frozenset[str]) -> Tables:
+    """Functions of the walkers' files and of their headers only: what else is inlined there (the C++
+    library, allocation, barriers) is not theirs."""
     by_edge = defaultdict(set)
     for scenario, reached in measured.scenarios.items():
         for index in reached:
@@ -57,7 +76,7 @@ def tables_of(measured: Measured, places: Sequence[Place]) -> Tables:
     functions: dict[tuple[str, str], Function] = {}
     files: dict[str, SourceFile] = {}
     for index, place in enumerate(places):
-        if not place.source.startswith("src/hotspot/"):
+        if not place.source.startswith("src/hotspot/") or _stem(place.source) not in stems:
             continue
         key = (place.source, place.function)
         function = functions.setdefault(key, Function(place.function, place.source, place.line))
@@ -69,7 +88,7 @@ def tables_of(measured: Measured, places: Sequence[Place]) -> Tables:
             function.reached.add(index)
         for scenario in scenarios:
             function.scenarios[scenario] = function.scenarios.get(scenario, 0) + 1
-        file = files.setdefault(place.source, SourceFile(place.source, Path(place.file)))
+        file = files.setdefault(place.source, SourceFile(place.source))
         if place.line:
             file.lines.setdefault(place.line, set()).update(scenarios)
     ordered = sorted(functions.values(), key=lambda one: (one.source, one.line, one.name))

@@ -9,9 +9,10 @@ import pytest
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.coverage.measuring import Edge, Input, Measured
 from framestorm_cli.coverage.places import Place, without_parameters
-from framestorm_cli.coverage.tables import fallen, floor_of, read_floor, tables_of
+from framestorm_cli.coverage.tables import fallen, floor_of, read_floor, tables_of, walker_stems
 from framestorm_cli.errors import FramestormError
 
+STEMS = frozenset({"frame"})
 FRAME = "/sources/src/hotspot/share/runtime/frame.cpp"
 FUNCTIONS = ("frame::sender", "frame::sender_for_compiled_frame", "AsyncGetCallTrace")
 
@@ -109,18 +110,25 @@ def test_a_floor_that_is_none_is_said(content: str, tmp_path: Path) -> None:
 
 def test_a_function_that_is_gone_fell_too() -> None:
     measured = Measured(Path("libjvm.so"), [Edge(1, True)], {"c1": {0}})
-    found = tables_of(measured, [Place("frame::sender", FRAME, 7)])
+    found = tables_of(measured, [Place("frame::sender", FRAME, 7)], STEMS)
     assert fallen(found, {"frame::sender": 1.0}) == []
     assert fallen(found, {"frame::other": 0.5})[0].startswith("frame::other: not in this libjvm's")
     assert floor_of(found, ["frame::sender", "frame::other"]) == {"frame::sender": 0.85}
 
 
-def test_only_hotspot_sources_count() -> None:
-    measured = Measured(Path("libjvm.so"), [Edge(1, True), Edge(2, False)], {"c1": {0, 1}})
-    places = [Place("std::sort", "/usr/include/c++/12/algorithm", 3), Place("f", FRAME, 0)]
-    found = tables_of(measured, places)
-    assert [function.name for function in found.functions] == ["f"]
-    assert found.files[0].lines == {}, "line 0 is unknown"
+def test_only_the_walkers_own_sources_count() -> None:
+    share = "/sources/src/hotspot/share"
+    places = [
+        Place("std::sort", "/usr/include/c++/12/algorithm", 3),
+        Place("f", FRAME, 0),
+        Place("g", f"{share}/../cpu/x86/frame_x86.inline.hpp", 4),
+        Place("oopDesc::field", f"{share}/oops/oop.inline.hpp", 5),
+    ]
+    edges = [Edge(number, True) for number in range(len(places))]
+    found = tables_of(Measured(Path("libjvm.so"), edges, {"c1": {0, 1, 3}}), places, STEMS)
+    assert [function.name for function in found.functions] == ["g", "f"]
+    assert found.files[1].lines == {}, "line 0 is unknown"
+    assert {"frame", "forte", "nmethod"} <= walker_stems()
 
 
 @pytest.mark.parametrize(
