@@ -159,10 +159,12 @@ class Build:
 
     def _base(self) -> Path:
         """The files of the JDK that are not libjvm: the boot JDK's, or those of an image built here."""
+        home = f"{self.boot_jdk.home}{self.boot_jdk.version}"
         origin = (
-            f"{self.boot_jdk.home}{self.boot_jdk.version}" if self.drop_in else self.source.content
+            home if self.drop_in else self.source.content,
+            (self.compiler, folder.options_source()) if self.variant.sanitized else None,
         )
-        base = store.folder() / "bases" / hashlib.sha256(origin.encode()).hexdigest()[:12]
+        base = store.folder() / "bases" / hashlib.sha256(repr(origin).encode()).hexdigest()[:12]
         with steps.locked(f"jdk-base-{base.name}", "copying the boot JDK"):
             if not base.exists():
                 self._make_base(base)
@@ -176,7 +178,7 @@ class Build:
             plain, every = variants.VARIANTS["plain"], variants.collectors(())
             self._build(plain, every, self.tree / plain.name, "jdk-image")
             home = self.tree / plain.name / "images" / "jdk"
-        folder.copy_base(home, base)
+        folder.copy_base(home, base, CC if self.variant.sanitized else None)
 
     def _build(self, variant: Variant, gcs: tuple[str, ...], build: Path, target: str) -> None:
         build.mkdir(exist_ok=True)
@@ -250,8 +252,6 @@ class Build:
                 self.folder / "support" / "modules_libs" / "java.base" / "server" / "libjvm.so",
                 scratch,
             )
-            if self.variant.sanitized:
-                folder.add_asan(scratch, CC)
             folder.finish(scratch, log)
             store.write(
                 scratch,

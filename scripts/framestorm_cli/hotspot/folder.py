@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from framestorm_cli import elf, steps
@@ -23,8 +24,11 @@ def options_source() -> bytes:
     return _OPTIONS_SOURCE.read_bytes()
 
 
-def copy_base(home: Path, base: Path) -> None:
-    """Copies a JDK without its libjvm and CDS archives; instrumented JDKs share these files."""
+def copy_base(home: Path, base: Path, asan: str | None) -> None:
+    """Copies a JDK without its libjvm and CDS archives; instrumented JDKs share these files.
+
+    `asan` is the compiler whose ASan runtime the programs are to start with, if any.
+    """
 
     def skip(folder: str, names: list[str]) -> set[str]:
         if Path(folder).relative_to(home) != _LIBJVM.parent:
@@ -34,6 +38,8 @@ def copy_base(home: Path, base: Path) -> None:
     scratch = base.with_name(f"{base.name}.new")
     shutil.rmtree(scratch, ignore_errors=True)
     shutil.copytree(home, scratch, symlinks=True, ignore=skip)
+    if asan is not None:
+        add_asan(scratch, asan)
     scratch.rename(base)
 
 
@@ -70,21 +76,17 @@ def add_asan(into: Path, compiler: str) -> None:
     _call(
         [compiler, *_OPTIONS_FLAGS, "-o", str(lib / ASAN_OPTIONS), str(_OPTIONS_SOURCE)],
     )
-    _call(["patchelf", "--add-rpath", "$ORIGIN/..", str(into / _LIBJVM)])
     for program in sorted((into / "bin").iterdir()):
         if not _is_launcher(program):
             continue
-        scratch = program.with_name(f"{program.name}.new")
-        shutil.copy2(program, scratch)  # the file itself is shared with other JDK folders
         needed = [ASAN_OPTIONS, ASAN_RUNTIME]
         # patchelf puts each before what is there.
         for name in reversed(needed):
-            _call(["patchelf", "--add-needed", name, str(scratch)])
-        _call(["patchelf", "--set-rpath", "$ORIGIN:$ORIGIN/../lib", str(scratch)])
-        first = elf.needed(scratch)[:2]
+            _call(["patchelf", "--add-needed", name, str(program)])
+        _call(["patchelf", "--set-rpath", "$ORIGIN:$ORIGIN/../lib", str(program)])
+        first = elf.needed(program)[:2]
         if first != needed:
             raise FramestormError(f"patchelf left {first} as the first libraries of {program.name}")
-        scratch.replace(program)
 
 
 def _is_launcher(program: Path) -> bool:
@@ -111,12 +113,20 @@ def _runtime(compiler: str) -> Path:
 def finish(into: Path, log: Path) -> None:
     """Dumps the CDS archives and starts the JVM once. Raises FramestormError when it does not."""
     java = str(into / "bin" / "java")
-    for flags in ([], ["-XX:-UseCompressedOops"]):
-        _call([java, *flags, "-Xshare:dump"], log)
-    _call([java, "-Xshare:auto", "-version"], log)
+    dumps = [[java, *flags, "-Xshare:dump"] for flags in ([], ["-XX:-UseCompressedOops"])]
+    with ThreadPoolExecutor() as both:
+        for output in both.map(_call, dumps):
+            _append(log, output)
+    _append(log, _call([java, "-Xshare:auto", "-version"]))
 
 
-def _call(command: list[str], log: Path | None = None) -> None:
+def _append(log: Path, text: str) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _call(command: list[str]) -> str:
+    """Runs a short command; returns it with its output. Raises FramestormError when it fails."""
     try:
         done = subprocess.run(
             command,
@@ -129,9 +139,7 @@ def _call(command: list[str], log: Path | None = None) -> None:
         )
     except FileNotFoundError as error:
         raise FramestormError(f"{command[0]} is not there: install it") from error
-    if log is not None:
-        with log.open("a", encoding="utf-8") as text:
-            text.write(f"$ {' '.join(command)}\n{done.stdout}")
     if done.returncode != 0:
         last = "\n".join(done.stdout.splitlines()[-steps.TAIL_LINES :])
         raise FramestormError(f"`{' '.join(command)}` failed (exit {done.returncode}):\n{last}")
+    return f"$ {' '.join(command)}\n{done.stdout}"

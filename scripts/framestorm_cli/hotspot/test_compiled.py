@@ -173,13 +173,11 @@ def launchers(tmp_path: Path) -> Path:
 def test_programs_start_with_asan_and_its_options_from_anywhere(
     launchers: Path, tmp_path: Path
 ) -> None:
-    base = tmp_path / "base"
-    launchers.rename(base)
-    folder.link_base(base, launchers)
-    untouched = (base / "bin" / "java").read_bytes()
-    folder.add_asan(launchers, "clang-19")
-    assert (base / "bin" / "java").read_bytes() == untouched
-    moved = launchers.rename(tmp_path / "moved to another place")
+    untouched = (launchers / "bin" / "java").read_bytes()
+    folder.copy_base(launchers, tmp_path / "base", "clang-19")
+    assert (launchers / "bin" / "java").read_bytes() == untouched
+    folder.link_base(tmp_path / "base", tmp_path / "home")
+    moved = (tmp_path / "home").rename(tmp_path / "moved to another place")
     shown = subprocess.run(
         [str(moved / "bin" / "java")],
         env={"ASAN_OPTIONS": "help=1"},
@@ -192,7 +190,7 @@ def test_programs_start_with_asan_and_its_options_from_anywhere(
     for option, value in (("handle_segv", "0"), ("detect_leaks", "false")):
         after = text.split(f"\t{option}\n", 1)[1].split("Current Value: ", 1)[1]
         assert after.startswith(value), option
-    assert elf.needed(moved / "bin" / "other") == elf.needed(base / "bin" / "other")
+    assert elf.needed(moved / "bin" / "other") == elf.needed(launchers / "bin" / "other")
 
 
 def test_a_compiler_without_the_runtime(tmp_path: Path) -> None:
