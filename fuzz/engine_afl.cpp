@@ -1,7 +1,9 @@
 // AFL++: inputs and mutations are afl-fuzz's, this process executes them and folds what they
 // reached into its map.
 #include <algorithm>
+#include <cstdio>
 #include <utility>
+#include <vector>
 
 #include "fuzz/afl_front.h"
 #include "fuzz/afl_map.h"
@@ -11,6 +13,8 @@
 
 namespace framestorm {
 namespace {
+
+constexpr uint64_t kSayEvery = 4096;
 
 class AflEngine final : public FuzzEngine {
  public:
@@ -40,6 +44,7 @@ class AflEngine final : public FuzzEngine {
                        std::to_string(counters.size()) + " coverage counters: set AFL_MAP_SIZE=" +
                        std::to_string(afl_map_size(counters.size(), cells.size())));
     }
+    reached_.assign(counters.size(), 0);
     std::span<const uint8_t> bytes;
     for (;;) {
       if (!front_.wait(&bytes)) {
@@ -51,10 +56,24 @@ class AflEngine final : public FuzzEngine {
       loop.execute(bytes);
       fold(counters, cells, map);
       front_.done();
+      note(counters);
     }
   }
 
  private:
+  // Says now and then, as libFuzzer does, how many edges were covered; AFL++ is meanwhile busy with
+  // the next input.
+  void note(std::span<const uint8_t> counters) {
+    if (counters.empty()) return;
+    for (size_t i = 0; i < counters.size(); ++i) reached_[i] |= counters[i];
+    if (++executions_ % kSayEvery != 1) return;
+    std::printf("#%lu\tcov: %ld\n", executions_,
+                static_cast<long>(reached_.size()) - std::ranges::count(reached_, uint8_t{0}));
+    std::fflush(stdout);
+  }
+
+  std::vector<uint8_t> reached_;  // by edge
+  uint64_t executions_ = 0;
   AflFront front_;
   std::filesystem::path code_names_;
   bool told_ = false;

@@ -39,6 +39,13 @@ def framestorm() -> None:
 
 @framestorm.command()
 @click.option("--target", "targets", multiple=True, help="Fuzz target; repeatable. Default: all.")
+@click.option(
+    "--engine",
+    type=click.Choice(["libfuzzer", "afl"]),
+    default="libfuzzer",
+    show_default=True,
+    help="What mutates: libFuzzer, or AFL++ (installed when it is missing).",
+)
 @click.option("--walker", default="", help="Walker under test: asgct (default) or plugin.")
 @click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
 @click.option("--mode", "modes", multiple=True, help="same-thread or separate-thread; repeatable.")
@@ -54,7 +61,7 @@ def framestorm() -> None:
     "--corpus",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Folder with inputs; repeatable.",
+    help="Folder with inputs, such as corpus/ of a run's folder; repeatable.",
 )
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"

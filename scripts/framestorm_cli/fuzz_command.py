@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from framestorm_cli import fuzzing, liveness, native, paths, results, steps, summary, toolchain
+from framestorm_cli import afl, fuzzing, liveness, native, paths, results, steps, summary, toolchain
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.fuzzing import Fuzzer, FuzzOptions
+from framestorm_cli.fuzz_process import FuzzOptions
+from framestorm_cli.fuzzing import Fuzzer
 from framestorm_cli.live import Progress
 from framestorm_cli.toolchain import NATIVE, Toolchain
 
@@ -97,6 +98,7 @@ def fuzz_command(
     walker_plugin: Path | None,
     survey: bool,
     verify: int,
+    engine: str,
 ) -> int:
     """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
     _known("target", targets, list(paths.TARGETS))
@@ -106,6 +108,8 @@ def fuzz_command(
     fuzzing.check_room(folder)
     try:
         tools = toolchain.prepare(jdk)
+        if engine == "afl":
+            afl.ensure(tools)
         check_names(tools, walker, scenarios, modes)
     except BaseException:
         if not any(folder.iterdir()):
@@ -125,10 +129,12 @@ def fuzz_command(
         corpus=tuple(entry.resolve() for entry in corpus),
         walker_plugin=plugin,
         strict=not survey,
+        engine=engine,
     )
     limit = f"{options.runs:,} walks" if options.runs else f"{options.seconds:.0f} s"
     at_once = f", {options.jobs} processes at once" if options.jobs > 1 else ""
-    steps.say(f"fuzzing JDK {tools.jdk.version} for {limit}{at_once}, seed {options.seed}")
+    by = " by AFL++" if engine == "afl" else ""
+    steps.say(f"fuzzing JDK {tools.jdk.version}{by} for {limit}{at_once}, seed {options.seed}")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     fuzzer = Fuzzer(tools, options)

@@ -11,77 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli import native, paths, records, schedule
+from framestorm_cli import afl_process, fuzz_process, native, records, schedule
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.records import FindingsFile, Json
+from framestorm_cli.found_inputs import Collector
+from framestorm_cli.fuzz_process import FuzzOptions, Process
+from framestorm_cli.records import Json
 from framestorm_cli.schedule import Slice
 from framestorm_cli.toolchain import Toolchain
 
-START_LIMIT = 90.0  # seconds a process may take to its first walk before it is ended
-END_LIMIT = 30.0  # seconds it may go on after its time
-STALL_LIMIT = 30.0  # seconds it may go without a walk
 POLL = 0.2
 NEEDED_FREE = 200 << 20  # bytes below the out folder, checked before
 LOWEST_FREE = 50 << 20  # bytes at which a run is ended in order, so that its results can be written
 FAILED_STARTS = 3  # in a row: the target cannot run
-
-
-@dataclass(frozen=True)
-class FuzzOptions:
-    targets: tuple[str, ...]
-    seconds: float | None
-    runs: int | None
-    seed: int
-    jobs: int
-    out: Path
-    walker: str = ""
-    scenarios: tuple[str, ...] = ()
-    modes: tuple[str, ...] = ()
-    jvm_args: tuple[str, ...] = ()
-    corpus: tuple[Path, ...] = ()
-    walker_plugin: str = ""
-    strict: bool = False
-
-
-@dataclass
-class Process:
-    """One fuzz process, running or ended."""
-
-    target: str
-    folder: Path
-    seed: int
-    slice: Slice
-    popen: native.Popen
-    started: float
-    file: FindingsFile
-    stats: Json = field(default_factory=dict)
-    first_walk: float | None = None  # time.monotonic() when it was noticed
-    last_walk: float = 0.0  # when the count was seen to grow
-    exit: int | None = None
-    ended: bool = False
-    death: native.Death | None = None
-    setup_error: str = ""
-
-    def poll(self) -> None:
-        """Takes in what the process wrote since the last call."""
-        before = self.walks
-        stats = records.read_last_stats(self.folder)
-        if stats:
-            self.stats = stats
-        if self.walks > before:
-            self.last_walk = time.monotonic()
-        if self.first_walk is None and self.walks > 0:
-            self.first_walk = time.monotonic()
-        self.file.poll()
-
-    @property
-    def walks(self) -> int:
-        return int(self.stats.get("walks", 0))
-
-    @property
-    def fuzzed(self) -> float:
-        """Seconds since its first walk, as it says itself."""
-        return float(self.stats.get("t", 0.0))
 
 
 @dataclass
@@ -89,7 +30,8 @@ class Run:
     """All processes of one run and why it ended early, if it did."""
 
     options: FuzzOptions
-    processes: list[Process] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)  # those that walk
+    afl: list[afl_process.AflInstance] = field(default_factory=list)
     unable: dict[str, str] = field(default_factory=dict)  # target: why it could not run
     stopped: str = ""  # "interrupted", "strict: ...", "disk full ..."
     began: float = field(default_factory=time.monotonic)
@@ -98,6 +40,17 @@ class Run:
     @property
     def active(self) -> list[Process]:
         return [process for process in self.processes if not process.ended]
+
+    def edges(self, target: str | None = None) -> int | None:
+        """Most edges of libjvm that a process covered; None without coverage."""
+        return max(
+            (
+                process.edges
+                for process in self.processes
+                if process.edges is not None and target in (None, process.target)
+            ),
+            default=None,
+        )
 
     def totals(self, target: str | None = None) -> Json:
         """Merged stats of all processes, or of one target's."""
@@ -133,35 +86,6 @@ def check_room(folder: Path, needed: int = NEEDED_FREE) -> None:
         )
 
 
-def command_of(
-    toolchain: Toolchain, options: FuzzOptions, piece: Slice, seed: int, out: Path
-) -> list[str]:
-    """The command line of one fuzz process."""
-    command = [str(toolchain.program(piece.target))]
-    command += native.jvm_arguments(toolchain, out, options.jvm_args)
-    if piece.seconds is not None:
-        command += ["--seconds", f"{max(1, round(piece.seconds))}"]
-    if piece.runs is not None:
-        command += ["--runs", str(piece.runs)]
-    command += ["--seed", str(seed)]
-    for name in options.scenarios:
-        command += ["--scenario", name]
-    for name in options.modes:
-        command += ["--mode", name]
-    if options.walker:
-        command += ["--walker", options.walker]
-    if options.walker_plugin:
-        command += ["--walker-plugin", options.walker_plugin]
-    for folder in options.corpus:
-        command += ["--corpus", str(folder)]
-    seeds = paths.SEEDS / piece.target
-    if not options.corpus and seeds.is_dir():
-        command += ["--corpus", str(seeds)]
-    if options.strict:
-        command.append("--strict")
-    return command
-
-
 class _Lane:
     """Works through its slices, one process at a time."""
 
@@ -184,26 +108,17 @@ class _Lane:
         process = self.process
         process.poll()
         if process.popen.poll() is None:
-            if self._overdue(process):
-                native.write_stuck_report(process.popen, process.folder / "stuck.txt")
-                native.end(process.popen)
-                self._fuzzer.finish(process, did_not_end=True)
-            else:
+            if not process.overdue():
                 return True
+            native.write_stuck_report(process.popen, process.folder / "stuck.txt")
+            native.end(process.popen)
+            process.finish(did_not_end=True)
         else:
-            self._fuzzer.finish(process)
+            process.finish()
+        self._fuzzer.collect(process)
         self.process = None
         self._follow_up(process)
         return True
-
-    def _overdue(self, process: Process) -> bool:
-        now = time.monotonic()
-        if process.first_walk is None:
-            return now - process.started > START_LIMIT
-        if now - process.last_walk > STALL_LIMIT:
-            return True
-        limit = process.slice.seconds
-        return limit is not None and now - process.first_walk > limit + END_LIMIT
 
     def _follow_up(self, process: Process) -> None:
         """Another process for the remaining time, unless this one ended as it should."""
@@ -240,6 +155,9 @@ class Fuzzer:
         self._toolchain = toolchain
         self._options = options
         self.run = Run(options)
+        self._collector = Collector(options.out / "corpus")
+        self._lanes: list[_Lane] = []
+        self._started = 0
 
     def fuzz(self, watch: Callable[[Run], None] = lambda _: None) -> Run:
         options = self._options
@@ -249,10 +167,10 @@ class Fuzzer:
             )
         else:
             plan = schedule.lanes(options.targets, options.jobs, options.seconds or 60.0)
-        lanes = [_Lane(self, slices) for slices in plan]
+        self._lanes = [_Lane(self, slices) for slices in plan]
         try:
             while True:
-                busy = [lane.step() for lane in lanes]
+                busy = [lane.step() for lane in self._lanes]
                 if not any(busy):
                     break
                 watch(self.run)
@@ -269,26 +187,25 @@ class Fuzzer:
         return self.run
 
     def start(self, piece: Slice) -> Process:
-        number = len(self.run.processes)
+        number = self._started
+        self._started += 1
         folder = self._options.out / "work" / f"{number:03d}-{piece.target}"
         folder.mkdir(parents=True)
         seed = self._options.seed + number
-        command = command_of(self._toolchain, self._options, piece, seed, folder)
-        popen = native.start(command, folder.resolve())
-        process = Process(
-            piece.target, folder, seed, piece, popen, time.monotonic(), FindingsFile(folder)
-        )
+        found = self._collector.folder(piece.target)
+        corpus = fuzz_process.corpus_of(self._options, piece.target, found)
+        arguments = (self._toolchain, self._options, piece, seed, folder, corpus)
+        if self._options.engine == "afl":
+            instance = afl_process.start(*arguments, self.run.processes)
+            self.run.afl.append(instance)
+            return instance
+        process = fuzz_process.start(*arguments)
         self.run.processes.append(process)
         return process
 
-    def finish(self, process: Process, *, did_not_end: bool = False) -> None:
-        process.poll()
-        process.ended = True
-        process.exit = process.popen.returncode
-        if process.exit == native.EXIT_SETUP and not did_not_end:
-            words = native.own_words(process.folder / "log.txt")
-            process.setup_error = words or "set-up error without a message"
-        process.death = native.death_of(None if did_not_end else process.exit, process.folder)
+    def collect(self, process: Process) -> None:
+        """Keeps the inputs a process found, for its successors and for other runs."""
+        self._collector.collect(process.target, process.found())
 
     def _check_stop(self) -> None:
         if self._options.strict:
@@ -301,10 +218,9 @@ class Fuzzer:
             )
 
     def _end_all(self) -> None:
-        for process in self.run.active:
+        active = [lane.process for lane in self._lanes if lane.process is not None]
+        for process in active:
             process.popen.terminate()
-        for process in self.run.active:
-            native.end(process.popen, grace=5.0)
-            process.poll()
-            process.ended = True  # on request: how it ended is no finding
-            process.exit = process.popen.returncode
+        for process in active:
+            process.stop(grace=5.0)
+            self.collect(process)

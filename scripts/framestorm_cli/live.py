@@ -60,6 +60,7 @@ class Progress:
         return (
             f"{_duration(now - run.began)}  {walks:,} walks  {rate:,.0f}/s  "
             f"{_share(totals)} succeeded  {int(totals.get('findings', 0)):,} findings"
+            + (f"  {edges:,} edges" if (edges := run.edges()) is not None else "")
             + (f"  {left} left" if left else "")
             + (f"  [{active}]".replace("[", r"\[") if active else "")
         )

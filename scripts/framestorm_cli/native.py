@@ -1,10 +1,11 @@
 """Starting native programs: command lines, life time, and how they ended."""
 
+import os
 import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from framestorm_cli.toolchain import NATIVE, Toolchain
 
 Popen = subprocess.Popen[bytes]
 
+EXIT_DONE = 0
 EXIT_NOT_REUSABLE = 3
 EXIT_SETUP = 2
 EXIT_STRICT = 77
@@ -40,10 +42,16 @@ def _bound(command: Sequence[str | Path]) -> list[str]:
     return prefix + [str(part) for part in command]
 
 
-def start(command: Sequence[str | Path], out: Path) -> Popen:
+def start(
+    command: Sequence[str | Path],
+    out: Path,
+    environment: Mapping[str, str] | None = None,
+    keep_open: Sequence[int] = (),
+) -> Popen:
     """Starts a program with its output in `out`/log.txt. hs_err files land in `out`, its folder.
 
     In a session of its own: Ctrl-C reaches framestorm only, which then ends its children in order.
+    `environment` is added to this process's; `keep_open` are file descriptors it inherits.
     """
     out.mkdir(parents=True, exist_ok=True)
     with (out / "log.txt").open("ab") as log:
@@ -53,6 +61,8 @@ def start(command: Sequence[str | Path], out: Path) -> Popen:
             stdout=log,
             stderr=log,
             cwd=out,
+            env={**os.environ, **(environment or {})},
+            pass_fds=keep_open,
             start_new_session=True,
         )
 

@@ -4,6 +4,7 @@ A process can die in the middle of a line, so a torn last line is normal and is 
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,39 @@ def read_last_stats(folder: Path) -> Json:
         if isinstance(record, dict):
             return record
     return {}
+
+
+def read_exit(folder: Path) -> int | None:
+    """How a process that AFL++ ran ended, negative for a signal; None: it runs, or ended on request."""
+    try:
+        return int((folder / "exit").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def read_fuzzer_stats(path: Path) -> dict[str, str]:
+    """AFL++'s `name : value` lines; empty when there is no such file yet."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in lines)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+_EDGES = re.compile(rb"^#\d+.*\bcov: (\d+)", re.MULTILINE)
+
+
+def read_edges(folder: Path) -> int | None:
+    """Edges of libjvm that a process has covered, as the last `cov:` in its log says; None: unknown."""
+    try:
+        with (folder / "log.txt").open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - 16 * 1024))
+            found = _EDGES.findall(file.read())
+    except OSError:
+        return None
+    return int(found[-1]) if found else None
 
 
 def merge_stats(into: Json, stats: Json) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from framestorm_cli import native, paths, records, replaying, steps
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.fuzzing import Process, Run
+from framestorm_cli.fuzz_process import Process
+from framestorm_cli.fuzzing import Run
 from framestorm_cli.live import VerificationProgress
 from framestorm_cli.records import Json
 from framestorm_cli.replaying import Recorded

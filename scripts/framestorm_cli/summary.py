@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from framestorm_cli import liveness, paths
-from framestorm_cli.fuzzing import Process, Run
+from framestorm_cli.fuzzing import Run
 from framestorm_cli.records import Json
 from framestorm_cli.results import Results, relative
 from framestorm_cli.triage.report import Written, jdk_identity
@@ -39,7 +39,9 @@ def _ratio(part: float, whole: float) -> float | None:
     return round(part / whole, 6) if whole else None
 
 
-def _figures(totals: Json, processes: list[Process]) -> Json:
+def _figures(run: Run, target: str | None = None) -> Json:
+    totals = run.totals(target)
+    processes = [one for one in run.processes if target in (None, one.target)]
     figures: Json = {name: int(totals.get(name, 0)) for name in _COUNTERS}
     fuzzed = sum(process.fuzzed for process in processes)
     figures |= {
@@ -49,6 +51,7 @@ def _figures(totals: Json, processes: list[Process]) -> Json:
         "unmutated_java_success_share": liveness.success_share(figures),
         "processes": len(processes),
         "deaths": sum(1 for process in processes if process.death is not None),
+        "edges": run.edges(target),
         "rss_kb": int(totals.get("rss_kb", 0)),
         "startup_seconds": float(totals.get("startup", 0.0)),
         "by_scenario": totals.get("by_scenario", {}),
@@ -106,6 +109,7 @@ def to_json(results: Results, problems: list[str], exit_code: int, argv: list[st
         "format": FORMAT,
         "run": options.out.name,
         "command": argv,
+        "engine": options.engine,
         "started": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
         "seconds": round(run.wall, 3),
         "exit": exit_code,
@@ -126,11 +130,8 @@ def to_json(results: Results, problems: list[str], exit_code: int, argv: list[st
             "walker_plugin": options.walker_plugin,
             "strict": options.strict,
         },
-        "totals": _figures(run.totals(), run.processes),
-        "targets": {
-            target: _figures(run.totals(target), [p for p in run.processes if p.target == target])
-            for target in options.targets
-        },
+        "totals": _figures(run),
+        "targets": {target: _figures(run, target) for target in options.targets},
         "processes": [
             {
                 "target": process.target,
@@ -144,6 +145,7 @@ def to_json(results: Results, problems: list[str], exit_code: int, argv: list[st
             }
             for process in run.processes
         ],
+        "afl": [instance.figures() for instance in run.afl],
         "buckets": [_bucket(written, options.out) for written in results.written],
         "verification_seconds": round(results.verify_seconds, 3),
         "liveness": {
@@ -167,7 +169,7 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
     if not console.is_terminal:
         console.width = max(console.width, 140)
     run = results.run
-    totals = _figures(run.totals(), run.processes)
+    totals = _figures(run)
     if results.jvm:
         console.print(
             f"JDK {jdk_identity(results.jvm, arguments=False)}", markup=False, soft_wrap=True
@@ -181,6 +183,9 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
         f"{totals['success_share'] or 0:.1%} succeeded"
         + (f", {share:.2%} of the unmutated Java ones" if share is not None else ""),
     ]
+    if totals["edges"] is not None:
+        lines.append(f"{totals['edges']:,} edges of libjvm covered")
+    lines += [_afl_line(instance.figures()) for instance in run.afl]
     if totals["unavailable"]:
         shown = "; ".join(f"{name}: {why}" for name, why in sorted(totals["unavailable"].items()))
         lines.append(f"unavailable scenarios: {shown}")
@@ -207,13 +212,21 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
         console.print(line, markup=False, soft_wrap=True)
 
 
+def _afl_line(figures: Json) -> str:
+    hangs = f", {figures['hangs']:,} inputs that did not end" if figures["hangs"] else ""
+    return (
+        f"AFL++ on {figures['target']}: {figures['executions_per_second']:,.0f} executions/s, stability "
+        f"{figures['stability_percent']:.2f}%, {figures['corpus']:,} inputs in its queue{hangs}"
+    )
+
+
 def _target_table(run: Run) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("target")
     for name in ("walks", "walks/s", "succeeded", "unmutated Java", "findings", "processes"):
         table.add_column(name, justify="right")
     for target in run.options.targets:
-        figures = _figures(run.totals(target), [p for p in run.processes if p.target == target])
+        figures = _figures(run, target)
         share = figures["unmutated_java_success_share"]
         table.add_row(
             target,

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import fuzzing, liveness, native
+from framestorm_cli import fuzz_process, fuzzing, liveness, native
 from framestorm_cli.conftest import FakePrograms
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.fuzzing import Fuzzer, FuzzOptions, Run
+from framestorm_cli.fuzz_process import FuzzOptions
+from framestorm_cli.fuzzing import Fuzzer, Run
 
 
 def fuzz(fakes: FakePrograms, out: Path, **options: Any) -> Run:
@@ -133,7 +134,7 @@ def test_walks_that_do_not_succeed_fail_the_run(fakes: FakePrograms, tmp_path: P
 def test_a_process_that_does_not_end_is_ended_and_is_a_finding(
     fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuzzing, "END_LIMIT", -0.5)
+    monkeypatch.setattr(fuzz_process, "END_LIMIT", -0.5)
     fakes.plan("fuzz_stack", {"end": "hang"})
     run = fuzz(fakes, tmp_path / "out", seconds=1.0)
     (process,) = run.processes
@@ -144,7 +145,7 @@ def test_a_process_that_does_not_end_is_ended_and_is_a_finding(
 def test_a_process_without_progress_is_ended_long_before_its_time(
     fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuzzing, "STALL_LIMIT", 0.3)
+    monkeypatch.setattr(fuzz_process, "STALL_LIMIT", 0.3)
     fakes.plan("fuzz_stack", {"end": "hang", "after": 0.5}, {})
     first, second = fuzz(fakes, tmp_path / "out", seconds=600.0).processes
     assert first.death is not None

@@ -5,7 +5,8 @@ from rich.console import Console
 
 from framestorm_cli import live
 from framestorm_cli.conftest import FakePrograms
-from framestorm_cli.fuzzing import Fuzzer, FuzzOptions, Run
+from framestorm_cli.fuzz_process import FuzzOptions
+from framestorm_cli.fuzzing import Fuzzer, Run
 
 
 def test_plain_lines_when_not_a_terminal(fakes: FakePrograms, tmp_path: Path) -> None:
