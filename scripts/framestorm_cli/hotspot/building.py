@@ -94,11 +94,12 @@ class Build:
         self.jobs = jobs
         self.added = additions.load()
         self.compiler = _compiler_version()
-        self.tree_name = source.key[:12]
+        some = "" if gcs == variants.collectors(()) else "-" + "-".join(gcs)
+        self.name = variant.name + some
+        self.tree_name = f"{source.key[:12]}-{self.name}"
         self.tree = store.folder() / "trees" / self.tree_name
         self.patched = PatchedTree(self.tree / "source", self.tree / "originals")
-        some = "" if gcs == variants.collectors(()) else "-" + "-".join(gcs)
-        self.folder = self.tree / f"{variant.name}{some}"
+        self.folder = self.tree / "build"
         self._lock: int | None = None
         self.drop_in = boot.same_version(boot_jdk, source.version)
         # As it is now: the checkout may change while a build runs.
@@ -111,7 +112,8 @@ class Build:
             self.source.content,
             self.added.digest(),
             variants.flags_digest(self.variant),
-            self.configure_arguments(self.variant, self.gcs),
+            # Where compiled objects are kept shapes nothing.
+            [a for a in self.configure_arguments() if not a.startswith("--with-ccache-dir=")],
             self.compiler,
             self.boot_jdk.version,
             hashlib.sha256(folder.options_source()).hexdigest() if self.variant.sanitized else "",
@@ -126,8 +128,15 @@ class Build:
 
         `lock` is the descriptor of the tree's lock, which make inherits.
         """
-        self._lock = lock
         began = time.monotonic()
+        self._prepare(lock)
+        base = self._base()
+        self._build("hotspot")
+        return self._assemble(base, began)
+
+    def _prepare(self, lock: int) -> None:
+        """Makes the tree's copy of the source current."""
+        self._lock = lock
         self._check_room()
         self.tree.mkdir(parents=True, exist_ok=True)
         sources.bring(self.source, self.patched)
@@ -136,11 +145,8 @@ class Build:
         ):
             raise FramestormError(f"{self.source.folder} changed while it was read: run this again")
         self.patched.apply(self.added)
-        base = self._base()
-        self._build(self.variant, self.gcs, self.folder, "hotspot")
-        return self._assemble(base, began)
 
-    def configure_arguments(self, variant: Variant, gcs: tuple[str, ...]) -> list[str]:
+    def configure_arguments(self) -> list[str]:
         """All of configure's arguments."""
         version = self.boot_jdk.version if self.drop_in else f"{self.source.version}-framestorm"
         return [
@@ -154,7 +160,7 @@ class Build:
             # Ends with make, instead of lingering after it.
             "--disable-javac-server",
             f"--with-version-string={version}",
-            *variants.configure_arguments(variant, gcs),
+            *variants.configure_arguments(self.variant, self.gcs),
         ]
 
     def _base(self) -> Path:
@@ -165,34 +171,46 @@ class Build:
             (self.compiler, folder.options_source()) if self.variant.sanitized else None,
         )
         base = store.folder() / "bases" / hashlib.sha256(repr(origin).encode()).hexdigest()[:12]
-        with steps.locked(f"jdk-base-{base.name}", "copying the boot JDK"):
-            if not base.exists():
-                self._make_base(base)
+        if base.exists():
+            return base
+        base.parent.mkdir(parents=True, exist_ok=True)
+        if self.drop_in:
+            self._copy_base(self.boot_jdk.home, base)
+            return base
+        # Without sanitizers, whatever the variant: its programs have to run while it is built.
+        plain, every = variants.VARIANTS["plain"], variants.collectors(())
+        if (self.variant, self.gcs) == (plain, every):
+            self._copy_base(self._image(), base)
+            return base
+        image = Build(self.source, self.boot_jdk, plain, every, self.jobs)
+        with steps.locked(f"jdk-{image.tree_name}", f"building JDK {self.source.version}") as lock:
+            image._prepare(lock)
+            self._copy_base(image._image(), base)
         return base
 
-    def _make_base(self, base: Path) -> None:
-        base.parent.mkdir(parents=True, exist_ok=True)
-        home = self.boot_jdk.home
-        if not self.drop_in:
-            # Without sanitizers, whatever the variant: its programs have to run while it is built.
-            plain, every = variants.VARIANTS["plain"], variants.collectors(())
-            self._build(plain, every, self.tree / plain.name, "jdk-image")
-            home = self.tree / plain.name / "images" / "jdk"
-        folder.copy_base(home, base, CC if self.variant.sanitized else None)
+    def _image(self) -> Path:
+        self._build("jdk-image")
+        return self.folder / "images" / "jdk"
 
-    def _build(self, variant: Variant, gcs: tuple[str, ...], build: Path, target: str) -> None:
+    def _copy_base(self, home: Path, base: Path) -> None:
+        with steps.locked(f"jdk-base-{base.name}", "copying the boot JDK"):
+            if not base.exists():
+                folder.copy_base(home, base, CC if self.variant.sanitized else None)
+
+    def _build(self, target: str) -> None:
+        build = self.folder
         build.mkdir(exist_ok=True)
-        self._configure(variant, gcs, build)
-        variants.write_flags(variant, build)
+        self._configure()
+        variants.write_flags(self.variant, build)
         objects = build / "hotspot" / "variant-server" / "libjvm" / "objs"
 
         def compiled() -> int:
             return sum(1 for _ in objects.glob("*.o")) if objects.is_dir() else 0
 
-        name = f"{self.source.version.feature} {build.name}"
+        name = f"{self.source.version.feature} {self.name}"
         expected = store.expected_objects(name) or self._count_sources()
-        log = store.folder() / "logs" / f"{build.name}-{target}-{self.tree_name}.log"
-        what = f"building JDK {self.source.version}, {variant.name}"
+        log = store.folder() / "logs" / f"{self.tree_name}-{target}.log"
+        what = f"building JDK {self.source.version}, {self.name}"
         steps.say(f"{what} with {self.jobs} jobs (log: {log})")
         began = time.monotonic()
 
@@ -214,20 +232,20 @@ class Build:
         store.remember_objects(name, compiled())
         steps.say(f"{what}: {target} done in {time.monotonic() - began:.0f} s")
 
-    def _configure(self, variant: Variant, gcs: tuple[str, ...], build: Path) -> None:
-        arguments = self.configure_arguments(variant, gcs)
-        stamp = build / _CONFIGURED
+    def _configure(self) -> None:
+        arguments = self.configure_arguments()
+        stamp = self.folder / _CONFIGURED
         wanted = repr((arguments, self.compiler, self.boot_jdk.version))
         if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
             return
-        what = f"configuring JDK {self.source.version}, {variant.name}"
+        what = f"configuring JDK {self.source.version}, {self.name}"
         steps.say(what)
         running.run(
             ["bash", str(self.patched.source / "configure"), *arguments],
             what=what,
-            log=store.folder() / "logs" / f"{build.name}-configure-{self.tree_name}.log",
+            log=store.folder() / "logs" / f"{self.tree_name}-configure.log",
             advice="configure says above what it misses.",
-            cwd=build,
+            cwd=self.folder,
             env=running.environment(),
             lock=self._lock,
         )
@@ -241,10 +259,10 @@ class Build:
     def _assemble(self, base: Path, began: float) -> Path:
         home = self.home()
         home.parent.mkdir(parents=True, exist_ok=True)
-        for left in home.parent.glob(f".new-{self.variant.name}-{self.tree_name}-*"):
+        for left in home.parent.glob(f".new-{self.tree_name}-*"):
             shutil.rmtree(left, ignore_errors=True)
-        scratch = home.parent / f".new-{self.variant.name}-{self.tree_name}-{os.getpid()}"
-        log = store.folder() / "logs" / f"{self.folder.name}-assemble-{self.tree_name}.log"
+        scratch = home.parent / f".new-{self.tree_name}-{os.getpid()}"
+        log = store.folder() / "logs" / f"{self.tree_name}-assemble.log"
         log.write_bytes(b"")
         try:
             folder.link_base(base, scratch)

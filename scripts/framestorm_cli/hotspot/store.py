@@ -2,7 +2,7 @@
 
 <cache>/jdk/downloads   source tarballs
 <cache>/jdk/ccache      compiled objects
-<cache>/jdk/trees       one folder per source: its copy with additions, and a build folder per variant
+<cache>/jdk/trees       per source and variant: a copy of the source with additions, and the build folder
 <cache>/jdk/bases       the files that finished JDKs share
 <cache>/jdk/homes       finished JDKs; the name ends in the key of everything that shaped it
 """
@@ -86,15 +86,32 @@ def used(home: Path) -> None:
     os.utime(home / RECORD)
 
 
-def remove_older(variant: str, tree: str, keep: int = 2) -> None:
-    """Removes all but the last few JDKs of a variant from one source: each change makes a new one."""
+def remove_older(variant: str, tree: str, keep: int = 3) -> None:
+    """Removes all but the last few JDKs of a variant from one source: each change makes a new one.
+
+    One that a process runs on, or has been started with, stays.
+    """
     same = [entry for entry in finished(variant) if entry[1].tree == tree]
-    for home, _ in same[keep:]:
+    old = [entry for entry in same[keep:] if not _runs(entry[0])]
+    for home, _ in old:
         shutil.rmtree(home, ignore_errors=True)
-    in_use = {record.base for _, record in finished()}
-    for _, record in same[keep:]:
-        if record.base not in in_use:
+    needed = {record.base for _, record in finished()}
+    for _, record in old:
+        if record.base not in needed:
             shutil.rmtree(folder() / "bases" / record.base, ignore_errors=True)
+
+
+def _runs(home: Path) -> bool:
+    """Whether a process has a file of the folder mapped, or its path among its arguments."""
+    wanted = str(home).encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        for name in ("cmdline", "maps"):
+            try:
+                if wanted in (process / name).read_bytes():
+                    return True
+            except OSError:  # it has ended, or is somebody else's
+                continue
+    return False
 
 
 def expected_objects(name: str) -> int | None:

@@ -87,8 +87,8 @@ def request_of(user: Path, boot: Path) -> Request:
 
 
 def folder_of(request: Request) -> Path:
-    """The one build folder of a request's variant."""
-    (found,) = (store.folder() / "trees").glob(f"*/{request.variant}")
+    """The build folder of a request's variant."""
+    (found,) = (store.folder() / "trees").glob(f"*-{request.variant}/build")
     return found
 
 
@@ -174,21 +174,33 @@ def test_variants_and_collectors_have_build_folders_of_their_own(
     }
     assert len(homes) == 3
     trees = store.folder() / "trees"
-    assert {path.name for path in trees.glob("*/*/configured") for path in [path.parent]} == {
+    assert {tree.name.split("-", 1)[1] for tree in trees.iterdir()} == {
         "plain",
         "fastdebug",
         "plain-serial-g1",
     }
-    (limited,) = trees.glob("*/plain-serial-g1/configured")
+    (limited,) = trees.glob("*-plain-serial-g1/build/configured")
     assert "--with-jvm-features=-parallelgc,-zgc,-shenandoahgc" in limited.read_text()
 
 
-def test_old_ones_are_removed(request_of: Request, user: Path) -> None:
+def test_old_ones_are_removed_unless_a_process_runs_on_them(
+    request_of: Request, user: Path
+) -> None:
     homes = []
-    for number in range(4):
+    user_of_first: subprocess.Popen[bytes] | None = None
+    for number in range(5):
         (user / "make" / "jvm.gmk").write_text("x" * number)
         homes.append(building.ensure(request_of))
-    assert [home.exists() for home in homes] == [False, False, True, True]
+        os.utime(homes[-1] / store.RECORD, (number, number))
+        if user_of_first is None:
+            user_of_first = subprocess.Popen(["sh", "-c", "read line", "--jdk", str(homes[0])],
+                                             stdin=subprocess.PIPE)  # fmt: skip
+    assert user_of_first is not None
+    assert [home.exists() for home in homes] == [True, False, True, True, True]
+    user_of_first.communicate()
+    (user / "make" / "jvm.gmk").write_text("last")
+    building.ensure(request_of)
+    assert not homes[0].exists()
 
 
 def test_another_version_than_the_boot_jdks_builds_the_image(
@@ -200,6 +212,14 @@ def test_another_version_than_the_boot_jdks_builds_the_image(
     configured = (folder_of(request_of) / "configured").read_text()
     assert "--with-version-string=25.0.3-framestorm " in configured
     assert (home / "lib" / "modules").exists()
+
+
+def test_the_image_comes_from_the_plain_tree(request_of: Request, user: Path, boot: Path) -> None:
+    (boot / "release").write_text('JAVA_VERSION="24.0.1"\nJAVA_RUNTIME_VERSION="24.0.1+3"\n')
+    request = Request(request_of.source, boot, "fastdebug")
+    assert (building.ensure(request) / "lib" / "modules").exists()
+    assert lines(folder_of(request) / "made") == ["hotspot"]
+    assert lines(folder_of(request_of) / "made") == ["jdk-image"]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +270,7 @@ def test_a_failing_make_shows_its_last_lines_and_what_to_do(
     with pytest.raises(FramestormError) as error:
         building.ensure(request_of)
     assert "forte.cpp:1: error: no such walk" in error.value.message
-    assert "plain-hotspot" in error.value.message  # the log
+    assert "plain-hotspot.log" in error.value.message  # the log
     assert "goes on from there" in error.value.message
     assert store.finished() == []
 
@@ -359,7 +379,7 @@ def test_an_interrupt_ends_make_and_what_it_started_and_leaves_nothing_half_made
     (user / "make.sh").write_text(_WAITING)
     process = start(request_of)
     trees = store.folder() / "trees"
-    while not (begun := list(trees.glob("*/plain/begun"))):
+    while not (begun := list(trees.glob("*/build/begun"))):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     child = int((begun[0].parent / "child").read_text())
@@ -380,7 +400,7 @@ def test_two_at_once_wait_and_say_so(request_of: Request, user: Path, tmp_path: 
     )
     first = start(request_of)
     trees = store.folder() / "trees"
-    while not list(trees.glob("*/plain/begun")):
+    while not list(trees.glob("*/build/begun")):
         assert first.poll() is None, first.communicate()
         time.sleep(0.02)
     second = start(request_of)
@@ -406,7 +426,7 @@ def test_what_a_killed_build_left_is_removed(request_of: Request, user: Path) ->
     home = building.ensure(request_of)
     record = store.read(home)
     assert record is not None
-    left = store.homes() / f".new-plain-{record.tree}-1"
+    left = store.homes() / f".new-{record.tree}-1"
     left.mkdir()
     (left / store.RECORD).write_text((home / store.RECORD).read_text())
     assert [found for found, _ in store.finished()] == [home]
@@ -422,7 +442,7 @@ def test_the_make_of_a_killed_build_keeps_the_tree_locked(
         f"touch begun\nwhile [ ! -e {tmp_path}/go ]; do sleep 0.05; done\n{MAKE}"
     )
     first = start(request_of)
-    while not list((store.folder() / "trees").glob("*/plain/begun")):
+    while not list((store.folder() / "trees").glob("*/build/begun")):
         assert first.poll() is None, first.communicate()
         time.sleep(0.02)
     first.kill()
