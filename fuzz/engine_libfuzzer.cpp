@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_engine.h"
+#include "harness/guard/sanitizer.h"
 #include "harness/input/binary.h"
 #include "harness/input/seed_folder.h"
 #include "harness/jvm/error.h"
@@ -91,6 +92,8 @@ class LibFuzzerEngine final : public FuzzEngine {
     int argc = static_cast<int>(argv.size());
     char** raw_argv = argv.data();
     LLVMFuzzerRunDriver(&argc, &raw_argv, [](const uint8_t* data, size_t size) {
+      // libFuzzer has just made ASan's end of the process its own.
+      [[maybe_unused]] static const bool taken = (sanitizer::take_death_callback(), true);
       current_loop->execute({data, size});
       return 0;
     });
