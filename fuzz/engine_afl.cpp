@@ -2,6 +2,7 @@
 // reached into its map.
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "fuzz/afl_map.h"
 #include "fuzz/feedback.h"
 #include "fuzz/fuzz_engine.h"
+#include "harness/input/binary.h"
+#include "harness/input/seed_folder.h"
 #include "harness/jvm/error.h"
 
 namespace framestorm {
@@ -35,7 +38,7 @@ class AflEngine final : public FuzzEngine {
     if (!std::exchange(told_, true)) names.save(code_names_);
   }
 
-  void run(const FuzzOptions&, const Coverage& coverage, InputLoop& loop) override {
+  void run(const FuzzOptions& options, const Coverage& coverage, InputLoop& loop) override {
     const std::span<uint8_t> counters = coverage.counters();
     const std::span<uint8_t> cells = Feedback::counters();
     const std::span<uint8_t> map = AflFront::map();
@@ -44,6 +47,7 @@ class AflEngine final : public FuzzEngine {
                        std::to_string(counters.size()) + " coverage counters: set AFL_MAP_SIZE=" +
                        std::to_string(afl_map_size(counters.size(), cells.size())));
     }
+    prime(options, loop);
     reached_.assign(counters.size(), 0);
     std::span<const uint8_t> bytes;
     for (;;) {
@@ -61,6 +65,22 @@ class AflEngine final : public FuzzEngine {
   }
 
  private:
+  // Walks the seeds once: what HotSpot does only the first time (static locals such as the one in
+  // ContinuationEntry::to_frame, caches) would look like noise of the input that happened to be
+  // first.
+  static void prime(const FuzzOptions& options, InputLoop& loop) {
+    std::vector<Input> seeds;
+    std::vector<uint8_t> bytes;
+    for (const auto& folder : options.corpus) {
+      std::string error;
+      if (!load_seed_folder(folder, &seeds, &error)) throw SetupError(error);
+    }
+    for (const Input& seed : seeds) {
+      encode(seed, &bytes);
+      loop.execute(bytes);
+    }
+  }
+
   // Says now and then, as libFuzzer does, how many edges were covered; AFL++ is meanwhile busy with
   // the next input.
   void note(std::span<const uint8_t> counters) {

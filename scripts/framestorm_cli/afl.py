@@ -62,6 +62,7 @@ def environment(tools: Toolchain) -> dict[str, str]:
         "AFL_NO_COLOR": "1",
         "AFL_NO_AFFINITY": "1",
         "AFL_SKIP_CPUFREQ": "1",
+        "AFL_ALLOW_TMP": "1",  # afl-cmin: inputs may be below /tmp
         # Crashes do not come as core files: the guard contains and the recorder keeps them.
         "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1",
         "AFL_FORKSRV_INIT_TMOUT": str(TIMEOUT_MS),
@@ -90,6 +91,13 @@ def mutator_environment(
         "FRAMESTORM_MODES": ",".join(modes),
         "FRAMESTORM_WALKER": walker,
     }
+
+
+def priming(target: str) -> list[str]:
+    """Arguments by which a target walks its own seeds before the first input: what HotSpot does only
+    once would else look like noise. Never other inputs: one that ends the process would end each."""
+    seeds = paths.SEEDS / target
+    return ["--corpus", str(seeds)] if seeds.is_dir() else []
 
 
 def fuzz_command(

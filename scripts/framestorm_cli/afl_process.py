@@ -168,6 +168,7 @@ def start(
             f"AFL++ needs an input to start from, and {piece.target} has no seeds"
         )
     target = fuzz_process.command_of(afl.program(toolchain, piece.target), toolchain, options, out)
+    target += afl.priming(piece.target)
     command = afl.fuzz_command(target, seeds=seeds, out=out / "afl", seed=seed, runs=piece.runs)
     environment = afl.environment(toolchain) | afl.mutator_environment(
         toolchain,
