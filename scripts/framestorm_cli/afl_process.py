@@ -161,9 +161,14 @@ def start(
     out = folder.resolve()
     encoder = toolchain.program(NATIVE)
     seeds = out / "seeds"
-    if not found_inputs.write_seeds(
-        corpus, seeds, lambda file: native.filter_text(encoder, "encode", file.read_bytes())
-    ):
+
+    def encode(file: Path) -> bytes:
+        try:
+            return native.filter_text(encoder, "encode", file.read_bytes())
+        except FramestormError as error:
+            raise FramestormError(f"{file}: {error.message}") from error
+
+    if not found_inputs.write_seeds(corpus, seeds, encode):
         raise FramestormError(
             f"AFL++ needs an input to start from, and {piece.target} has no seeds"
         )

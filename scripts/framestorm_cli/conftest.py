@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import fake_native, jdk, paths
+from framestorm_cli import fake_afl, fake_native, jdk, paths
 from framestorm_cli.jdk import Jdk
 from framestorm_cli.symbols import ModuleSymbols, Symbolizer
 from framestorm_cli.toolchain import NATIVE, Toolchain
@@ -92,6 +92,23 @@ class FakePrograms:
     def plan(self, name: str, *entries: dict[str, Any]) -> None:
         self._plan["programs"][name] = list(entries)
         self._save()
+
+    def install_afl(self, *found: str) -> None:
+        """An afl-fuzz that finds these inputs; put the folder on PATH."""
+        self._plan["found"] = list(found)
+        self._save()
+        afl_fuzz = self.folder / "afl-fuzz"
+        afl_fuzz.write_text(f"#!{sys.executable} -I\n{Path(fake_afl.__file__).read_text()}")
+        afl_fuzz.chmod(0o755)
+        (self.folder / "afl").mkdir()
+        (self.folder / "afl" / "framestorm_afl_mutator.so").touch()
+        for name in paths.TARGETS:
+            (self.folder / "afl" / name).symlink_to(self.folder / name)
+
+    def afl_start(self) -> tuple[list[str], dict[str, str]]:
+        """Command line and environment of the last afl-fuzz."""
+        said = json.loads((self.folder / "afl-fuzz.json").read_text())
+        return said["argv"], said["env"]
 
     def answer(self, command: str, answer: Any) -> None:
         self._plan[command] = answer

@@ -3,7 +3,7 @@
 Copied under each program's name next to a plan.json:
     {"modules": {...}, "hs_err": path, "programs": {"fuzz_stack": [start, start, ...], "replay": [...]}}
 Each start of a program takes the next entry (the last one again when they run out):
-    {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5,
+    {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5, "corpus": ["..."], "edges": 7,
      "end": "ok|setup|broken|die|hang|not-reusable|strict"}
 `after`: the share of the time it was given that it uses before it ends.
 """
@@ -90,6 +90,11 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
     if walks:
         (out / "stats.jsonl").write_text(json.dumps(stats) + "\n" + '{"t": 99, "walks"')
     write_findings(out, findings)
+    for number, text in enumerate(entry.get("corpus", [])):
+        (out / "corpus").mkdir(exist_ok=True)
+        (out / "corpus" / f"{number}").write_text(text)
+    if "edges" in entry:
+        print(f"#8 NEW cov: 1\n#9\tREDUCE cov: {entry['edges']} ft: 7", flush=True)
     if end == "hang":
         time.sleep(600)
     if end == "die":
@@ -150,7 +155,7 @@ def native(plan: dict[str, Any]) -> int:
             return 2
         print(TEXT, end="")
     elif command == "encode":
-        if not sys.stdin.read().startswith("framestorm-input 1"):
+        if "framestorm-input 1" not in sys.stdin.read().splitlines():
             print("line 1: expected `framestorm-input 1`", file=sys.stderr)
             return 2
         sys.stdout.buffer.write(b"FAKEencoded")
