@@ -1,5 +1,6 @@
 #include "harness/guard/sanitizer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +20,6 @@ extern "C" {
 [[gnu::weak]] const char* __asan_get_report_description();
 [[gnu::weak]] void* __asan_get_report_pc();
 [[gnu::weak]] void* __asan_get_report_bp();
-[[gnu::weak]] void* __asan_get_report_sp();
 [[gnu::weak]] void* __asan_get_report_address();
 [[gnu::weak]] size_t __asan_get_report_access_size();
 [[gnu::weak]] int __asan_get_report_access_type();
@@ -55,7 +55,12 @@ void copy_text(char* out, size_t size, const char* text) {
   out[length] = '\0';
 }
 
-void record_stack(const WalkState& walk, uintptr_t sp, uintptr_t fp, SanitizerReport* report) {
+// `frame`: of the sanitizer's function that `report->pc` called; its frame pointer and return
+// address stand there.
+void record_stack(const WalkState& walk, uintptr_t frame, SanitizerReport* report) {
+  uintptr_t fp = 0;
+  arch::safe_load(frame, &fp);
+  const uintptr_t sp = frame + 2 * sizeof(uintptr_t);
   report->stack_size = static_cast<uint32_t>(frame_pointer_backtrace(
       report->pc, sp, fp, backtrace_limit(walk.recovery), report->stack, kSanitizerStack));
 }
@@ -64,8 +69,9 @@ void record_stack(const WalkState& walk, uintptr_t sp, uintptr_t fp, SanitizerRe
 void on_asan_error() {
   WalkState& walk = walk_state;
   if (walk.recovery.sp == 0) return;
-  // What ASan itself calls from here on is not the walker's doing.
+  // What ASan itself does from here on is not the walker's doing.
   walk.reporting = true;
+  walk.reporting_errno = errno;
   SanitizerReport* report = next_report(walk);
   if (report == nullptr) return;
   copy_text(report->check, sizeof report->check, __asan_get_report_description());
@@ -73,8 +79,7 @@ void on_asan_error() {
   report->address = address_of(__asan_get_report_address());
   report->access_size = __asan_get_report_access_size();
   report->is_write = __asan_get_report_access_type() != 0;
-  record_stack(walk, address_of(__asan_get_report_sp()), address_of(__asan_get_report_bp()),
-               report);
+  record_stack(walk, address_of(__asan_get_report_bp()), report);
 }
 
 // The report's text, printed. Signal context.
@@ -82,6 +87,7 @@ void on_asan_report(const char* text) {
   WalkState& walk = walk_state;
   if (walk.reporting) {
     walk.reporting = false;
+    errno = walk.reporting_errno;
   } else {
     write_elsewhere(text, std::strlen(text));
   }
@@ -162,8 +168,7 @@ void on_ubsan(const char* check, const char* file, uint32_t line, uint32_t colum
   copy_text(report->check, sizeof report->check, check);
   *append_place(report->place, report->place + sizeof report->place - 1, file, line, column) = '\0';
   report->pc = address_of(pc);
-  // The frame of the function that was checked; its sp is not known, its frame pointer bounds it.
-  record_stack(walk, address_of(frame), address_of(frame), report);
+  record_stack(walk, address_of(frame), report);
 }
 
 uint64_t reports_elsewhere() { return elsewhere.load(std::memory_order_relaxed); }

@@ -46,11 +46,12 @@ bool has_asan();
 // outside a walk, -1 for standard error; the caller keeps it open.
 void install(int elsewhere_fd);
 
-// Once more, after somebody else took over ASan's end of the process: libFuzzer does when it starts.
+// Once more, after somebody else took over ASan's end of the process: libFuzzer does when it
+// starts.
 void take_death_callback();
 
-// What a libjvm with the additions' UBSan handlers calls; see Jvm::start. Any thread, also in a
-// walk: async-signal-safe there.
+// What a libjvm with the additions' UBSan handlers calls. `pc`: behind the check; `frame`: of the
+// handler, which pc called. Any thread, also in a walk: async-signal-safe there.
 void on_ubsan(const char* check, const char* file, uint32_t line, uint32_t column, const void* pc,
               const void* frame);
 

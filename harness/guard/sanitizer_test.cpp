@@ -84,7 +84,19 @@ TEST_F(SanitizerTest, AReportOfAWalkIsRecordedAndTheWalkGoesOn) {
   const auto function = reinterpret_cast<uintptr_t>(&plugin_write_past);
   EXPECT_GT(report.pc, function);
   EXPECT_LT(report.pc, function + 256);
+  ASSERT_GT(report.stack_size, 1U);
+  EXPECT_NE(report.stack[1], report.pc) << "the caller of the function, not ASan's";
   EXPECT_EQ(walked.unsafe.count, 0U) << "what ASan calls for its report is not the walker's";
+}
+
+TEST_F(SanitizerTest, AReportLeavesErrnoAlone) {
+  int after = 0;
+  walk([&] {
+    errno = 4711;
+    plugin_read_past(block_.get(), kSize);
+    after = errno;
+  });
+  EXPECT_EQ(after, 4711);
 }
 
 TEST_F(SanitizerTest, ThePlaceIsReportedByEachWalk) {

@@ -24,6 +24,7 @@ struct WalkState {
   UnsafeCalls* unsafe = nullptr;
   SanitizerReports* reports = nullptr;
   bool reporting = false;  // a sanitizer writes its report: a fault now is its own
+  int reporting_errno = 0;
   // Frame of the interposed function the walk is in, 0 when none: libc below it has no frame
   // pointers.
   uintptr_t libc_entry_frame = 0;

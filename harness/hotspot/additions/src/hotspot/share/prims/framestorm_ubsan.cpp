@@ -26,7 +26,7 @@ typedef void (*framestorm_ubsan_function)(const char* check, const char* file, u
                                           uint32_t column, const void* pc, const void* frame);
 
 // Set by whoever wants the reports; called on the thread that made one, possibly in a signal
-// handler. `frame`: the frame pointer of the function that was checked.
+// handler. `pc`: behind the check; `frame`: of the handler that was called there.
 extern "C" {
 JNIEXPORT framestorm_ubsan_function framestorm_ubsan_hook = nullptr;
 }
@@ -99,10 +99,9 @@ const char* type_check(const TypeMismatch* data, uintptr_t pointer) {
 
 }  // namespace
 
-// The caller is the function that was checked; its frame pointer is what this frame saved.
 #define FRAMESTORM_REPORT(check, location)                                                     \
   report(check, static_cast<const Location*>(location), __builtin_return_address(0),           \
-         *static_cast<void**>(__builtin_frame_address(0)))
+         __builtin_frame_address(0))
 
 #define FRAMESTORM_HANDLER(name, check, parameters)          \
   extern "C" void __ubsan_handle_##name parameters {         \
