@@ -4,9 +4,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -128,6 +130,33 @@ def _pytest(ci: bool, arguments: tuple[str, ...]) -> Outcome:
     return _call_counted(command, _PYTEST_CLOSING)
 
 
+def _instrumented() -> Outcome:
+    """The sanitized JDK as a user meets it: built unless the cache has it, then walked, held to its
+    coverage, and fuzzed by both engines. Findings are expected: AsyncGetCallTrace has some."""
+    jdk_option = ["--jdk", "instrumented"]
+    with tempfile.TemporaryDirectory(prefix="framestorm-instrumented-") as folder:
+
+        def out(name: str) -> list[str]:
+            return ["--out", str(Path(folder) / name)]
+
+        fuzz = ["fuzz", *jdk_option, "--seed", "1", "--verify", "1"]
+        floor = str(paths.CHECKOUT / "corpus" / "coverage-floor.json")
+        commands = [
+            (["jdk", "build"], {0}),
+            (["scenarios", *jdk_option], {0}),
+            (["corpus", "check", *jdk_option, "--halts", "6", *out("check")], {0}),
+            (["coverage", *jdk_option, "--halts", "6", "--check", floor, *out("coverage")], {0}),
+            ([*fuzz, "--seconds", "25", *out("libfuzzer")], {0, 1}),
+            ([*fuzz, "--engine", "afl", "--seconds", "40", *out("afl")], {0, 1}),
+        ]
+        for arguments, allowed in commands:
+            steps.say(f"framestorm {' '.join(arguments[:2])}")
+            code = _call([str(paths.SCRIPTS / "framestorm"), *arguments])
+            if code not in allowed:
+                return Outcome(code or 1, f"framestorm {' '.join(arguments)} exited with {code}")
+    return Outcome(0, f"{len(commands)} commands as expected")
+
+
 def test_command(
     *, ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]
 ) -> int:
@@ -143,6 +172,7 @@ def test_command(
         *([Step("clang-tidy", _clang_tidy)] if tidy or "clang-tidy" in only else []),
         Step("ctest", lambda: _ctest(ci)),
         Step("pytest", lambda: _pytest(ci, pytest_args)),
+        *([Step("instrumented", _instrumented)] if ci or "instrumented" in only else []),
     ]
     unknown = set(only) - {step.name for step in every}
     if unknown:

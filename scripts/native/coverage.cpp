@@ -5,6 +5,8 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "harness/engine/recorder.h"
 #include "harness/input/seed_folder.h"
@@ -25,6 +27,14 @@ struct CorpusInput {
   size_t compared = 0;           // counters that one of two walks left nonzero
   size_t identical = 0;          // of them, those equal after both
 };
+
+// How a walk ended: what engines are told of it beside coverage (fuzz/feedback.h), more finely.
+std::pair<WalkEnd, int> end_of(const Outcome& outcome) {
+  if (outcome.end != WalkEnd::returned || outcome.result <= 0) {
+    return {outcome.end, outcome.end == WalkEnd::returned ? outcome.result : 0};
+  }
+  return {outcome.end, static_cast<int>(std::bit_width(static_cast<unsigned>(outcome.result)))};
+}
 
 std::vector<std::filesystem::path> files_of(const CoverageOptions& options) {
   std::vector<std::filesystem::path> files = options.inputs;
@@ -132,11 +142,16 @@ class Corpus {
     poisoned_ = outcome.poisoned;
     if (outcome.status != Outcome::Status::walked) return;
     input->walked = true;
+    const auto end = end_of(outcome);
     std::vector<uint8_t> second = first;
     if (!poisoned_) second = counters_after(input->input, &outcome);
     poisoned_ = poisoned_ || outcome.poisoned;
     auto& reached = reached_[input->input.scenario];
     reached.resize(first.size());
+    if (ends_[input->input.scenario].insert(end).second) {
+      ++input->added;
+      ++input->added_in_scenario;
+    }
     size_t edges = 0;
     for (size_t i = 0; i < first.size(); ++i) {
       if (first[i] == 0 && second[i] == 0) continue;
@@ -159,6 +174,7 @@ class Corpus {
   std::vector<CorpusInput> inputs_;
   std::vector<uint8_t> seen_;                           // features, one bit each, by counter
   std::map<ScenarioId, std::vector<uint8_t>> reached_;  // the same, of one scenario
+  std::map<ScenarioId, std::set<std::pair<WalkEnd, int>>> ends_;
   bool poisoned_ = false;
 };
 

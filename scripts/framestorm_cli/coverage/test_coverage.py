@@ -165,7 +165,8 @@ def test_check_says_what_is_wrong_with_each_seed(
     framestorm: Run, fakes: FakePrograms, corpus: Path, tmp_path: Path
 ) -> None:
     (corpus / "d.txt").write_text("something else")
-    plan(fakes, edges={"a": [0], "b": [0]})
+    (corpus / "jdk-8313796-x.txt").write_text("framestorm-input 1\n# named after a bug\n")
+    plan(fakes, edges={"a": [0], "b": [0], "jdk-8313796-x": [0]})
     code, text, _ = framestorm(
         "corpus", "check", corpus, "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "o"
     )
@@ -174,7 +175,8 @@ def test_check_says_what_is_wrong_with_each_seed(
     assert "adds nothing" in said["b.txt"]
     assert "reaches no walk" in said["c.txt"]
     assert "is no legal input" in said["d.txt"]
-    assert "1 of 4 are legal" in text
+    assert "1 add nothing but are kept" in text
+    assert "1 of 5 are legal" in text
 
 
 def test_inputs_are_one_of_each_file() -> None:
