@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "harness/guard/interpose.h"
 #include "harness/guard/tripwire_record.h"
@@ -82,10 +83,26 @@ void on_asan_error() {
   record_stack(walk, address_of(__asan_get_report_bp()), report);
 }
 
+// Of the report that was recorded last: "0x515000030948 is located 8 bytes after 456-byte region ["
+void note_place(const WalkState& walk, const char* text) {
+  constexpr std::string_view kBefore = "is located ";
+  if (walk.reports == nullptr || walk.reports->count > kMaxSanitizerReports) return;
+  const std::string_view all(text);
+  const size_t at = all.find(kBefore);
+  if (at == std::string_view::npos) return;
+  const size_t begin = at + kBefore.size();
+  const std::string_view place = all.substr(begin, all.find_first_of("[\n", begin) - begin);
+  SanitizerReport& report = walk.reports->reports[walk.reports->count - 1];
+  const size_t length = std::min(place.size(), sizeof report.place - 1);
+  std::memcpy(report.place, place.data(), length);
+  report.place[length] = '\0';
+}
+
 // The report's text, printed. Signal context.
 void on_asan_report(const char* text) {
   WalkState& walk = walk_state;
   if (walk.reporting) {
+    note_place(walk, text);
     walk.reporting = false;
     errno = walk.reporting_errno;
   } else {

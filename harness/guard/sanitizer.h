@@ -19,8 +19,9 @@ inline constexpr size_t kMaxSanitizerReports = 4;
 inline constexpr size_t kSanitizerStack = 24;
 
 struct SanitizerReport {
-  char check[64] = {};   // "heap-buffer-overflow", "shift-out-of-bounds"
-  char place[128] = {};  // UBSan: "frame.cpp:207:5"; else empty
+  char check[64] = {};  // "heap-buffer-overflow", "shift-out-of-bounds"
+  // UBSan: "frame.cpp:207:5". ASan: what the address is near, "8 bytes after 456-byte region".
+  char place[128] = {};
   uintptr_t pc = 0;
   uintptr_t address = 0;  // ASan: what was accessed
   size_t access_size = 0;

@@ -79,6 +79,7 @@ TEST_F(SanitizerTest, AReportOfAWalkIsRecordedAndTheWalkGoesOn) {
   EXPECT_TRUE(report.is_write);
   EXPECT_EQ(report.access_size, 1U);
   EXPECT_EQ(report.address, reinterpret_cast<uintptr_t>(block_.get()) + kSize);
+  EXPECT_THAT(report.place, HasSubstr("0 bytes after 16-byte region"));
   ASSERT_GT(report.stack_size, 0U);
   EXPECT_EQ(report.stack[0], report.pc);
   const auto function = reinterpret_cast<uintptr_t>(&plugin_write_past);

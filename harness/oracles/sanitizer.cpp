@@ -9,12 +9,14 @@ namespace {
 
 std::string describe(const SanitizerReport& report, uint32_t count) {
   std::string text = report.check;
-  if (report.place[0] != '\0') text += std::string(" in ") + report.place;
   if (report.access_size != 0) {
     char access[64];
     std::snprintf(access, sizeof access, ", %s of %zu bytes at 0x%lx",
                   report.is_write ? "write" : "read", report.access_size, report.address);
     text += access;
+  }
+  if (report.place[0] != '\0') {
+    text += (report.access_size != 0 ? ", " : " in ") + std::string(report.place);
   }
   if (count > 1) text += " (" + std::to_string(count) + " reports in all)";
   return text;
