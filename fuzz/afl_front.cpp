@@ -24,6 +24,7 @@
 #include "harness/jvm/error.h"
 
 // afl-compiler-rt.o (AFL++'s instrumentation/README.persistent_mode.md).
+// NOLINTBEGIN(readability-identifier-naming): its names.
 extern "C" {
 extern uint8_t* __afl_area_ptr;
 extern uint32_t __afl_map_size;
@@ -33,6 +34,7 @@ int __afl_sharedmem_fuzzing = 1;
 void __afl_manual_init();
 int __afl_persistent_loop(unsigned int executions);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace framestorm {
 namespace {

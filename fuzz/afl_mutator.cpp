@@ -75,6 +75,7 @@ class AflMutator {
     pinned_.reset();
     mutator_.unpin();
     before_.clear();
+    posted_bytes_.clear();
   }
 
   std::span<uint8_t> mutate(std::span<const uint8_t> entry, std::span<const uint8_t> other,
@@ -95,10 +96,12 @@ class AflMutator {
     return bytes_;
   }
 
-  // Every input on its way to the target. The same one again is being calibrated and stays the
-  // same.
+  // Every input on its way to the target. The same one again, as it came or as it was given on, is
+  // being calibrated and stays the same.
   std::span<uint8_t> post_process(std::span<const uint8_t> bytes) {
-    if (std::ranges::equal(bytes, before_)) return posted_bytes_;
+    if (std::ranges::equal(bytes, before_) || std::ranges::equal(bytes, posted_bytes_)) {
+      return posted_bytes_;
+    }
     before_.assign(bytes.begin(), bytes.end());
     if (pinned_ && ++executions_ % kTurn == 0) pin();
     decode(bytes, &posted_);

@@ -27,7 +27,7 @@ std::set<std::string> picks(const CodeNameList& list) {
 
 class CodeNameListTest : public testing::Test {
  protected:
-  ~CodeNameListTest() override { std::filesystem::remove(file_); }
+  void TearDown() override { std::filesystem::remove(file_); }
   const std::filesystem::path file_ = testing::TempDir() + "code-names-test";
 };
 

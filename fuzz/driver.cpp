@@ -100,7 +100,8 @@ class Driver final : public InputLoop {
 
   size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) override {
     if (promising_) {
-      mutated_ = *std::exchange(promising_, std::nullopt);
+      mutated_ = std::move(*promising_);
+      promising_.reset();
     } else {
       take({data, size}, &mutated_);
       Rng rng(seed);

@@ -88,6 +88,7 @@ class LibFuzzerEngine final : public FuzzEngine {
         (options.out / "corpus").string(),
         (options.out / "seeds").string()};
     std::vector<char*> argv;
+    argv.reserve(arguments.size());
     for (std::string& argument : arguments) argv.push_back(argument.data());
     int argc = static_cast<int>(argv.size());
     char** raw_argv = argv.data();
