@@ -3,7 +3,8 @@
     <id>/input.bin  input.txt  expected.json
     expected.json: {"per_jdk": {"25": {"status": "open", "signature": {...}}, "17": {"status": "fixed"}}}
 
-`open`: the signature must still come back. `fixed` (once open), `unaffected` (never seen): it must not.
+The keys are feature releases, and "25-sanitized" and the like for instrumented JDKs. `open`: the
+signature must still come back. `fixed` (once open), `unaffected` (never seen): it must not.
 """
 
 import json
@@ -18,6 +19,7 @@ import click
 from framestorm_cli import jdk as jdks
 from framestorm_cli import paths, replaying, steps, toolchain
 from framestorm_cli.errors import FramestormError
+from framestorm_cli.hotspot import store
 from framestorm_cli.jdk import Jdk
 from framestorm_cli.records import Json
 from framestorm_cli.replaying import Request
@@ -36,22 +38,32 @@ def one_per_feature(found: list[Jdk]) -> list[Jdk]:
     return list(newest.values())
 
 
+def instrumented() -> list[Jdk]:
+    """The instrumented JDK of each variant in the cache that was last built or used."""
+    newest: dict[str, Path] = {}
+    for home, record in store.finished():
+        newest.setdefault(record.variant, home)
+    return [jdks.validate(home) for _, home in sorted(newest.items())]
+
+
 def folders(base: Path = paths.CRASHES) -> list[Path]:
     """The crash folders, by name."""
     return sorted(p for p in base.iterdir() if p.is_dir()) if base.is_dir() else []
 
 
-def read_expected(folder: Path) -> dict[int, tuple[str, Signature | None]]:
-    """Status and signature per feature release. Raises FramestormError when they make no sense."""
+def read_expected(folder: Path) -> dict[str, tuple[str, Signature | None]]:
+    """Status and signature per Jdk.label. Raises FramestormError when they make no sense."""
     path = folder / "expected.json"
     try:
         per_jdk = json.loads(path.read_text(encoding="utf-8"))["per_jdk"]
-        expected: dict[int, tuple[str, Signature | None]] = {}
-        for feature, entry in per_jdk.items():
+        expected: dict[str, tuple[str, Signature | None]] = {}
+        for label, entry in per_jdk.items():
+            if not re.fullmatch(r"\d+(-[a-z]+)?", label):
+                raise ValueError(f"{label!r} is no release like 25 or 25-sanitized")
             status, data = entry["status"], entry.get("signature")
             if status not in STATUSES:
                 raise ValueError(f"status {status!r} is none of {', '.join(STATUSES)}")
-            expected[int(feature)] = (status, Signature.from_json(data) if data else None)
+            expected[label] = (status, Signature.from_json(data) if data else None)
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise FramestormError(f"{path}: {error}") from error
     opened = [signature for status, signature in expected.values() if status == "open"]
@@ -61,7 +73,7 @@ def read_expected(folder: Path) -> dict[int, tuple[str, Signature | None]]:
     if known is None:
         raise FramestormError(f"{path}: no entry has a signature")
     # Where it is fixed, what must not come back is the signature of where it is open.
-    return {f: (status, signature or known) for f, (status, signature) in expected.items()}
+    return {label: (status, signature or known) for label, (status, signature) in expected.items()}
 
 
 def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries: int) -> int:
@@ -71,7 +83,7 @@ def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries
     folder = paths.CRASHES / name
     if folder.exists():
         raise FramestormError(f"{folder} exists already: give another --id or remove it")
-    chosen = [jdks.validate(path) for path in jdk_paths] or one_per_feature(jdks.usable())
+    chosen = [jdks.choose(path) for path in jdk_paths] or one_per_feature(jdks.usable())
     if not chosen:
         raise FramestormError("no usable JDK is installed: give --jdk PATH")
     text = ""
@@ -79,15 +91,15 @@ def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries
     for jdk in chosen:
         tools = toolchain.prepare(jdk.home)
         text = replaying.decode(tools.program(NATIVE), artifact)
-        per_jdk[str(jdk.feature)] = _assess(tools, artifact, tries)
-        steps.say(f"JDK {jdk.version}: {per_jdk[str(jdk.feature)]['status']}")
+        per_jdk[jdk.label] = _assess(tools, artifact, tries)
+        steps.say(f"JDK {jdk.label}, {jdk.version}: {per_jdk[jdk.label]['status']}")
     if not any(entry["status"] == "open" for entry in per_jdk.values()):
         click.echo(f"{artifact} shows nothing on {', '.join(j.version for j in chosen)}: not added")
         return 1
     folder.mkdir(parents=True)
     shutil.copyfile(artifact, folder / "input.bin")
     (folder / "input.txt").write_text(text, encoding="utf-8")
-    recorded = replaying.read_recorded(artifact, chosen[0].feature)
+    recorded = replaying.read_recorded(artifact, chosen[0].label)
     expected: Json = {"per_jdk": per_jdk}
     if recorded.jvm_args:
         expected["jvm_args"] = list(recorded.jvm_args)
@@ -100,7 +112,7 @@ def _assess(tools: toolchain.Toolchain, artifact: Path, tries: int) -> Json:
     """What an artifact does on one JDK: its recorded signature if that comes back, else whatever it
     shows most often."""
     symbolizer = Symbolizer()
-    recorded = replaying.read_recorded(artifact, tools.jdk.feature)
+    recorded = replaying.read_recorded(artifact, tools.jdk.label)
     for signature in dict.fromkeys((recorded.signature, None)):
         request = Request(artifact.resolve(), signature, recorded.jvm_args, recorded.walker_plugin)
         with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:

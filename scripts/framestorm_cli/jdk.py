@@ -49,6 +49,14 @@ class Jdk:
 
         return any("clang_rt.asan" in name for name in elf.needed(self.libjvm))
 
+    @property
+    def label(self) -> str:
+        """What a crash's expectations are kept under: "25", or "25-sanitized" for an instrumented JDK."""
+        from framestorm_cli.hotspot import store
+
+        record = store.read(self.home)
+        return f"{self.feature}-{record.variant}" if record else str(self.feature)
+
     def __str__(self) -> str:
         return f"{self.vendor} {self.version} ({self.home})"
 

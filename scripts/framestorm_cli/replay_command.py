@@ -98,7 +98,7 @@ def replay_command(
     """Exit code 0 when the recorded signature came back, 1 when it did not."""
     tools = toolchain.prepare(jdk)
     text = replaying.decode(tools.program(NATIVE), artifact)
-    recorded = replaying.read_recorded(artifact, tools.jdk.feature)
+    recorded = replaying.read_recorded(artifact, tools.jdk.label)
     if signature is not None:
         recorded = replace(recorded, signature=read_signature(signature))
     click.echo(f"JDK: {tools.jdk}")
@@ -147,7 +147,7 @@ def minimize_command(
     """Exit code 0 with a shrunk artifact, 1 when the signature did not come back."""
     tools = toolchain.prepare(jdk)
     before = replaying.decode(tools.program(NATIVE), artifact)
-    recorded = replaying.read_recorded(artifact, tools.jdk.feature)
+    recorded = replaying.read_recorded(artifact, tools.jdk.label)
     symbolizer = Symbolizer()
     with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
         folder = Path(scratch)

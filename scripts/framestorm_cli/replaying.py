@@ -41,8 +41,9 @@ def sidecar(artifact: Path) -> Path:
     return artifact.with_name(artifact.name + ".json")
 
 
-def read_recorded(artifact: Path, feature: int) -> Recorded:
-    """The sidecar, or expected.json of a folder in corpus/crashes. Nothing there: empty.
+def read_recorded(artifact: Path, label: str) -> Recorded:
+    """The sidecar, or expected.json of a folder in corpus/crashes (`label`: Jdk.label). Nothing there:
+    empty.
 
     Raises FramestormError when there is one that cannot be understood.
     """
@@ -52,7 +53,7 @@ def read_recorded(artifact: Path, feature: int) -> Recorded:
         data = records.read_json(path)
         per_jdk = data.get("per_jdk")
         if isinstance(per_jdk, dict):
-            known = per_jdk.get(str(feature), {})
+            known = per_jdk.get(label, {})
             others = [entry for entry in per_jdk.values() if entry.get("signature")]
             signature = known.get("signature") or (others[0]["signature"] if others else None)
         else:

@@ -171,8 +171,9 @@ def test_command(
         ),
         *([Step("clang-tidy", _clang_tidy)] if tidy or "clang-tidy" in only else []),
         Step("ctest", lambda: _ctest(ci)),
-        Step("pytest", lambda: _pytest(ci, pytest_args)),
+        # Before pytest, which replays crashes on what this builds.
         *([Step("instrumented", _instrumented)] if ci or "instrumented" in only else []),
+        Step("pytest", lambda: _pytest(ci, pytest_args)),
     ]
     unknown = set(only) - {step.name for step in every}
     if unknown:
