@@ -24,7 +24,7 @@ namespace framestorm {
 
 // `ended`: back in glibc, which takes it down with all signals blocked; it touches nothing a walk
 // sees.
-enum class ThreadPhase : uint32_t { running, asked, parked, ended };
+enum class ThreadPhase : uint8_t { running, asked, parked, ended };
 
 // What a stepped thread is to stop at. All conditions that are set must hold.
 struct StepGoal {

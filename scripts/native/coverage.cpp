@@ -159,7 +159,7 @@ class Corpus {
       if (first[i] == second[i]) ++input->identical;
       if (first[i] == 0) continue;
       ++edges;
-      const auto feature = static_cast<uint8_t>(1U << (std::bit_width(unsigned{first[i]}) - 1));
+      const uint8_t feature = std::bit_floor(first[i]);
       if ((seen_[i] & feature) == 0) ++input->added;
       if ((reached[i] & feature) == 0) ++input->added_in_scenario;
       seen_[i] |= feature;
