@@ -160,7 +160,7 @@ class Driver final : public InputLoop {
                                                   session_.engine().last_frame(1));
     if (options_.strict && !outcome.findings->empty()) die_strictly(input, bytes, outcome);
     recorder_.executed(input, outcome);
-    if (outcome.poisoned || recorder_.contained() >= kMostContained) finish(kExitPoisoned);
+    if (recorder_.poisoned() || recorder_.contained() >= kMostContained) finish(kExitPoisoned);
     if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
     return cell;
   }
@@ -222,6 +222,7 @@ class Driver final : public InputLoop {
       }
     });
     recorder_.recheck(scenario_);
+    if (recorder_.poisoned()) finish(kExitPoisoned);
     turn_start_ = now_ns();
   }
 

@@ -124,6 +124,7 @@ class Engine::Rewalker final : public Rewalk {
     prepared_.frames = buffer_.place(depth);
     MigratingLoop::get().call_on_host(&Prepared::walk, &prepared_);
     const bool returned = prepared_.end == WalkEnd::returned;
+    poisoned_ = poisoned_ || poisons(prepared_);
     *result = prepared_.result;
     if (returned) {
       const auto again = static_cast<size_t>(std::clamp(prepared_.result, 0, std::max(depth, 0)));
@@ -138,11 +139,20 @@ class Engine::Rewalker final : public Rewalk {
     return returned;
   }
 
+  // HotSpot's fatal path notes that it is dying (vmError.cpp, _first_error_tid): a later real error
+  // would wait for it for ever. So would whoever wants a lock that an abandoned walk holds.
+  static bool poisons(const Prepared& walked) {
+    return walked.end == WalkEnd::terminal_call ||
+           (walked.end != WalkEnd::returned && walked.fault.locks_held > 0);
+  }
+  bool poisoned() const { return poisoned_; }
+
  private:
   Prepared& prepared_;
   FrameBuffer& buffer_;
   Coverage& coverage_;
   std::vector<std::byte> saved_;
+  bool poisoned_ = false;
 };
 
 Engine::Engine(Jvm& jvm, Crew& crew)
@@ -355,10 +365,7 @@ Outcome Engine::execute(const Input& input) {
   outcome.result = prepared.result;
   outcome.unmutated = prepared.applied == 0 && is_unmutated(input);
   outcome.unresolved = prepared.unresolved;
-  // HotSpot's fatal path has noted by now that it is dying (vmError.cpp, _first_error_tid): a later
-  // real error would wait for it for ever.
-  outcome.poisoned = prepared.end == WalkEnd::terminal_call ||
-                     (prepared.end != WalkEnd::returned && prepared.fault.locks_held > 0);
+  outcome.poisoned = Rewalker::poisons(prepared);
   last_memory_ = prepared.frames;
   last_walker_ = walker;
   last_count_ =
@@ -393,8 +400,10 @@ Outcome Engine::execute(const Input& input) {
     Rewalker rewalker(&prepared, &buffer, &coverage_);
     const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
     for (const auto& oracle : oracles_) {
-      if (!oracle->costly() || costly) oracle->check(view, rewalker, &violations_);
+      if (oracle->costly() && (!costly || rewalker.poisoned())) continue;
+      oracle->check(view, rewalker, &violations_);
     }
+    outcome.poisoned = outcome.poisoned || rewalker.poisoned();
   }
   if (!undo_.revert()) {
     violations_.add(FindingKind::contract, "undo-failed",

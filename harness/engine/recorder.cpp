@@ -158,8 +158,10 @@ void Recorder::executing(const Input& input, std::span<const uint8_t> bytes) {
 }
 
 bool Recorder::reproduces(uint64_t key, const Input& input) {
+  if (poisoned_) return false;
   executing(input, {});
   const Outcome outcome = session_.engine().execute(input);
+  poisoned_ = outcome.poisoned;
   for (const Finding& finding : *outcome.findings) {
     if (signatures_.key_of(finding) == key) return true;
   }
@@ -170,6 +172,7 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
   ++executions_;
   if (outcome.status != Outcome::Status::walked) return false;
   if (walks_++ == 0) first_walk_ = now_s();
+  poisoned_ = poisoned_ || outcome.poisoned;
   const bool java = scenario_info(input.scenario).java;
   const auto count = [&](Counts& counts) {
     ++counts.walks;
@@ -221,7 +224,7 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
     if (known) continue;
     bucket.artifacts.push_back({minimized.input});
     // What is written has to be what this input does: its own registers, addresses and trace.
-    if (minimized.input != input) {
+    if (minimized.input != input && !poisoned_) {
       executing(minimized.input, {});
       const Outcome again = session_.engine().execute(minimized.input);
       for (const Finding& own : *again.findings) {

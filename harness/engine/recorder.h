@@ -48,6 +48,8 @@ class Recorder {
   uint64_t findings() const { return findings_; }
   // Walks that did not return.
   uint64_t contained() const { return contained_; }
+  // Some walk, perhaps one made to minimise or to check again, must be this process's last.
+  bool poisoned() const { return poisoned_; }
   // Seconds since the first walk.
   double elapsed() const;
 
@@ -85,6 +87,7 @@ class Recorder {
   std::array<uint64_t, 32> error_codes_ = {};
   uint64_t walks_ = 0, succeeded_ = 0, findings_ = 0, executions_ = 0, contained_ = 0;
   uint64_t mutated_ = 0, unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
+  bool poisoned_ = false;
   double first_walk_ = 0;  // seconds on the monotonic clock
   double process_start_ = 0;
   uint8_t* current_ = nullptr;  // mapping of current.bin

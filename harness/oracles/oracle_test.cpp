@@ -309,6 +309,21 @@ TEST_F(OracleTest, AMutatedWordThatTheWalkChangedIsReported) {
       << explain(walked);
 }
 
+TEST_F(OracleTest, AnOraclesOwnWalkCanBeTheProcessLastOne) {
+  calls = 0;
+  start([](const FakeWalk& walk) -> int32_t {
+    if (++calls == 2) abort();
+    return walk.right();
+  });
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Walked walked = walk(input(Mode::separate_thread));
+  EXPECT_TRUE(walked.outcome.succeeded());
+  EXPECT_TRUE(walked.outcome.poisoned);
+  EXPECT_EQ(calls, 2) << "walked on after the last walk";
+}
+
 TEST_F(OracleTest, CostlyOraclesLookAtAShareOfTheWalks) {
   start(kDefects[23].walk);
   ASSERT_FALSE(HasFatalFailure());

@@ -8,17 +8,17 @@
  * General Public License version 2 for more details.
  */
 
-// The functions that code compiled with -fsanitize=undefined calls, for libjvm only (hidden). Clang's
-// own runtime reports a place once per process, under a lock and with stdio: of no use for a walk
-// that is repeated, in a signal handler. These call a hook each time, or print a place once.
+// The functions that code compiled with -fsanitize=undefined calls, for libjvm only (hidden).
+// Clang's own runtime reports a place once per process, under a lock and with stdio: of no use for
+// a walk that is repeated, in a signal handler. These call a hook each time, or print a place once.
 //
 // Layout of the data they get: compiler-rt/lib/ubsan/ubsan_handlers.h. A build without UBSan has
 // them, unused.
 
-#include <atomic>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
+#include <atomic>
 
 #include "jni.h"
 
@@ -99,17 +99,15 @@ const char* type_check(const TypeMismatch* data, uintptr_t pointer) {
 
 }  // namespace
 
-#define FRAMESTORM_REPORT(check, location)                                                     \
-  report(check, static_cast<const Location*>(location), __builtin_return_address(0),           \
+#define FRAMESTORM_REPORT(check, location)                                           \
+  report(check, static_cast<const Location*>(location), __builtin_return_address(0), \
          __builtin_frame_address(0))
 
-#define FRAMESTORM_HANDLER(name, check, parameters)          \
-  extern "C" void __ubsan_handle_##name parameters {         \
-    FRAMESTORM_REPORT(check, data);                          \
-  }                                                          \
-  extern "C" void __ubsan_handle_##name##_abort parameters { \
-    FRAMESTORM_REPORT(check, data);                          \
-    __builtin_trap();                                        \
+#define FRAMESTORM_HANDLER(name, check, parameters)                                    \
+  extern "C" void __ubsan_handle_##name parameters { FRAMESTORM_REPORT(check, data); } \
+  extern "C" void __ubsan_handle_##name##_abort parameters {                           \
+    FRAMESTORM_REPORT(check, data);                                                    \
+    __builtin_trap();                                                                  \
   }
 
 #define FRAMESTORM_ONE (void* data)
@@ -143,13 +141,13 @@ FRAMESTORM_HANDLER(nullability_arg, "invalid-null-argument", FRAMESTORM_ONE)
 FRAMESTORM_HANDLER(pointer_overflow, "pointer-overflow", FRAMESTORM_THREE)
 FRAMESTORM_HANDLER(function_type_mismatch, "function-type-mismatch", FRAMESTORM_TWO)
 
-#define FRAMESTORM_RETURN_HANDLER(name)                                                \
-  extern "C" void __ubsan_handle_##name(void*, void* location) {                       \
-    FRAMESTORM_REPORT("invalid-null-return", location);                                \
-  }                                                                                    \
-  extern "C" void __ubsan_handle_##name##_abort(void*, void* location) {               \
-    FRAMESTORM_REPORT("invalid-null-return", location);                                \
-    __builtin_trap();                                                                  \
+#define FRAMESTORM_RETURN_HANDLER(name)                                  \
+  extern "C" void __ubsan_handle_##name(void*, void* location) {         \
+    FRAMESTORM_REPORT("invalid-null-return", location);                  \
+  }                                                                      \
+  extern "C" void __ubsan_handle_##name##_abort(void*, void* location) { \
+    FRAMESTORM_REPORT("invalid-null-return", location);                  \
+    __builtin_trap();                                                    \
   }
 
 FRAMESTORM_RETURN_HANDLER(nonnull_return_v1)
