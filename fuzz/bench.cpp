@@ -139,24 +139,25 @@ void Bench::measure_depths() {
     const uint64_t start = now_ns();
     for (uint32_t i = 0; i < repeats; ++i) session_.engine().execute(input);
     const uint64_t engine_ns = now_ns() - start;
-    depth_costs_.push_back({depth, outcome.result,
-                            static_cast<double>(run.ns) / (run.repeats * BareShare::kSize),
-                            static_cast<double>(engine_ns) / repeats});
+    depth_costs_.push_back(
+        {depth, outcome.result,
+         static_cast<double>(run.ns) / static_cast<double>(run.repeats * BareShare::kSize),
+         static_cast<double>(engine_ns) / repeats});
   }
 }
 
 void Bench::report(FILE* out) const {
   nlohmann::json modes = nlohmann::json::object();
-  for (size_t i = 0; i < rates_.size(); ++i) {
-    const Rates& r = rates_[i];
+  for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+    const Rates& r = rates_[static_cast<size_t>(mode)];
     if (r.walks == 0 || r.bare_walks == 0) continue;
     const double loop_rate = static_cast<double>(r.walks) * 1e9 / static_cast<double>(r.loop_ns);
     const double bare_rate =
         static_cast<double>(r.bare_walks) * 1e9 / static_cast<double>(r.bare_ns);
-    modes[std::string(name_of(static_cast<Mode>(i)))] = {{"walks", r.walks},
-                                                         {"walks_per_second", loop_rate},
-                                                         {"bare_per_second", bare_rate},
-                                                         {"ratio", loop_rate / bare_rate}};
+    modes[std::string(name_of(mode))] = {{"walks", r.walks},
+                                         {"walks_per_second", loop_rate},
+                                         {"bare_per_second", bare_rate},
+                                         {"ratio", loop_rate / bare_rate}};
   }
   nlohmann::json depths = nlohmann::json::array();
   for (const DepthCost& cost : depth_costs_) {

@@ -436,6 +436,7 @@ bool Engine::prepare_bare(const Input& input, BareWalk* out) {
 
 std::vector<Frame> Engine::last_frames() const {
   std::vector<Frame> frames;
+  frames.reserve(last_count_);
   for (size_t i = 0; i < last_count_; ++i) {
     frames.push_back(read_frame(last_walker_->layout(), last_memory_, i));
   }
@@ -451,6 +452,7 @@ std::vector<Engine::NamedFrame> Engine::last_trace() const { return name_frames(
 
 std::vector<Engine::NamedFrame> Engine::name_frames(const std::vector<Frame>& frames) const {
   std::vector<NamedFrame> named;
+  named.reserve(frames.size());
   for (const Frame& frame : frames) {
     const MethodInfo* info = frame.method == nullptr ? nullptr : jvm_.methods().find(frame.method);
     named.push_back({info != nullptr ? info->name : "?", frame.bci});

@@ -43,7 +43,8 @@ class VmStructs {
 template <typename T>
 T read_at(const void* base, size_t offset = 0) {
   T value;
-  __builtin_memcpy(&value, static_cast<const std::byte*>(base) + offset, sizeof(T));
+  __builtin_memcpy(static_cast<void*>(&value), static_cast<const std::byte*>(base) + offset,
+                   sizeof(T));
   return value;
 }
 
