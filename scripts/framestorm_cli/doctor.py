@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import psutil
 
-from framestorm_cli import fuzzing, packages, paths, toolchain
+from framestorm_cli import afl, fuzzing, packages, paths, toolchain
 from framestorm_cli import jdk as jdks
 from framestorm_cli.hotspot import command
 from framestorm_cli.jdk import Jdk
@@ -138,6 +138,12 @@ def check_jdks() -> list[Check]:
     return checks
 
 
+def check_afl() -> list[Check]:
+    absent = packages.missing(afl.PACKAGES)
+    detail = f"missing: {' '.join(absent)}: `fuzz --engine afl` installs it" if absent else "there"
+    return [Check(MISSING if absent else OK, "AFL++", detail)]
+
+
 def check_instrumented() -> list[Check]:
     """What there is for `--jdk instrumented`, which sets up the rest by itself."""
     absent = command.missing_files()
@@ -195,6 +201,7 @@ def doctor_command() -> int:
         *check_packages(),
         *check_jdks(),
         *check_instrumented(),
+        *check_afl(),
         *check_limits(),
     ]
     built = (paths.build() / "bin").is_dir()
