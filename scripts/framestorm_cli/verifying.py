@@ -22,7 +22,7 @@ from framestorm_cli.triage.report import LEAST_SHARE, Tried, Verification
 
 CANDIDATES = 5  # artifacts of a bucket that are tried at most
 LEAST_TRIES = 3  # fresh JVMs a bucket gets however long it takes
-SOFT_LIMIT = 45.0  # seconds; after this no bucket gets more than LEAST_TRIES
+SOFT_LIMIT = 150.0  # seconds; after this no bucket gets more than LEAST_TRIES
 TRY_LIMIT = 15.0  # seconds a try may take beside the start of its JVM
 STARTS = 4  # a start may take this many times as long as the slowest one of the run
 
