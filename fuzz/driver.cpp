@@ -35,7 +35,7 @@ constexpr uint64_t kFollowedTurnNs = 100'000'000;
 constexpr double kStatsPeriodS = 0.5;
 // In the output folder: what sanitizers said outside walks.
 constexpr const char* kSanitizerLog = "sanitizer.log";
-// A walk that did not return leaves what it had in HotSpot's arenas, some 30 bytes on average:
+// A walk that did not return leaves what it had in HotSpot's arenas, some 45 bytes on average:
 // after so many a fresh process is cheaper than its memory.
 constexpr uint64_t kMostContained = 1'000'000;
 // Clock readings are worth a walk in ten; one in so many executions is enough.

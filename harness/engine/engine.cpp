@@ -68,11 +68,15 @@ struct Engine::Prepared {
   void reset() {
     end = WalkEnd::returned;
     result = 0;
-    unsafe.count = 0;
-    reports.count = 0;
     unresolved = 0;
     applied = 0;
     mask_changed = false;
+  }
+
+  // HotSpot's fatal path notes that it is dying (vmError.cpp, _first_error_tid): a later real error
+  // would wait for it for ever. So would whoever wants a lock that an abandoned walk holds.
+  bool poisons() const {
+    return end == WalkEnd::terminal_call || (end != WalkEnd::returned && fault.locks_held > 0);
   }
 
   // On the host's stack. Signal context in same-thread mode.
@@ -124,7 +128,7 @@ class Engine::Rewalker final : public Rewalk {
     prepared_.frames = buffer_.place(depth);
     MigratingLoop::get().call_on_host(&Prepared::walk, &prepared_);
     const bool returned = prepared_.end == WalkEnd::returned;
-    poisoned_ = poisoned_ || poisons(prepared_);
+    poisoned_ = poisoned_ || prepared_.poisons();
     *result = prepared_.result;
     if (returned) {
       const auto again = static_cast<size_t>(std::clamp(prepared_.result, 0, std::max(depth, 0)));
@@ -139,12 +143,6 @@ class Engine::Rewalker final : public Rewalk {
     return returned;
   }
 
-  // HotSpot's fatal path notes that it is dying (vmError.cpp, _first_error_tid): a later real error
-  // would wait for it for ever. So would whoever wants a lock that an abandoned walk holds.
-  static bool poisons(const Prepared& walked) {
-    return walked.end == WalkEnd::terminal_call ||
-           (walked.end != WalkEnd::returned && walked.fault.locks_held > 0);
-  }
   bool poisoned() const { return poisoned_; }
 
  private:
@@ -365,7 +363,7 @@ Outcome Engine::execute(const Input& input) {
   outcome.result = prepared.result;
   outcome.unmutated = prepared.applied == 0 && is_unmutated(input);
   outcome.unresolved = prepared.unresolved;
-  outcome.poisoned = Rewalker::poisons(prepared);
+  outcome.poisoned = prepared.poisons();
   last_memory_ = prepared.frames;
   last_walker_ = walker;
   last_count_ =
