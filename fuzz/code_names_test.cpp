@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "harness/input/test_folder.h"
+
 namespace framestorm {
 namespace {
 
@@ -27,8 +29,8 @@ std::set<std::string> picks(const CodeNameList& list) {
 
 class CodeNameListTest : public testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(file_); }
-  const std::filesystem::path file_ = testing::TempDir() + "code-names-test";
+  const TestFolder folder_;
+  const std::filesystem::path file_ = folder_ / "code-names";
 };
 
 TEST_F(CodeNameListTest, ComesBackFromItsFile) {

@@ -2,25 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <fstream>
 
 #include "harness/input/binary.h"
+#include "harness/input/test_folder.h"
 
 namespace framestorm {
 namespace {
 
 class SeedFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              (std::string("framestorm-") + info->name() + "-" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void write(const std::string& name, const std::string& content) {
     std::ofstream(folder_ / name, std::ios::binary) << content;
   }
@@ -29,9 +20,9 @@ class SeedFolder : public testing::Test {
     encode(input, &bytes);
     return {bytes.begin(), bytes.end()};
   }
-  bool load() { return load_seed_folder(folder_, &inputs_, &error_); }
+  bool load() { return load_seed_folder(folder_.path(), &inputs_, &error_); }
 
-  std::filesystem::path folder_;
+  const TestFolder folder_;
   std::vector<Input> inputs_;
   std::string error_;
 };

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
+
+#include "harness/input/test_folder.h"
 
 namespace framestorm {
 namespace {
@@ -81,12 +82,12 @@ TEST(FunctionTable, ReadsTheDynamicSymbolsOfAStrippedLibrary) {
 
 TEST(FunctionTable, IsEmptyForWhatIsNoElfFile) {
   EXPECT_TRUE(FunctionTable("/no/such/file").empty());
-  const auto path = std::filesystem::path(testing::TempDir()) / "framestorm-no-elf";
+  const TestFolder folder;
+  const auto path = folder / "no-elf";
   std::ofstream(path) << "no ELF";
   const FunctionTable functions(path);
   EXPECT_TRUE(functions.empty());
   EXPECT_EQ(functions.find(0), nullptr);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 // Oracle 7 on counts, and on a run with a walker that does nothing.
 #include "harness/oracles/liveness.h"
 
-#include <filesystem>
-
 #include "harness/engine/fake_walker.h"
 #include "harness/engine/jvm_test.h"
 #include "harness/engine/recorder.h"
+#include "harness/input/test_folder.h"
 
 namespace framestorm {
 namespace {
@@ -31,12 +30,10 @@ class LivenessTest : public JvmTest {
  protected:
   // A run of unmutated and mutated inputs, recorded as the fuzz targets do.
   std::vector<std::string> run(WalkerId walker) {
-    const auto folder = std::filesystem::path(testing::TempDir()) /
-                        ("framestorm-liveness-" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder);
+    const TestFolder folder;
     LivenessCounts counts;
     {
-      Recorder recorder(folder, session());
+      Recorder recorder(folder.path(), session());
       loop([&] {
         Input input;
         input.scenario = ScenarioId::c1;
@@ -48,7 +45,6 @@ class LivenessTest : public JvmTest {
       });
       counts = recorder.liveness();
     }
-    std::filesystem::remove_all(folder);
     EXPECT_EQ(counts.walks, 40U);
     return check_liveness(counts);
   }

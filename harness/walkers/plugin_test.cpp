@@ -6,6 +6,7 @@
 
 #include "harness/engine/jvm_test.h"
 #include "harness/input/random_input.h"
+#include "harness/input/test_folder.h"
 #include "harness/input/text.h"
 
 namespace framestorm {
@@ -123,10 +124,10 @@ TEST_F(PluginTest, WhatIsNoWalkerIsRefusedWithTheReason) {
   };
   EXPECT_NE(refusal("/no/such/walker.so").find("cannot load walker plugin /no/such/walker.so"),
             std::string::npos);
-  const std::string text = testing::TempDir() + "framestorm-no-walker.so";
+  const TestFolder folder;
+  const std::string text = folder / "no-walker.so";
   std::ofstream(text) << "no ELF";
   EXPECT_NE(refusal(text).find("cannot load"), std::string::npos);
-  std::filesystem::remove(text);
   EXPECT_NE(refusal("libm.so.6").find("does not export framestorm_walker_abi"), std::string::npos);
 }
 

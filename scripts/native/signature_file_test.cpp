@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "harness/input/test_folder.h"
 #include "harness/jvm/error.h"
 
 namespace framestorm {
@@ -18,7 +19,6 @@ class SignatureFileTest : public testing::Test {
     ASSERT_NE(libc, nullptr);
     base_ = libc->base;
   }
-  void TearDown() override { std::filesystem::remove(path_); }
 
   SignatureFile signature(const std::string& frames) {
     std::ofstream(path_) << R"({"kind": "fault", "clause": "", "frames": )" << frames << "}";
@@ -34,7 +34,8 @@ class SignatureFileTest : public testing::Test {
   }
 
   uintptr_t base_ = 0;
-  std::filesystem::path path_ = std::filesystem::path(testing::TempDir()) / "signature.json";
+  const TestFolder folder_;
+  std::filesystem::path path_ = folder_ / "signature.json";
 };
 
 TEST_F(SignatureFileTest, FramesAreLookedForInOrder) {
