@@ -324,7 +324,8 @@ def jdk() -> None:
     "--variant",
     default="sanitized",
     show_default=True,
-    help="sanitized: ASan, UBSan, coverage; fastdebug: HotSpot's assertions, coverage; plain: neither.",
+    help="sanitized: ASan, UBSan, coverage; fastdebug: HotSpot's assertions, coverage; "
+    "coverage: coverage alone; plain: none of these.",
 )
 @click.option(
     "--gc",

@@ -5,12 +5,22 @@ import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli import packages, steps
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.hotspot import additions, boot, folder, running, sources, store, variants
+from framestorm_cli.hotspot import (
+    additions,
+    boot,
+    folder,
+    progress,
+    running,
+    sources,
+    store,
+    variants,
+)
 from framestorm_cli.hotspot.additions import PatchedTree
 from framestorm_cli.hotspot.errors import writing
 from framestorm_cli.hotspot.sources import Source
@@ -46,7 +56,6 @@ _FORMAT = 1  # of a finished JDK folder: a higher number makes all of them anew
 _CONFIGURED = "framestorm_configured"
 _SOURCE_FOLDERS = ("share", "os/linux", "os/posix", "cpu/x86", "os_cpu/linux_x86")
 _COMPILED = b"(for libjvm.so)\n"  # ends make's line about each file
-_GENERATED = 20  # objects of files that the build itself writes: adlc, JVMTI, JFR
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,9 @@ class Build:
         self.compiler = _compiler_version()
         some = "" if gcs == variants.collectors(()) else "-" + "-".join(gcs)
         self.name = variant.name + some
-        self.tree_name = f"{source.key[:12]}-{self.name}"
+        # Variants that differ in the walkers' flags only share a tree: a switch compiles those again.
+        self.configured = variant.configured + some
+        self.tree_name = f"{source.key[:12]}-{self.configured}"
         self.tree = store.folder() / "trees" / self.tree_name
         self.patched = PatchedTree(self.tree / "source", self.tree / "originals")
         self.folder = self.tree / "build"
@@ -179,10 +190,10 @@ class Build:
             return base
         # Without sanitizers, whatever the variant: its programs have to run while it is built.
         plain, every = variants.VARIANTS["plain"], variants.collectors(())
-        if (self.variant, self.gcs) == (plain, every):
+        image = Build(self.source, self.boot_jdk, plain, every, self.jobs)
+        if image.tree_name == self.tree_name:
             self._copy_base(self._image(), base)
             return base
-        image = Build(self.source, self.boot_jdk, plain, every, self.jobs)
         with steps.locked(f"jdk-{image.tree_name}", f"building JDK {self.source.version}") as lock:
             image._prepare(lock)
             self._copy_base(image._image(), base)
@@ -202,13 +213,14 @@ class Build:
         build.mkdir(exist_ok=True)
         self._configure()
         variants.write_flags(self.variant, build)
-        objects = build / "hotspot" / "variant-server" / "libjvm" / "objs"
-
-        def compiled() -> int:
-            return sum(1 for _ in objects.glob("*.o")) if objects.is_dir() else 0
-
-        name = f"{self.source.version.feature} {self.name}"
-        expected = store.expected_objects(name) or self._count_sources()
+        libjvm = build / "hotspot" / "variant-server"
+        name = f"{self.source.version.feature} {self.configured}"
+        objects = progress.Objects(
+            libjvm / "libjvm" / "objs",
+            self._sources(),
+            libjvm / "gensrc",
+            store.expected_objects(name),
+        )
         log = store.folder() / "logs" / f"{self.tree_name}-{target}.log"
         what = f"building JDK {self.source.version}, {self.name}"
         steps.say(f"{what} with {self.jobs} jobs (log: {log})")
@@ -217,7 +229,7 @@ class Build:
         def again() -> int:
             return log.read_bytes().count(_COMPILED) if log.exists() else 0
 
-        with running.Compiling(f"{what}: {target}", compiled, expected, again) as progress:
+        with progress.Compiling(f"{what}: {target}", objects, objects.expected, again) as news:
             running.run(
                 ["make", target, "LOG=info", f"JOBS={self.jobs}", "CONF_CHECK=ignore"],
                 what=what,
@@ -226,10 +238,10 @@ class Build:
                 "If that does not help, `scripts/framestorm jdk clean` and start from nothing.",
                 cwd=build,
                 env=running.environment(),
-                news=progress,
+                news=news,
                 lock=self._lock,
             )
-        store.remember_objects(name, compiled())
+        store.remember_objects(name, objects().files)
         steps.say(f"{what}: {target} done in {time.monotonic() - began:.0f} s")
 
     def _configure(self) -> None:
@@ -251,10 +263,9 @@ class Build:
         )
         stamp.write_text(wanted, encoding="utf-8")
 
-    def _count_sources(self) -> int:
+    def _sources(self) -> Iterator[Path]:
         hotspot = self.patched.source / "src" / "hotspot"
-        count = sum(1 for name in _SOURCE_FOLDERS for _ in (hotspot / name).rglob("*.cpp"))
-        return count + _GENERATED
+        return (path for name in _SOURCE_FOLDERS for path in (hotspot / name).rglob("*.cpp"))
 
     def _assemble(self, base: Path, began: float) -> Path:
         home = self.home()

@@ -105,14 +105,23 @@ def clean_command(*, everything: bool) -> int:
     freed = 0
     with writing(cache):
         trees = cache / "trees"
-        for tree in sorted(trees.iterdir()) if trees.is_dir() else []:
+        for tree in _links_first(trees):
             with steps.locked(f"jdk-{tree.name}", "building this JDK"):
-                freed += store.remove([tree])
+                # Behind a link within the folder is what is built under the link's name and lock.
+                behind = tree.resolve()
+                freed += store.remove(
+                    [behind, tree] if behind.parent == trees.resolve() else [tree]
+                )
         freed += store.remove([store.homes(), cache / "bases", trees])
         if everything:
             freed += store.remove([cache])
     click.echo(f"freed {freed >> 20} MiB below {cache}")
     return 0
+
+
+def _links_first(trees: Path) -> list[Path]:
+    found = sorted(trees.iterdir()) if trees.is_dir() else []
+    return sorted(found, key=lambda tree: not tree.is_symlink())
 
 
 def state() -> list[tuple[str, str]]:

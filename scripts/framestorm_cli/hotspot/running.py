@@ -1,30 +1,18 @@
-"""One long command of a build: its process group, its log, and how far it is."""
+"""One long command of a build: its process group and its log."""
 
 import contextlib
 import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from types import FrameType
 
 from framestorm_cli import steps
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.hotspot.errors import NO_SPACE, disk_full
 
-PLAIN_EVERY = 30.0  # seconds between lines when there is no terminal
 _POLL = 0.25  # seconds
 _GRACE = 10.0  # seconds that make gets to end by itself
 # What a person's own environment must not change about a build.
@@ -120,89 +108,3 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE)
             return
-
-
-class Compiling:
-    """How many objects there are of those expected: a bar on a terminal, lines elsewhere.
-
-    Use as a context manager and call it now and then. What was there at the start does not count
-    for the estimate. When all were there, some of them are made again; make does not say how many,
-    so only `again`, how many were by now, is shown.
-    """
-
-    def __init__(
-        self,
-        what: str,
-        objects: Callable[[], int],
-        expected: int,
-        again: Callable[[], int] = lambda: 0,
-    ) -> None:
-        self._what = what
-        self._objects = objects
-        self._again = again
-        self._expected = expected
-        self._at_start = objects()
-        self._began = time.monotonic()
-        self._last_line = self._began
-        self._last_count = 0.0
-        self._console = Console(stderr=True, highlight=False)
-        self._bar: Progress | None = None
-        self._task = TaskID(0)
-
-    def __enter__(self) -> "Compiling":
-        if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("{task.fields[left]}"),
-                console=self._console,
-                transient=True,
-            )
-            self._bar.__enter__()
-            self._task = self._bar.add_task(
-                self._what, total=self._expected, completed=self._at_start, left=""
-            )
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(kind, error, trace)
-
-    def __call__(self) -> None:
-        now = time.monotonic()
-        every = 1.0 if self._bar is not None else PLAIN_EVERY
-        if now - self._last_count < every and self._last_count:
-            return
-        self._last_count = now
-        done = self._objects()
-        left = self.left(done, now)
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=max(done, self._expected), left=left)
-        elif now - self._last_line >= PLAIN_EVERY:
-            self._last_line = now
-            share = min(1.0, done / max(1, self._expected))
-            progress = f"{done} of {max(done, self._expected)} files ({share:.0%})"
-            if self._at_start >= self._expected:
-                steps.say(f"{self._what}: {left}")
-            else:
-                steps.say(f"{self._what}: {progress}" + (f", {left}" if left else ""))
-
-    def left(self, done: int, now: float) -> str:
-        """An estimate in words; empty while there is too little to tell from."""
-        if self._at_start >= self._expected:
-            return f"{self._again()} files compiled again"
-        made = done - self._at_start
-        missing = self._expected - done
-        if missing <= 0:
-            return "linking" if made > 0 else ""
-        if made < 10:
-            return ""
-        seconds = (now - self._began) / made * missing
-        return f"about {seconds / 60:.0f} min left" if seconds >= 90 else "about a minute left"

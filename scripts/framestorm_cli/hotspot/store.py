@@ -2,7 +2,8 @@
 
 <cache>/jdk/downloads   source tarballs
 <cache>/jdk/ccache      compiled objects
-<cache>/jdk/trees       per source and variant: a copy of the source with additions, and the build folder
+<cache>/jdk/trees       per source and what configure is told: a copy of the source with additions, and
+                        the build folder
 <cache>/jdk/bases       the files that finished JDKs share
 <cache>/jdk/homes       finished JDKs; the name ends in the key of everything that shaped it
 """
@@ -143,10 +144,13 @@ def size_of(path: Path) -> int:
 
 
 def remove(targets: Iterable[Path]) -> int:
-    """Removes folders; returns how many bytes that freed."""
+    """Removes folders; returns how many bytes that freed. Of a link only the link goes."""
     freed = 0
     for target in targets:
-        if target.exists():
+        if target.is_symlink():
+            steps.say(f"removing {target}")
+            target.unlink()
+        elif target.exists():
             steps.say(f"removing {target}")
             freed += size_of(target)
             shutil.rmtree(target)

@@ -16,7 +16,7 @@ from framestorm_cli import jdk as jdks
 from framestorm_cli import packages, paths
 from framestorm_cli.conftest import compile_library
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.hotspot import additions, building, folder, store
+from framestorm_cli.hotspot import additions, building, folder, store, variants
 from framestorm_cli.hotspot.building import Request
 from framestorm_cli.hotspot.test_sources import make_tree
 
@@ -88,7 +88,8 @@ def request_of(user: Path, boot: Path) -> Request:
 
 def folder_of(request: Request) -> Path:
     """The build folder of a request's variant."""
-    (found,) = (store.folder() / "trees").glob(f"*-{request.variant}/build")
+    configured = variants.named(request.variant).configured
+    (found,) = (store.folder() / "trees").glob(f"*-{configured}/build")
     return found
 
 
@@ -161,7 +162,7 @@ def test_a_changed_addition_makes_a_new_one_in_the_same_tree(
     assert (build.parent / "source" / "src/hotspot/share/prims/new.cpp").read_text() == "new\n"
 
 
-def test_variants_and_collectors_have_build_folders_of_their_own(
+def test_what_is_configured_differently_has_a_build_folder_of_its_own(
     request_of: Request, boot: Path
 ) -> None:
     homes = {
@@ -175,12 +176,50 @@ def test_variants_and_collectors_have_build_folders_of_their_own(
     assert len(homes) == 3
     trees = store.folder() / "trees"
     assert {tree.name.split("-", 1)[1] for tree in trees.iterdir()} == {
-        "plain",
+        "release",
         "fastdebug",
-        "plain-serial-g1",
+        "release-serial-g1",
     }
-    (limited,) = trees.glob("*-plain-serial-g1/build/configured")
+    (limited,) = trees.glob("*-release-serial-g1/build/configured")
     assert "--with-jvm-features=-parallelgc,-zgc,-shenandoahgc" in limited.read_text()
+
+
+def test_variants_that_only_the_walkers_flags_tell_apart_share_a_build_folder(
+    request_of: Request, user: Path, boot: Path
+) -> None:
+    (user / "make.sh").write_text(
+        f"{MAKE}grep -c 8bit-counters framestorm_flags.gmk >> counted || true\n"
+    )
+    coverage = Request(request_of.source, boot, "coverage")
+    plain = building.ensure(request_of)
+    covered = building.ensure(coverage)
+    assert plain != covered
+    assert plain.exists()
+    build = folder_of(coverage)
+    assert build == folder_of(request_of)
+    assert lines(build / "counted") == ["0", "1"]
+    assert len(lines(build / "configured")) == 1
+    assert building.ensure(request_of) == plain
+    assert len(lines(build / "made")) == 2
+
+
+def test_the_tree_of_a_variant_keeps_its_name() -> None:
+    named = {name: variant.configured for name, variant in variants.VARIANTS.items()}
+    assert named == {
+        "sanitized": "sanitized",
+        "fastdebug": "fastdebug",
+        "coverage": "release",
+        "plain": "release",
+    }
+    for variant in variants.VARIANTS.values():
+        twins = [v for v in variants.VARIANTS.values() if v.configured == variant.configured]
+        assert len({tuple(variants.configure_arguments(v, ())) for v in twins}) == 1
+
+
+def test_the_image_of_a_shared_tree_is_built_in_it(request_of: Request, boot: Path) -> None:
+    (boot / "release").write_text('JAVA_VERSION="24.0.1"\nJAVA_RUNTIME_VERSION="24.0.1+3"\n')
+    building.ensure(Request(request_of.source, boot, "coverage"))
+    assert lines(folder_of(request_of) / "made") == ["jdk-image", "hotspot"]
 
 
 def test_old_ones_are_removed_unless_a_process_runs_on_them(
@@ -270,7 +309,7 @@ def test_a_failing_make_shows_its_last_lines_and_what_to_do(
     with pytest.raises(FramestormError) as error:
         building.ensure(request_of)
     assert "forte.cpp:1: error: no such walk" in error.value.message
-    assert "plain-hotspot.log" in error.value.message  # the log
+    assert "release-hotspot.log" in error.value.message  # the log
     assert "goes on from there" in error.value.message
     assert store.finished() == []
 

@@ -147,6 +147,23 @@ def test_clean_keeps_downloads_unless_told(jdk_home: Path, framestorm: Run) -> N
     assert not store.folder().exists()
 
 
+def test_clean_removes_a_linked_tree_and_nothing_elsewhere(
+    jdk_home: Path, tmp_path: Path, framestorm: Run
+) -> None:
+    trees = store.folder() / "trees"
+    elsewhere = tmp_path / "elsewhere"
+    for folder in (trees / "moved", elsewhere):
+        (folder / "build").mkdir(parents=True)
+        (folder / "build" / "Makefile").write_text("all:\n")
+    (trees / "a-sanitized").symlink_to("moved")
+    (trees / "b-release").symlink_to(elsewhere)
+    (trees / "c-fastdebug").symlink_to("gone")
+    code, _, err = framestorm("jdk", "clean")
+    assert (code, "Traceback" in err) == (0, False)
+    assert not trees.exists()
+    assert (elsewhere / "build" / "Makefile").exists()
+
+
 def test_build_errors_are_exit_2(framestorm: Run, tmp_path: Path) -> None:
     for arguments, words in (
         (("--source", tmp_path), "is not an OpenJDK source tree"),

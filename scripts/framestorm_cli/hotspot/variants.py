@@ -37,6 +37,11 @@ class Variant:
     sanitized: bool
     coverage: bool
 
+    @property
+    def configured(self) -> str:
+        """What configure is told, by one name: variants of the same one share a build folder."""
+        return "sanitized" if self.sanitized else self.debug_level
+
 
 VARIANTS = {
     variant.name: variant
@@ -45,6 +50,7 @@ VARIANTS = {
             "sanitized", "release, ASan, UBSan in the walkers, coverage", "release", True, True
         ),
         Variant("fastdebug", "HotSpot's assertions, coverage", "fastdebug", False, True),
+        Variant("coverage", "release, coverage", "release", False, True),
         Variant("plain", "release, neither sanitizers nor coverage", "release", False, False),
     )
 }
