@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -23,6 +26,7 @@
 #include "harness/engine/recorder.h"
 #include "harness/engine/session.h"
 #include "harness/input/binary.h"
+#include "harness/input/seed_folder.h"
 #include "harness/input/text.h"
 
 namespace framestorm {
@@ -75,11 +79,13 @@ class Driver final : public InputLoop {
 
   // Conductor. Does not return: the process ends from the loop.
   [[noreturn]] void run() {
-    if (session_.engine().coverage().available() || !engine_.mutates_here()) chains_ = 0;
+    if (options_.unguided) load_seeds();
+    records_edges_ = coverage().available() && (options_.record_edges || !engine_.mutates_here());
+    if (options_.unguided || coverage().available() || !engine_.mutates_here()) chains_ = 0;
     session_.run_loop([this] {
       try {
         if (engine_.mutates_here()) next_turn();
-        engine_.run(options_, session_.engine().coverage(), *this);
+        engine_.run(options_, coverage(), *this);
       } catch (const std::exception& error) {
         fail(error);
       }
@@ -122,6 +128,8 @@ class Driver final : public InputLoop {
   }
 
  private:
+  Coverage& coverage() { return session_.engine().coverage(); }
+
   [[noreturn]] void fail(const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", std::string(target_).c_str(), error.what());
     std::_Exit(kExitSetup);
@@ -131,9 +139,12 @@ class Driver final : public InputLoop {
     take(bytes, &input_);
     input_.walker = options_.walker;
     if (!engine_.mutates_here()) follow(input_, bytes);
+    // An engine that does not know the counters does not zero them.
+    if (options_.unguided) std::ranges::fill(coverage().counters(), uint8_t{0});
     const Feedback::Cell cell = walk(input_, bytes);
+    if (records_edges_) recorder_.reached(coverage().counters());
     feedback_.note(cell);
-    feedback_.tell(cell);
+    feedback_.tell(options_.unguided ? cell_of_seed(bytes) : cell);
     for (unsigned chain = 0; chain < chains_; ++chain) {
       mutant_ = input_;
       for (unsigned i = 0; i < kChainLength; ++i) {
@@ -145,6 +156,27 @@ class Driver final : public InputLoop {
     }
     // Last, so that the next input is already one of the new turn.
     if (++executions_ % kClockShare == 0) check_clock();
+  }
+
+  // Unguided, each seed has a cell of its own and nothing else has any: engines keep only inputs
+  // that bring something new, and the seeds are to be their corpus.
+  void load_seeds() {
+    std::vector<Input> inputs;
+    std::vector<uint8_t> bytes;
+    for (const auto& folder : options_.corpus) {
+      std::string error;
+      if (!load_seed_folder(folder, &inputs, &error)) throw SetupError(error);
+    }
+    for (const Input& input : inputs) {
+      encode(input, &bytes);
+      seeds_.emplace(std::string(bytes.begin(), bytes.end()), seeds_.size() % Feedback::kCells);
+    }
+  }
+
+  Feedback::Cell cell_of_seed(std::span<const uint8_t> bytes) const {
+    const auto seed =
+        seeds_.find(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    return seed == seeds_.end() ? Feedback::kNothing : seed->second;
   }
 
   // Whether a scenario's walks all end the same few ways, as those of threads that a walker
@@ -208,7 +240,7 @@ class Driver final : public InputLoop {
 
   // Loop's stack.
   void turn(ScenarioId scenario, Mode mode) {
-    const Coverage::Aside aside(session_.engine().coverage());
+    const Coverage::Aside aside(coverage());
     if (bench_ != nullptr) bench_->end_turn(turn_mode_, now_ns() - turn_start_);
     session_.on_conductor([this, scenario, mode] {
       session_.halt_world(scenario, HaltPoint{}, rng_.next());
@@ -302,7 +334,9 @@ class Driver final : public InputLoop {
   std::vector<uint8_t> mutant_bytes_;
   std::optional<Input> promising_;
   Feedback feedback_;
+  std::map<std::string, Feedback::Cell, std::less<>> seeds_;  // by their bytes; unguided only
   unsigned chains_ = kChains;
+  bool records_edges_ = false;
   ScenarioId scenario_ = ScenarioId::c1;
   Mode turn_mode_ = Mode::same_thread;
   uint64_t turn_start_ = 0;

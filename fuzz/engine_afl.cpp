@@ -1,7 +1,6 @@
 // AFL++: inputs and mutations are afl-fuzz's, this process executes them and folds what they
 // reached into its map.
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +15,6 @@
 
 namespace framestorm {
 namespace {
-
-constexpr uint64_t kSayEvery = 4096;
 
 class AflEngine final : public FuzzEngine {
  public:
@@ -47,8 +44,7 @@ class AflEngine final : public FuzzEngine {
                        std::to_string(counters.size()) + " coverage counters: set AFL_MAP_SIZE=" +
                        std::to_string(afl_map_size(counters.size(), cells.size())));
     }
-    prime(options, loop);
-    reached_.assign(counters.size(), 0);
+    prime(options, counters, loop);
     std::span<const uint8_t> bytes;
     for (;;) {
       if (!front_.wait(&bytes)) {
@@ -58,9 +54,8 @@ class AflEngine final : public FuzzEngine {
       std::ranges::fill(counters, uint8_t{0});
       std::ranges::fill(cells, uint8_t{0});
       loop.execute(bytes);
-      fold(counters, cells, map);
+      fold(options.unguided ? std::span<uint8_t>() : counters, cells, map);
       front_.done();
-      note(counters);
     }
   }
 
@@ -68,7 +63,7 @@ class AflEngine final : public FuzzEngine {
   // Walks the seeds once: what HotSpot does only the first time (static locals such as the one in
   // ContinuationEntry::to_frame, caches) would look like noise of the input that happened to be
   // first.
-  static void prime(const FuzzOptions& options, InputLoop& loop) {
+  static void prime(const FuzzOptions& options, std::span<uint8_t> counters, InputLoop& loop) {
     std::vector<Input> seeds;
     std::vector<uint8_t> bytes;
     for (const auto& folder : options.corpus) {
@@ -77,23 +72,11 @@ class AflEngine final : public FuzzEngine {
     }
     for (const Input& seed : seeds) {
       encode(seed, &bytes);
+      std::ranges::fill(counters, uint8_t{0});
       loop.execute(bytes);
     }
   }
 
-  // Says now and then, as libFuzzer does, how many edges were covered; AFL++ is meanwhile busy with
-  // the next input.
-  void note(std::span<const uint8_t> counters) {
-    if (counters.empty()) return;
-    for (size_t i = 0; i < counters.size(); ++i) reached_[i] |= counters[i];
-    if (++executions_ % kSayEvery != 1) return;
-    std::printf("#%lu\tcov: %ld\n", executions_,
-                static_cast<long>(reached_.size()) - std::ranges::count(reached_, uint8_t{0}));
-    std::fflush(stdout);
-  }
-
-  std::vector<uint8_t> reached_;  // by edge
-  uint64_t executions_ = 0;
   AflFront front_;
   std::filesystem::path code_names_;
   bool told_ = false;

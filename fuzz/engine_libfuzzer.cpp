@@ -52,8 +52,8 @@ class LibFuzzerEngine final : public FuzzEngine {
 
   void run(const FuzzOptions& options, const Coverage& coverage, InputLoop& loop) override {
     current_loop = &loop;
-    const bool guided = coverage.available();
-    if (guided) {
+    const bool bursts = !coverage.available() && !options.unguided;
+    if (coverage.available() && !options.unguided) {
       const std::span<uint8_t> counters = coverage.counters();
       __sanitizer_cov_8bit_counters_init(counters.data(), counters.data() + counters.size());
       const auto edges = coverage.edges();
@@ -64,7 +64,7 @@ class LibFuzzerEngine final : public FuzzEngine {
     std::vector<std::string> arguments = {
         "framestorm",
         "-runs=-1",
-        guided ? "-mutate_depth=5" : "-mutate_depth=1",  // a burst is deep enough
+        bursts ? "-mutate_depth=1" : "-mutate_depth=5",  // a burst is deep enough
         "-max_len=4096",
         "-len_control=0",
         "-timeout=0",
@@ -81,8 +81,8 @@ class LibFuzzerEngine final : public FuzzEngine {
         "-handle_usr1=0",
         "-handle_usr2=0",
         "-reload=0",
-        guided ? "-entropic=1" : "-entropic=0",
-        guided ? "-verbosity=1" : "-verbosity=0",
+        bursts ? "-entropic=0" : "-entropic=1",
+        bursts ? "-verbosity=0" : "-verbosity=1",
         "-seed=" + std::to_string(options.seed & 0x7fffffff),
         "-artifact_prefix=" + (options.out / "artifacts").string() + "/",
         (options.out / "corpus").string(),

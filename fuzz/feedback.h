@@ -16,6 +16,9 @@ namespace framestorm {
 
 class Feedback {
  public:
+  static constexpr size_t kResults = 32;
+  static constexpr size_t kFrameKinds = 4;
+  static constexpr size_t kCells = static_cast<size_t>(ScenarioId::count) * kResults * kFrameKinds;
   // How a walk ended: its error code, the power of two of its count, or that it did not return; by
   // scenario and by whether the first two frames are native ones. Below kCells.
   using Cell = uint16_t;
@@ -34,9 +37,6 @@ class Feedback {
   void tell(Cell cell);
 
  private:
-  static constexpr size_t kResults = 32;
-  static constexpr size_t kFrameKinds = 4;
-  static constexpr size_t kCells = static_cast<size_t>(ScenarioId::count) * kResults * kFrameKinds;
   // libFuzzer tells eight ranges of a counter's value apart. Its look at the counters costs per
   // byte, so cells share them.
   static constexpr size_t kCellsPerCounter = 8;

@@ -19,7 +19,8 @@ namespace framestorm {
 class InputLoop {
  public:
   virtual ~InputLoop() = default;
-  // One execution. Does not return when the process is to end.
+  // One execution; the counters of libjvm that the engine was given are zero. Does not return when
+  // the process is to end.
   virtual void execute(std::span<const uint8_t> bytes) = 0;
   // Nobody has an input: ends the process when it was asked to.
   virtual void idle() = 0;
@@ -56,6 +57,7 @@ class FuzzEngine {
   virtual void tell(const CodeNameList& names) = 0;
 
   // Inputs to the loop, and what they reached back, until the loop ends the process. Loop's stack.
+  // Unguided: an engine takes back no counter of libjvm's, only the cells of feedback.h.
   virtual void run(const FuzzOptions& options, const Coverage& coverage, InputLoop& loop) = 0;
 
  protected:

@@ -40,6 +40,10 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
   app.add_option("--jvm-arg", options->session.jvm.extra_args, "passed to the JVM; may be repeated")
       ->allow_extra_args(false);
   app.add_flag("--strict", options->strict, "end the process at the first finding");
+  app.add_flag("--unguided", options->unguided,
+               "keep coverage from the engine: every mutant is tried, none is kept");
+  app.add_flag("--record-edges", options->record_edges,
+               "write which edges of libjvm were reached when to edges.jsonl");
   app.add_flag("--one-halt", options->one_halt,
                "halt the world anew only for another scenario: afl-cmin, afl-tmin");
   app.add_flag("--bench", options->bench, "measure the loop against bare calls, print JSON");

@@ -21,6 +21,11 @@ struct FuzzOptions {
   std::vector<std::filesystem::path> corpus;
   bool strict = false;
   bool bench = false;
+  // The engine is not told what executions reached: it keeps its seeds and no mutant.
+  bool unguided = false;
+  // Record which edges of libjvm were reached when; AFL++'s slower executions always are. Costs a
+  // walk up to a microsecond.
+  bool record_edges = false;
   // The world stays as it was first halted for an input's scenario, so that inputs can be compared.
   bool one_halt = false;
 };

@@ -110,6 +110,7 @@ Recorder::Recorder(const std::filesystem::path& folder, Session& session)
   std::filesystem::create_directories(folder / "artifacts");
   open_for_writing(&findings_file_, folder / "findings.jsonl");
   open_for_writing(&stats_file_, folder / "stats.jsonl");
+  open_for_writing(&edges_file_, folder / "edges.jsonl");
   const std::filesystem::path current = folder / "current.bin";
   const int fd = open(current.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   // Allocated now: a full disk must not kill the process in the middle of a walk.
@@ -303,6 +304,7 @@ void Recorder::record(uint64_t key, const Finding& finding, size_t index,
   json line = {
       {"type", "finding"},
       {"key", key_text},
+      {"t", elapsed()},
       {"kind", std::string(name_of(finding.kind))},
       {"clause", finding.clause},
       {"detail", finding.detail},
@@ -350,7 +352,19 @@ LivenessCounts Recorder::liveness() const {
   return {walks_, mutated_, unmutated_java_, unmutated_java_succeeded_};
 }
 
+void Recorder::write_edges() {
+  const std::vector<uint32_t> found = reached_.take_new();
+  if (found.empty()) return;
+  edges_file_ << json({{"t", elapsed()}, {"new", found}}).dump() << '\n';
+  edges_file_.flush();
+  if (!edges_file_) {
+    throw std::system_error(ENOSPC, std::generic_category(),
+                            "writing " + (folder_ / "edges.jsonl").string());
+  }
+}
+
 void Recorder::write_stats() {
+  write_edges();
   json scenarios = json::object();
   for (size_t i = 0; i < kScenarios; ++i) {
     const Counts& c = by_scenario_[i];
@@ -374,23 +388,24 @@ void Recorder::write_stats() {
   for (const auto& [scenario, reason] : session_.unavailable()) {
     unavailable[std::string(name_of(scenario))] = reason;
   }
-  const json line = {{"t", elapsed()},
-                     {"startup", first_walk_ == 0 ? 0 : first_walk_ - process_start_},
-                     {"walks", walks_},
-                     {"succeeded", succeeded_},
-                     {"mutated", mutated_},
-                     {"unmutated_java", unmutated_java_},
-                     {"unmutated_java_succeeded", unmutated_java_succeeded_},
-                     {"findings", findings_},
-                     {"executions", executions_},
-                     {"contained", contained_},
-                     {"sanitizer_reports_elsewhere", sanitizer::reports_elsewhere()},
-                     {"by_scenario", scenarios},
-                     {"by_mode", modes},
-                     {"error_codes", codes},
-                     {"unavailable", unavailable},
-                     {"halts", session_.halts()},
-                     {"rss_kb", resident_kb()}};
+  json line = {{"t", elapsed()},
+               {"startup", first_walk_ == 0 ? 0 : first_walk_ - process_start_},
+               {"walks", walks_},
+               {"succeeded", succeeded_},
+               {"mutated", mutated_},
+               {"unmutated_java", unmutated_java_},
+               {"unmutated_java_succeeded", unmutated_java_succeeded_},
+               {"findings", findings_},
+               {"executions", executions_},
+               {"contained", contained_},
+               {"sanitizer_reports_elsewhere", sanitizer::reports_elsewhere()},
+               {"by_scenario", scenarios},
+               {"by_mode", modes},
+               {"error_codes", codes},
+               {"unavailable", unavailable},
+               {"halts", session_.halts()},
+               {"rss_kb", resident_kb()}};
+  if (reached_.count() != 0) line["edges"] = reached_.count();
   stats_file_ << line.dump() << '\n';
   stats_file_.flush();
   if (!stats_file_) {

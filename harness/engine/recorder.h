@@ -4,6 +4,7 @@
 //   modules.json   file names of modules in stacks -> paths
 //   findings.jsonl one object per recorded finding, and running counts per key
 //   stats.jsonl    cumulative numbers, twice a second; the last line is the run's
+//   edges.jsonl    edges of libjvm, by index, reached since the line before; where recorded
 //   artifacts/     inputs, minimised where they were found
 //   current.bin    the input being executed: u64 length, then its bytes; survives a dead process
 #pragma once
@@ -38,6 +39,8 @@ class Recorder {
   void executing(const Input& input, std::span<const uint8_t> bytes);
   // Counts the outcome, and minimises and records its findings. True when one was of a new key.
   bool executed(const Input& input, const Outcome& outcome);
+  // The coverage counters of an execution, which were zero before it.
+  void reached(std::span<const uint8_t> counters) { reached_.note(counters); }
   // Executes the recorded artifacts of a scenario again, where the world is halted now.
   void recheck(ScenarioId scenario);
 
@@ -73,6 +76,7 @@ class Recorder {
               const std::vector<Engine::NamedFrame>& trace);
   bool reproduces(uint64_t key, const Input& input);
   void append(const std::string& line);
+  void write_edges();
   void write_identity();
 
   std::filesystem::path folder_;
@@ -80,6 +84,8 @@ class Recorder {
   Signatures signatures_;
   std::ofstream findings_file_;
   std::ofstream stats_file_;
+  std::ofstream edges_file_;
+  ReachedEdges reached_;
   std::map<uint64_t, Bucket> buckets_;
   std::array<Counts, kScenarios> by_scenario_ = {};
   std::array<Counts, static_cast<size_t>(Mode::count)> by_mode_ = {};

@@ -37,4 +37,23 @@ Coverage::Aside::~Aside() {
   std::ranges::copy(coverage_.kept_[--coverage_.scopes_], coverage_.counters_.begin());
 }
 
+void ReachedEdges::note(std::span<const uint8_t> counters) {
+  noted_.resize(counters.size());
+  // Once per execution: a loop that compilers make vectors of.
+  uint8_t* const noted = noted_.data();
+  for (size_t i = 0; i < counters.size(); ++i) noted[i] |= counters[i];
+}
+
+std::vector<uint32_t> ReachedEdges::take_new() {
+  std::vector<uint32_t> found;
+  known_.resize(noted_.size());
+  for (size_t i = 0; i < noted_.size(); ++i) {
+    if (noted_[i] == 0 || known_[i]) continue;
+    known_[i] = true;
+    found.push_back(static_cast<uint32_t>(i));
+  }
+  taken_ += found.size();
+  return found;
+}
+
 }  // namespace framestorm

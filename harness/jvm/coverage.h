@@ -52,4 +52,20 @@ class Coverage {
   size_t scopes_ = 0;
 };
 
+// The distinct edges that executions have reached so far. One thread at a time.
+class ReachedEdges {
+ public:
+  // Takes in the counters of one execution, which were all zero before it. As many each time.
+  void note(std::span<const uint8_t> counters);
+  // Indexes of the edges noted since the last call for the first time, ascending.
+  std::vector<uint32_t> take_new();
+  // How many take_new() has given so far.
+  size_t count() const { return taken_; }
+
+ private:
+  std::vector<uint8_t> noted_;  // by edge: nonzero once it was reached
+  std::vector<bool> known_;     // by edge: was given
+  size_t taken_ = 0;
+};
+
 }  // namespace framestorm

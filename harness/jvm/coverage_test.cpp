@@ -41,5 +41,19 @@ TEST(Coverage, NestsScopes) {
   EXPECT_EQ(counters, (Counters{1, 1, 1, 1}));
 }
 
+TEST(ReachedEdges, CountsEachEdgeOnce) {
+  ReachedEdges reached;
+  EXPECT_TRUE(reached.take_new().empty());
+  reached.note(Counters{1, 0, 0, 255});
+  reached.note(Counters{0, 2, 0, 128});
+  EXPECT_EQ(reached.take_new(), (std::vector<uint32_t>{0, 1, 3}));
+  EXPECT_EQ(reached.count(), 3);
+  reached.note(Counters{7, 7, 0, 0});
+  EXPECT_TRUE(reached.take_new().empty());
+  reached.note(Counters{0, 0, 1, 1});
+  EXPECT_EQ(reached.take_new(), (std::vector<uint32_t>{2}));
+  EXPECT_EQ(reached.count(), 4);
+}
+
 }  // namespace
 }  // namespace framestorm
