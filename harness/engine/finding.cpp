@@ -16,6 +16,8 @@ std::string_view name_of(FindingKind kind) {
       return "contract";
     case FindingKind::sanitizer:
       return "sanitizer";
+    case FindingKind::vm_error:
+      return "vm_error";
     case FindingKind::count:
       break;
   }

@@ -18,6 +18,7 @@ enum class FindingKind : uint8_t {
   terminal_call,
   contract,   // an oracle; `clause` says which
   sanitizer,  // a report; `clause` is its check
+  vm_error,   // a check of HotSpot's own failed; `clause` is its condition and file
   count
 };
 std::string_view name_of(FindingKind kind);
@@ -26,8 +27,8 @@ struct Finding {
   FindingKind kind = FindingKind::fault;
   std::string clause;  // contract: stable identifier, "count-exceeds-depth"; unsafe_call: function
   std::string detail;  // one sentence with the values
-  FaultRecord
-      fault;  // fault, hang, terminal_call; for unsafe_call, contract and sanitizer only the stack
+  // Of a fault, hang, terminal_call or vm_error; of the others only the stack.
+  FaultRecord fault;
   Input input;  // as executed
 };
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "harness/guard/vm_error.h"
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
 
@@ -79,6 +80,10 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
   if (auto* hook =
           static_cast<decltype(&sanitizer::on_ubsan)*>(jvm_.symbol("framestorm_ubsan_hook"))) {
     *hook = &sanitizer::on_ubsan;
+  }
+  if (auto* hook =
+          static_cast<decltype(&vm_error::on_error)*>(jvm_.symbol("framestorm_error_hook"))) {
+    *hook = &vm_error::on_error;
   }
   World::get().install([] { return Jvm::get().identity().current(); },
                        &MigratingLoop::host_from_signal);

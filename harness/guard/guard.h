@@ -30,6 +30,7 @@ enum class WalkEnd : uint8_t {
   fault,          // signal contained
   hang,           // exceeded the limit, interrupted by the watchdog
   terminal_call,  // abort, exit or a stdio call that is part of HotSpot's error reporting
+  vm_error,       // a check of HotSpot's own failed, see vm_error.h
   count
 };
 
@@ -55,6 +56,10 @@ struct FaultRecord {
   uint32_t code_size = 0;
   uint8_t code[kCodeBytes] = {};
   const char* function = nullptr;  // terminal_call: its name (static storage)
+  // vm_error: condition and file, "assert(is_nmethod()) failed (codeBlob.hpp)"; the same with line
+  // and values.
+  char error[160] = {};
+  char error_detail[320] = {};
   // pthread locks the walk still held, one more when it was abandoned in the allocator: with any,
   // the process is not reusable.
   uint32_t locks_held = 0;

@@ -364,6 +364,9 @@ FRAMESTORM_NO_RETURN(__assert_fail,
 
 FRAMESTORM_STDIO(int, vsnprintf, (char* out, size_t size, const char* format, va_list values),
                  (out, size, format, values))
+int format_past_tripwire(char* out, size_t size, const char* format, va_list values) {
+  return real_vsnprintf.get()(out, size, format, values);
+}
 FRAMESTORM_STDIO(int, vsprintf, (char* out, const char* format, va_list values),
                  (out, format, values))
 FRAMESTORM_STDIO(int, vfprintf, (FILE * file, const char* format, va_list values),

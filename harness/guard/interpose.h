@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdarg.h>
 
 #include <atomic>
 
@@ -12,6 +13,10 @@ namespace framestorm {
 // pthread_create past the thread start hook: the guard's own threads must not be halted.
 // Returns an errno value.
 int create_unhooked_thread(pthread_t* thread, void* (*start_routine)(void*));
+
+// vsnprintf as libc has it, in a walk too. Async-signal-safe as far as libc's is, which is for
+// HotSpot's messages: integers, pointers and strings.
+int format_past_tripwire(char* out, size_t size, const char* format, va_list values);
 
 // Read by every new thread; see tripwire::set_thread_start_hook.
 extern constinit std::atomic<tripwire::ThreadStartHook> thread_start_hook;

@@ -82,7 +82,9 @@ Jvm& Jvm::start(const JvmOptions& options) {
   jvm.arguments_ = {"-agentlib:" + std::string(kAgentName), "-Xbootclasspath/a:" + boot_path,
                     "-XX:+UnlockDiagnosticVMOptions", "-XX:+WhiteBoxAPI",
                     "-XX:-BackgroundCompilation", "-XX:GuaranteedSafepointInterval=0",
-                    "-XX:+AllowUserSignalHandlers", "-XX:-UsePerfData",
+                    // A failing assertion does not fault first, to show registers.
+                    "-XX:-ShowRegistersOnAssert", "-XX:+AllowUserSignalHandlers",
+                    "-XX:-UsePerfData",
                     // Its complaints about WhiteBox methods that the victims do not declare.
                     "-XX:-DisplayVMOutput",
                     // Stop signals are the driver's.

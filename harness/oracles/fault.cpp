@@ -43,6 +43,9 @@ class FaultOracle final : public Oracle {
                      ", which would have ended the process or printed",
                  *view.fault);
         return;
+      case WalkEnd::vm_error:
+        out->add(FindingKind::vm_error, view.fault->error, view.fault->error_detail, *view.fault);
+        return;
     }
   }
 };

@@ -41,6 +41,14 @@ touch $objects/forte.o $objects/frame.o
 cp "$FAKE_LIBJVM" support/modules_libs/java.base/server/libjvm.so
 if [ "$1" = jdk-image ]; then mkdir -p images; cp -r "$FAKE_IMAGE" images/jdk; fi
 """
+# Where the additions have a say in HotSpot's own files.
+DEBUG_CPP = """
+static void print_error_for_unit_test(const char* message, const char* detail_fmt, va_list detail_args) {
+}
+  print_error_for_unit_test(error_msg, detail_fmt, detail_args);
+  print_error_for_unit_test("fatal error", detail_fmt, detail_args);
+  print_error_for_unit_test(nullptr, detail_fmt, detail_args);
+"""
 JAVA = '#!/bin/sh\necho "java $@" >> "$(dirname "$0")/../started"\n'
 
 
@@ -72,9 +80,12 @@ def user(
     tree = make_tree(tmp_path / "jdk")
     (tree / "configure").write_text(CONFIGURE)
     (tree / "make.sh").write_text(MAKE)
-    compile_gmk = tree / "make" / "hotspot" / "lib" / "CompileJvm.gmk"
-    compile_gmk.parent.mkdir(parents=True)
-    compile_gmk.write_text("$(eval $(call SetupJdkLibrary, BUILD_LIBJVM, \\\n")
+    for name, text in (
+        ("make/hotspot/lib/CompileJvm.gmk", "$(eval $(call SetupJdkLibrary, BUILD_LIBJVM, \\\n"),
+        ("src/hotspot/share/utilities/debug.cpp", DEBUG_CPP),
+    ):
+        (tree / name).parent.mkdir(parents=True)
+        (tree / name).write_text(text)
     monkeypatch.setenv("FAKE_LIBJVM", str(libjvm))
     monkeypatch.setenv("FAKE_IMAGE", str(boot))
     monkeypatch.setattr(packages, "ensure", lambda *_: None)

@@ -1,6 +1,7 @@
 """The parts of harness/hotspot that a compiler and a process see, without HotSpot."""
 
 import ctypes
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -133,6 +134,94 @@ def test_a_changed_list_changes_the_command(
     monkeypatch.setattr(variants, "FLAGS", own)
     assert flags_of(variant, tmp_path) != before
     assert variants.flags_digest(variant) != digest
+
+
+def test_a_failing_check_is_told_before_hotspot_reports_it(tmp_path: Path) -> None:
+    packages.ensure(building.PACKAGES)
+    added = additions.load()
+    debug = tmp_path / "debug.cpp"
+    # As debug.cpp of JDK 17 and 25.
+    text = """
+#include <stdarg.h>
+static void print_error_for_unit_test(const char* message, const char* detail_fmt, va_list detail_args) {
+}
+extern "C" __attribute__((visibility("default")))
+void report_vm_error(const char* file, int line, const char* error_msg, const char* detail_fmt, ...) {
+  va_list detail_args;
+  va_start(detail_args, detail_fmt);
+  print_error_for_unit_test(error_msg, detail_fmt, detail_args);
+  print_error_for_unit_test("fatal error", detail_fmt, detail_args);
+  print_error_for_unit_test(NULL, detail_fmt, detail_args);
+}
+"""
+    edits = [e for e in added.edits if e.file == "src/hotspot/share/utilities/debug.cpp"]
+    for edit in edits:
+        text = edit.apply(text)
+    debug.write_text(f"#define NULL nullptr\n{text}")
+    addition = additions.FOLDER / "additions/src/hotspot/share/prims/framestorm_error.cpp"
+    include, library = toolchain.headers(None), tmp_path / "libjvm.so"
+    subprocess.run(
+        [
+            *(
+                "clang++-19",
+                "-shared",
+                "-fPIC",
+                "-fvisibility=hidden",
+                "-fuse-ld=lld",
+                "-Wl,-z,defs",
+            ),
+            *(f"-I{include}", f"-I{include}/linux", "-o", str(library), str(debug), str(addition)),
+        ],
+        check=True,
+    )
+    jvm = ctypes.CDLL(str(library))
+    said: list[tuple[bytes, int, bytes, bytes]] = []
+    hook = ctypes.CFUNCTYPE(
+        None, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p
+    )(lambda file, line, condition, form, _values: said.append((file, line, condition, form)))
+    jvm.report_vm_error(b"frame.cpp", 7, b"assert(x) failed", b"%d", 5)
+    assert said == []
+    ctypes.c_void_p.in_dll(jvm, "framestorm_error_hook").value = ctypes.cast(
+        hook, ctypes.c_void_p
+    ).value
+    jvm.report_vm_error(b"frame.cpp", 7, b"assert(x) failed", b"%d", 5)
+    conditions = (b"assert(x) failed", b"fatal error", b"out of memory")
+    assert said == [(b"frame.cpp", 7, condition, b"%d") for condition in conditions]
+
+
+def test_only_libjvms_precompiled_header_is_made_without_times(tmp_path: Path) -> None:
+    packages.ensure(building.PACKAGES)
+    own = additions.FOLDER / "additions/make/hotspot/lib/framestorm_walker_files.gmk"
+    (tmp_path / "Makefile").write_text(
+        f"OUTPUTDIR := .\ninclude {own}\n"
+        "BUILD_LIBJVM_PCH_COMMAND := clang -x c++-header\n"
+        "BUILD_LIBZ_PCH_COMMAND := clang -x c-header\n"
+        "objs/precompiled.hpp.pch:\n\techo $(BUILD_LIBJVM_PCH_COMMAND) ,\n"
+        "objs/zlib.h.pch:\n\techo $(BUILD_LIBZ_PCH_COMMAND) ,\n"
+    )
+    made = subprocess.run(
+        ["make", "-n", "objs/precompiled.hpp.pch", "objs/zlib.h.pch"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert made == [
+        "echo clang -x c++-header -Xclang -fno-pch-timestamp ,",
+        "echo clang -x c-header ,",
+    ]
+
+
+def test_a_precompiled_header_does_not_depend_on_times(tmp_path: Path) -> None:
+    packages.ensure(building.PACKAGES)
+    header, made = tmp_path / "frame.hpp", []
+    header.write_text("struct frame {};\n")
+    for seconds in (1e9, 2e9):
+        os.utime(header, (seconds, seconds))
+        command = ["clang++-19", "-x", "c++-header", "-Xclang", "-fno-pch-timestamp", str(header)]
+        subprocess.run([*command, "-o", f"{header}.pch"], check=True)
+        made.append(Path(f"{header}.pch").read_bytes())
+    assert made[0] == made[1]
 
 
 def test_every_line_of_the_ignorelist_has_a_reason() -> None:
