@@ -173,7 +173,9 @@ def start(
             f"AFL++ needs an input to start from, and {piece.target} has no seeds"
         )
     target = fuzz_process.command_of(afl.program(toolchain, piece.target), toolchain, options, out)
-    target += afl.priming(piece.target)
+    # Unguided, a target has to know its seeds; and what is recorded must come from these alone.
+    own = options.unguided or options.record_edges
+    target += ["--corpus", str(seeds)] if own else afl.priming(piece.target)
     command = afl.fuzz_command(target, seeds=seeds, out=out / "afl", seed=seed, runs=piece.runs)
     environment = afl.environment(toolchain) | afl.mutator_environment(
         toolchain,

@@ -268,6 +268,41 @@ def coverage(**options: Any) -> None:
 
 
 @framestorm.command()
+@click.option("--target", "targets", multiple=True,
+              help="Fuzz target; repeatable.  [default: fuzz_ucontext, fuzz_stack]")  # fmt: skip
+@click.option("--engine", "engines", multiple=True, type=click.Choice(["libfuzzer", "afl"]),
+              help="Repeatable.  [default: both]")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(min=1), default=60, show_default=True,
+              help="Fuzzing of one run.")  # fmt: skip
+@click.option("--repetitions", type=click.IntRange(min=1), default=5, show_default=True,
+              help="Runs of each kind.")  # fmt: skip
+@click.option("--seed", type=int, help="Start of the random numbers.  [default: from the clock]")
+@click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
+@click.option("--mode", "modes", multiple=True, help="same-thread or separate-thread; repeatable.")
+@click.option("--corpus", multiple=True, type=click.Path(path_type=Path),
+              help="Folder with the inputs to start from; repeatable.  [default: the seeds]")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.")
+@click.option("--again", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Run nothing: table and picture of this compare.json.")  # fmt: skip
+@instrumented_option
+@jvm_arg_option
+def compare(**options: Any) -> None:
+    """Guided by coverage against unguided: edges and buckets over time, each engine, same time.
+
+    Guided and unguided runs take turns, one process at a time. Unguided, every mutant is tried and none
+    is kept; the engine's inputs stay the seeds. Writes compare.json, compare.md (table) and compare.png.
+
+    Exit code 0: guided reaches more edges with every engine and target, 1: not, 2: set-up or usage error.
+
+    \b
+    Example: scripts/framestorm compare --target fuzz_stack --seconds 60 --repetitions 5
+    """
+    from framestorm_cli.comparing.command import compare_command
+
+    _exit(compare_command(**options))
+
+
+@framestorm.command()
 @click.option("--ci", is_flag=True, help="For CI: every step, no terminal effects.")
 @click.option("--tidy", is_flag=True, help="clang-tidy as well (minutes).")
 @click.option("--only", multiple=True, help="Only this step; repeatable.")

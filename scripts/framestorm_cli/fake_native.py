@@ -4,6 +4,7 @@ Copied under each program's name next to a plan.json:
     {"modules": {...}, "hs_err": path, "programs": {"fuzz_stack": [start, start, ...], "replay": [...]}}
 Each start of a program takes the next entry (the last one again when they run out):
     {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5, "corpus": ["..."], "edges": 7,
+     "reached": [[seconds, [edge, ...]], ...],
      "end": "ok|setup|broken|die|hang|not-reusable|strict"}
 `after`: the share of the time it was given that it uses before it ends.
 """
@@ -93,7 +94,13 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
     for number, text in enumerate(entry.get("corpus", [])):
         (out / "corpus").mkdir(exist_ok=True)
         (out / "corpus" / f"{number}").write_text(text)
-    if "edges" in entry:
+    for seconds, edges in entry.get("reached", []):
+        with (out / "edges.jsonl").open("a") as file:
+            file.write(json.dumps({"t": seconds, "new": edges}) + "\n")
+    if "edges" in entry and Path(sys.argv[0]).parent.name == "afl":
+        with (out / "stats.jsonl").open("a") as file:
+            file.write("\n" + json.dumps({**stats, "edges": entry["edges"]}) + "\n")
+    elif "edges" in entry:
         print(f"#8 NEW cov: 1\n#9\tREDUCE cov: {entry['edges']} ft: 7", flush=True)
     if end == "hang":
         time.sleep(600)

@@ -19,7 +19,7 @@ from framestorm_cli.live import Progress
 from framestorm_cli.toolchain import NATIVE, Toolchain
 
 
-def _known(what: str, given: tuple[str, ...], names: list[str]) -> None:
+def known(what: str, given: tuple[str, ...], names: list[str]) -> None:
     """Raises FramestormError for a name that is not among `names`, with the nearest that is."""
     for name in given:
         if name not in names:
@@ -35,12 +35,12 @@ def check_names(
     if not (walker or scenarios or modes):
         return
     names = json.loads(native.query([tools.program(NATIVE), "names"]))
-    _known("scenario", scenarios, names.get("scenarios", []))
-    _known("mode", modes, names.get("modes", []))
-    _known("walker", (walker,) if walker else (), names.get("walkers", []))
+    known("scenario", scenarios, names.get("scenarios", []))
+    known("mode", modes, names.get("modes", []))
+    known("walker", (walker,) if walker else (), names.get("walkers", []))
 
 
-def _check_corpus(corpus: tuple[Path, ...]) -> None:
+def check_corpus(corpus: tuple[Path, ...]) -> None:
     for folder in corpus:
         if not folder.is_dir():
             raise FramestormError(f"corpus {folder} is not a folder")
@@ -101,8 +101,8 @@ def fuzz_command(
     engine: str,
 ) -> int:
     """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
-    _known("target", targets, list(paths.TARGETS))
-    _check_corpus(corpus)
+    known("target", targets, list(paths.TARGETS))
+    check_corpus(corpus)
     plugin = _plugin(walker, walker_plugin)
     folder = new_folder(out, "fuzz")
     fuzzing.check_room(folder)

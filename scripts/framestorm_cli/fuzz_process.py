@@ -32,6 +32,8 @@ class FuzzOptions:
     walker_plugin: str = ""
     strict: bool = False
     engine: str = ENGINES[0]
+    unguided: bool = False  # the engine is not told what its inputs reach
+    record_edges: bool = False  # which edges were reached when, from these inputs and no others
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Process:
             self.last_walk = time.monotonic()
         if self.first_walk is None and self.walks > 0:
             self.first_walk = time.monotonic()
-        self.edges = records.read_edges(self.folder) or self.edges
+        self.edges = self.stats.get("edges") or records.read_edges(self.folder) or self.edges
         self.file.poll()
 
     def overdue(self) -> bool:
@@ -134,6 +136,10 @@ def command_of(program: Path, toolchain: Toolchain, options: FuzzOptions, out: P
         command += ["--walker-plugin", options.walker_plugin]
     if options.strict:
         command.append("--strict")
+    if options.unguided:
+        command.append("--unguided")
+    if options.record_edges:
+        command.append("--record-edges")
     return command
 
 

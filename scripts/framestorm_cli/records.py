@@ -18,6 +18,7 @@ class Finding:
 
     key: str
     kind: str
+    t: float = 0.0  # seconds since its process's first walk
     clause: str = ""
     detail: str = ""
     artifact: Path | None = None
@@ -56,6 +57,7 @@ def finding_from_json(data: Json, folder: Path, modules: dict[str, str]) -> Find
     return Finding(
         key=str(data.get("key", "")),
         kind=str(data.get("kind", "")),
+        t=float(data.get("t") or 0.0),
         clause=str(data.get("clause") or ""),
         detail=str(data.get("detail") or ""),
         artifact=(folder / artifact).resolve() if artifact else None,
@@ -172,6 +174,23 @@ def read_last_stats(folder: Path) -> Json:
     return {}
 
 
+def read_reached(folder: Path) -> list[tuple[float, list[int]]]:
+    """edges.jsonl: seconds since the process's first walk, and the edges (by index) that it had reached
+    by then and not before the last entry."""
+    try:
+        lines = (folder / "edges.jsonl").read_bytes().splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue  # torn: the process died
+        found.append((float(record["t"]), [int(edge) for edge in record["new"]]))
+    return found
+
+
 def read_exit(folder: Path) -> int | None:
     """How a process that AFL++ ran ended, negative for a signal; None: it runs, or ended on request."""
     try:
@@ -194,7 +213,8 @@ _EDGES = re.compile(rb"^#\d+.*\bcov: (\d+)", re.MULTILINE)
 
 
 def read_edges(folder: Path) -> int | None:
-    """Edges of libjvm that a process has covered, as the last `cov:` in its log says; None: unknown."""
+    """Edges of libjvm that a process has covered, as libFuzzer's last `cov:` in its log says; None:
+    unknown."""
     try:
         with (folder / "log.txt").open("rb") as file:
             size = file.seek(0, 2)
@@ -206,13 +226,14 @@ def read_edges(folder: Path) -> int | None:
 
 
 def merge_stats(into: Json, stats: Json) -> None:
-    """Adds one process's last stats: numbers are summed (rss is the largest), objects merged."""
+    """Adds one process's last stats: numbers are summed (of memory, start and edges the largest counts),
+    objects merged."""
     for name, value in stats.items():
         if isinstance(value, dict):
             merge_stats(into.setdefault(name, {}), value)
         elif isinstance(value, bool) or not isinstance(value, int | float):
             into[name] = value
-        elif name in ("rss_kb", "startup"):
+        elif name in ("rss_kb", "startup", "edges"):
             into[name] = max(into.get(name, 0), value)
         else:
             into[name] = into.get(name, 0) + value

@@ -37,15 +37,17 @@ class Results:
 
 def gather(run: Run, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Case]:
     """Every finding of every process, and every process that died."""
-    cases: list[Case] = []
-    for process in run.processes:
-        found = triage_cases.of_process(process.folder, symbolizer, process.target)
-        if process.death is not None:
-            found.append(_death(process, process.death, toolchain))
-        for case in found:
-            case.target, case.seed = process.target, process.seed
-        cases += found
-    return cases
+    return [case for process in run.processes for case in cases_of(process, toolchain, symbolizer)]
+
+
+def cases_of(process: Process, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Case]:
+    """Every finding of a process, and its death if it died."""
+    found = triage_cases.of_process(process.folder, symbolizer, process.target)
+    if process.death is not None:
+        found.append(_death(process, process.death, toolchain))
+    for case in found:
+        case.target, case.seed = process.target, process.seed
+    return found
 
 
 def _death(process: Process, death: native.Death, toolchain: Toolchain) -> Case:

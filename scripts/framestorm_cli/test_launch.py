@@ -72,7 +72,7 @@ def test_a_cache_that_cannot_be_written(scripts: Path, tmp_path: Path) -> None:
 
 def test_a_full_disk_below_the_cache(scripts: Path) -> None:
     launcher = scripts / "launch.py"
-    launcher.write_text(launcher.read_text().replace("ROOM = 300 << 20", "ROOM = 1 << 60"))
+    launcher.write_text(launcher.read_text().replace("ROOM = 450 << 20", "ROOM = 1 << 60"))
     failed = start(scripts)
     _, err = failed.communicate(timeout=60)
     assert failed.returncode == 2

@@ -45,13 +45,26 @@ def test_stats_of_processes_are_summed_and_memory_is_the_largest() -> None:
     merged: records.Json = {}
     merge_stats(
         merged,
-        {"walks": 2, "rss_kb": 10, "by_scenario": {"c1": {"walks": 2}}, "unavailable": {"x": "no"}},
+        {
+            "walks": 2,
+            "rss_kb": 10,
+            "edges": 5,
+            "by_scenario": {"c1": {"walks": 2}},
+            "unavailable": {"x": "no"},
+        },
     )
     merge_stats(
-        merged, {"walks": 3, "rss_kb": 7, "by_scenario": {"c1": {"walks": 1}, "osr": {"walks": 2}}}
+        merged,
+        {
+            "walks": 3,
+            "rss_kb": 7,
+            "edges": 9,
+            "by_scenario": {"c1": {"walks": 1}, "osr": {"walks": 2}},
+        },
     )
     assert merged["walks"] == 5
     assert merged["rss_kb"] == 10
+    assert merged["edges"] == 9  # two processes reach much the same ones
     assert merged["by_scenario"] == {"c1": {"walks": 3}, "osr": {"walks": 2}}
     assert merged["unavailable"] == {"x": "no"}
 
@@ -60,6 +73,13 @@ def test_last_whole_stats_line(tmp_path: Path) -> None:
     (tmp_path / "stats.jsonl").write_text('{"walks": 1}\n{"walks": 2}\n{"wal')
     assert records.read_last_stats(tmp_path) == {"walks": 2}
     assert records.read_last_stats(tmp_path / "none") == {}
+
+
+def test_edges_are_read_up_to_a_torn_line(tmp_path: Path) -> None:
+    assert records.read_reached(tmp_path) == []
+    lines = '{"t":0.5,"new":[3,7]}\n{"t":2,"new":[1]}\n{"t":3,"ne'
+    (tmp_path / "edges.jsonl").write_text(lines)
+    assert records.read_reached(tmp_path) == [(0.5, [3, 7]), (2.0, [1])]
 
 
 def test_current_input(tmp_path: Path) -> None:
