@@ -190,7 +190,7 @@ class Driver final : public InputLoop {
     if (bench_ != nullptr) bench_->observe(bytes, outcome);
     const Feedback::Cell cell = Feedback::cell_of(input, outcome, session_.engine().last_frame(0),
                                                   session_.engine().last_frame(1));
-    if (options_.strict && !outcome.findings->empty()) die_strictly(input, bytes, outcome);
+    if (options_.strict && !outcome.findings->empty()) die_strictly(outcome);
     recorder_.executed(input, outcome);
     if (recorder_.poisoned() || recorder_.contained() >= kMostContained) finish(kExitPoisoned);
     if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
@@ -275,14 +275,13 @@ class Driver final : public InputLoop {
   }
 
   // Loop's stack. Says and writes what libFuzzer would: nobody takes SIGABRT from the guard.
-  [[noreturn]] void die_strictly(const Input& input, std::span<const uint8_t> bytes,
-                                 const Outcome& outcome) {
+  [[noreturn]] void die_strictly(const Outcome& outcome) {
     const Finding finding = outcome.findings->front();
-    recorder_.record_all(input, outcome);
+    recorder_.record_all(outcome);
     recorder_.write_stats();
     std::fprintf(stderr, "==%d== ERROR: framestorm: %s %s\n%s\n%s", getpid(),
                  std::string(name_of(finding.kind)).c_str(), finding.clause.c_str(),
-                 finding.detail.c_str(), to_text(input).c_str());
+                 finding.detail.c_str(), to_text(finding.input).c_str());
     const Modules modules = Modules::snapshot();
     for (uint32_t i = 0; i < finding.fault.stack_size; ++i) {
       std::fprintf(stderr, "    #%u %s\n", i, modules.describe(finding.fault.stack[i]).c_str());
@@ -290,6 +289,8 @@ class Driver final : public InputLoop {
     char name[32];
     std::snprintf(name, sizeof name, "crash-%016lx", recorder_.signatures().key_of(finding));
     const auto path = options_.out / "artifacts" / name;
+    std::vector<uint8_t> bytes;
+    encode(finding.input, &bytes);
     std::ofstream file(path, std::ios::binary);
     file.write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));

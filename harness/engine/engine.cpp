@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "harness/guard/guard.h"
 
@@ -62,6 +63,7 @@ struct Engine::Prepared {
   bool mask_changed = false;
   size_t unresolved = 0;
   size_t applied = 0;
+  bool rewalk_abandoned = false;  // a walk that an oracle made did not return
   uint32_t thread_state = 0;
 
   // Ready for another walk; what apply() and the walk set anew stays as it is.
@@ -70,6 +72,7 @@ struct Engine::Prepared {
     result = 0;
     unresolved = 0;
     applied = 0;
+    rewalk_abandoned = false;
     mask_changed = false;
   }
 
@@ -109,14 +112,17 @@ void Engine::Prepared::walk(void* self) {
   }
 }
 
-// Walks the prepared victim again, with the same host and mutations.
+// Walks the prepared victim again, with the same mutations, and has these walks judged.
 class Engine::Rewalker final : public Rewalk {
  public:
-  Rewalker(Prepared* prepared, FrameBuffer* buffer, Coverage* coverage)
-      : prepared_(*prepared), buffer_(*buffer), coverage_(*coverage) {}
+  // `view`: of the first walk. What is found wrong goes to `out`.
+  Rewalker(Engine* engine, Prepared* prepared, FrameBuffer* buffer, const WalkView& view,
+           std::vector<Finding>* out)
+      : engine_(*engine), prepared_(*prepared), buffer_(*buffer), view_(view), out_(*out) {}
 
-  bool walk(int32_t depth, int32_t* result, std::vector<std::byte>* frames) override {
-    const Coverage::Aside aside(coverage_);
+  bool walk(int32_t depth, Place place, Answer* answer) override {
+    if (prepared_.rewalk_abandoned) return false;
+    const Coverage::Aside aside(engine_.coverage_);
     const size_t stride = prepared_.walker->layout().stride;
     // The first walk's frames stay readable for the oracles: keep them aside meanwhile.
     const auto count = static_cast<size_t>(std::max(prepared_.result, 0));
@@ -126,13 +132,19 @@ class Engine::Rewalker final : public Rewalk {
     const int32_t first_depth = prepared_.depth;
     prepared_.depth = depth;
     prepared_.frames = buffer_.place(depth);
-    MigratingLoop::get().call_on_host(&Prepared::walk, &prepared_);
+    if (place == Place::same) {
+      MigratingLoop::get().call_on_host(&Prepared::walk, &prepared_);
+    } else {
+      Prepared::walk(&prepared_);
+    }
     const bool returned = prepared_.end == WalkEnd::returned;
+    prepared_.rewalk_abandoned = !returned;
     poisoned_ = poisoned_ || prepared_.poisons();
-    *result = prepared_.result;
+    judge();
+    answer->result = prepared_.result;
     if (returned) {
       const auto again = static_cast<size_t>(std::clamp(prepared_.result, 0, std::max(depth, 0)));
-      frames->assign(prepared_.frames, prepared_.frames + again * stride);
+      answer->frames.assign(prepared_.frames, prepared_.frames + again * stride);
     }
     prepared_.frames = first_frames;
     prepared_.result = first_result;
@@ -146,9 +158,42 @@ class Engine::Rewalker final : public Rewalk {
   bool poisoned() const { return poisoned_; }
 
  private:
+  // The walk just made, by itself. What the first walk showed too is known already.
+  void judge() {
+    WalkView again = view_;
+    again.depth = prepared_.depth;
+    again.frames = prepared_.frames;
+    again.end = prepared_.end;
+    again.result = prepared_.result;
+    again.errno_after = prepared_.errno_after;
+    again.signal_mask_changed = prepared_.mask_changed;
+    Violations wrong;
+    for (const auto& oracle : engine_.oracles_) {
+      if (oracle->judges_rewalks()) oracle->check(again, *this, &wrong);
+    }
+    for (Finding& finding : wrong.findings()) {
+      if (is_known(finding, engine_.violations_.findings()) || is_known(finding, out_)) continue;
+      finding.input = *view_.input;
+      if (again.depth != view_.depth) {
+        finding.input.call.depth = DepthKind::raw;
+        finding.input.call.raw_depth = again.depth;
+      }
+      out_.push_back(std::move(finding));
+    }
+  }
+
+  static bool is_known(const Finding& finding, const std::vector<Finding>& others) {
+    return std::ranges::any_of(others, [&](const Finding& other) {
+      return finding.kind == other.kind && finding.clause == other.clause &&
+             finding.fault.pc == other.fault.pc;
+    });
+  }
+
+  Engine& engine_;
   Prepared& prepared_;
   FrameBuffer& buffer_;
-  Coverage& coverage_;
+  const WalkView& view_;
+  std::vector<Finding>& out_;
   std::vector<std::byte> saved_;
   bool poisoned_ = false;
 };
@@ -303,7 +348,7 @@ bool Engine::repair(Victim& victim, std::string* difference) {
 // After the mutations are undone: what the walk may have left changed in the victim.
 void Engine::check_victim(Prepared* p) {
   Victim& victim = *p->victim;
-  if (p->end != WalkEnd::returned) {
+  if (p->end != WalkEnd::returned || p->rewalk_abandoned) {
     // What it left there is no finding of its own: that it was abandoned is reported.
     std::string difference;
     repair(victim, &difference);
@@ -330,6 +375,7 @@ void Engine::check_victim(Prepared* p) {
 Outcome Engine::execute(const Input& input) {
   Outcome outcome;
   violations_.clear();
+  rewalk_findings_.clear();
   outcome.findings = &violations_.findings();
   Victim& victim = crew_.of(input.scenario);
   Walker* walker = this->walker(input.walker);
@@ -379,6 +425,7 @@ Outcome Engine::execute(const Input& input) {
     view.jvm = &jvm_;
     view.methods = &jvm_.methods();
     view.unmutated = outcome.unmutated;
+    view.mutated = prepared.applied > 0;
     view.thread_state = prepared.thread_state;
     view.depth = prepared.depth;
     view.buffer = &buffer;
@@ -395,11 +442,10 @@ Outcome Engine::execute(const Input& input) {
     view.undo = &undo_;
     view.signal_mask_checked = prepared.check_mask;
     view.signal_mask_changed = prepared.mask_changed;
-    Rewalker rewalker(&prepared, &buffer, &coverage_);
+    Rewalker rewalker(this, &prepared, &buffer, view, &rewalk_findings_);
     const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
     for (const auto& oracle : oracles_) {
-      if (oracle->costly() && (!costly || rewalker.poisoned())) continue;
-      oracle->check(view, rewalker, &violations_);
+      if (!oracle->costly() || costly) oracle->check(view, rewalker, &violations_);
     }
     outcome.poisoned = outcome.poisoned || rewalker.poisoned();
   }
@@ -409,6 +455,7 @@ Outcome Engine::execute(const Input& input) {
   }
   if (rigour_ != Rigour::bare || prepared.end != WalkEnd::returned) check_victim(&prepared);
   for (Finding& finding : violations_.findings()) finding.input = input;
+  std::ranges::move(rewalk_findings_, std::back_inserter(violations_.findings()));
   return outcome;
 }
 

@@ -119,6 +119,7 @@ class Engine {
   std::array<std::unique_ptr<FrameBuffer>, static_cast<size_t>(WalkerId::count)> buffers_;
   std::vector<std::unique_ptr<Oracle>> oracles_;
   Violations violations_;
+  std::vector<Finding> rewalk_findings_;  // of walks that oracles made
   UndoLog undo_;
   Rigour rigour_ = Rigour::per_walk;
   uint32_t walks_ = 0;

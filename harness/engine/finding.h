@@ -29,7 +29,8 @@ struct Finding {
   std::string detail;  // one sentence with the values
   // Of a fault, hang, terminal_call or vm_error; of the others only the stack.
   FaultRecord fault;
-  Input input;  // as executed
+  // As executed; of a walk that an oracle made with another depth, with that depth.
+  Input input;
 };
 
 }  // namespace framestorm

@@ -164,7 +164,8 @@ bool Recorder::reproduces(uint64_t key, const Input& input) {
   const Outcome outcome = session_.engine().execute(input);
   poisoned_ = outcome.poisoned;
   for (const Finding& finding : *outcome.findings) {
-    if (signatures_.key_of(finding) == key) return true;
+    // Not those of walks that oracles made with another depth: that is another input.
+    if (finding.input == input && signatures_.key_of(finding) == key) return true;
   }
   return false;
 }
@@ -215,7 +216,7 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
     Finding minimized = finding;
     if (!outcome.poisoned) {
       minimized.input = minimize(
-          input, [&](const Input& candidate) { return reproduces(key, candidate); },
+          finding.input, [&](const Input& candidate) { return reproduces(key, candidate); },
           kMinimizeBudget);
     }
     bool known = false;
@@ -239,18 +240,16 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
   return new_key;
 }
 
-void Recorder::record_all(const Input& input, const Outcome& outcome) {
+void Recorder::record_all(const Outcome& outcome) {
   const std::vector<Finding> found = *outcome.findings;
   const auto trace = session_.engine().last_trace();
   for (const Finding& finding : found) {
-    Finding copy = finding;
-    copy.input = input;
     const uint64_t key = signatures_.key_of(finding);
     Bucket& bucket = buckets_[key];
     ++bucket.count;
     if (bucket.artifacts.size() >= kArtifactsPerKey) continue;
-    bucket.artifacts.push_back({input});
-    record(key, copy, bucket.artifacts.size() - 1, trace);
+    bucket.artifacts.push_back({finding.input});
+    record(key, finding, bucket.artifacts.size() - 1, trace);
   }
 }
 

@@ -57,7 +57,7 @@ class Recorder {
   double elapsed() const;
 
   // All findings of an outcome without minimising, each written out; for replay.
-  void record_all(const Input& input, const Outcome& outcome);
+  void record_all(const Outcome& outcome);
   Signatures& signatures() { return signatures_; }
 
  private:

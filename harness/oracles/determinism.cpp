@@ -11,23 +11,29 @@ class DeterminismOracle final : public Oracle {
 
   void check(const WalkView& view, Rewalk& rewalk, Violations* out) override {
     if (view.end != WalkEnd::returned || view.result > view.depth) return;
-    int32_t result = 0;
-    if (!rewalk.walk(view.depth, &result, &frames_)) {
-      out->add(FindingKind::contract, "not-deterministic",
-               "the walk returned once and did not the second time");
-      return;
+    if (!rewalk.walk(view.depth, Rewalk::Place::same, &second_)) return;
+    std::string difference = compare(view, view.result, view.frames);
+    if (!difference.empty() && view.may_read_itself()) {
+      if (!rewalk.walk(view.depth, Rewalk::Place::aside, &first_)) return;
+      if (!rewalk.walk(view.depth, Rewalk::Place::aside, &second_)) return;
+      difference = compare(view, first_.result, first_.frames.data());
     }
-    if (result != view.result) {
-      out->add(FindingKind::contract, "not-deterministic",
-               "result " + std::to_string(view.result) + ", then " + std::to_string(result));
-    } else if (!same_frames(view.walker->layout(), frames_.data(), view.frames,
-                            view.frame_count())) {
-      out->add(FindingKind::contract, "not-deterministic", "same count, other frames");
-    }
+    if (!difference.empty()) out->add(FindingKind::contract, "not-deterministic", difference);
   }
 
  private:
-  std::vector<std::byte> frames_;
+  // How second_ differs from what is given; empty when it does not.
+  std::string compare(const WalkView& view, int32_t result, const std::byte* frames) const {
+    if (result != second_.result) {
+      return "result " + std::to_string(result) + ", then " + std::to_string(second_.result);
+    }
+    const auto count = static_cast<size_t>(std::max(result, 0));
+    const bool same = same_frames(view.walker->layout(), second_.frames.data(), frames, count);
+    return same ? "" : "same count, other frames";
+  }
+
+  Answer first_;
+  Answer second_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ constexpr std::string_view kAsan = sanitizer::kTerminalCall;
 class FaultOracle final : public Oracle {
  public:
   std::string_view name() const override { return "fault"; }
+  bool judges_rewalks() const override { return true; }
 
   void check(const WalkView& view, Rewalk&, Violations* out) override {
     switch (view.end) {

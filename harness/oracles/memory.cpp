@@ -12,6 +12,7 @@ namespace {
 class MemoryOracle final : public Oracle {
  public:
   std::string_view name() const override { return "memory"; }
+  bool judges_rewalks() const override { return true; }
 
   void check(const WalkView& view, Rewalk&, Violations* out) override {
     if (!view.buffer->canary_intact(view.frames)) {

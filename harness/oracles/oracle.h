@@ -39,6 +39,7 @@ struct WalkView {
   const Jvm* jvm = nullptr;
   MethodTable* methods = nullptr;
   bool unmutated = false;     // no mutation and no unusual call argument
+  bool mutated = false;       // some mutation is in effect
   uint32_t thread_state = 0;  // as the walk saw it
   int32_t depth = 0;
   const FrameBuffer* buffer = nullptr;
@@ -59,6 +60,13 @@ struct WalkView {
   size_t frame_count() const {
     return end == WalkEnd::returned && result > 0 ? static_cast<size_t>(result) : 0;
   }
+
+  // Whether the walk may have read frames of its own and of its signal handler, which stand right
+  // below the victim's sp in same-thread mode and are not the same twice. Nothing that is unmutated
+  // leads there: sp, fp, the anchor and the frames' links point up. A mutated word may, at once or
+  // through a stale word of the victim's stack that a walk gone astray takes for a link; which
+  // words a walk reads is not known here. See Rewalk::Place::aside.
+  bool may_read_itself() const { return mutated && input->mode == Mode::same_thread; }
 };
 
 // What oracles report to. Keeps the storage of its findings between walks.
@@ -74,13 +82,26 @@ class Violations {
   std::vector<Finding> findings_;
 };
 
-// Walks the same mutated victim once more; for oracles that compare walks.
+// What a walk answered.
+struct Answer {
+  int32_t result = 0;
+  std::vector<std::byte> frames;  // as many as the result says
+};
+
+// Walks the same mutated victim once more; for oracles that compare walks. What such a walk does
+// wrong by itself (see Oracle::judges_rewalks) is reported without the oracle's doing, as a finding
+// of an input with that walk's depth.
 class Rewalk {
  public:
+  enum class Place : uint8_t {
+    same,  // where the walk was made
+    // On the same thread, but not on its stack: nothing runs below the victim's sp, so that what
+    // is read there is the same in all walks made aside. If these differ too, it is the walker.
+    aside
+  };
   virtual ~Rewalk() = default;
-  // Returns the walk's result with its frames in `frames` (as many as the result says), or false
-  // when it did not return.
-  virtual bool walk(int32_t depth, int32_t* result, std::vector<std::byte>* frames) = 0;
+  // False when the walk did not return; then no further one is made.
+  virtual bool walk(int32_t depth, Place place, Answer* answer) = 0;
 };
 
 class Oracle {
@@ -89,6 +110,8 @@ class Oracle {
   virtual std::string_view name() const = 0;
   // Costly oracles walk again; the engine runs them on a share of the walks.
   virtual bool costly() const { return false; }
+  // Looks at one walk by itself, and so also at those that a costly oracle makes.
+  virtual bool judges_rewalks() const { return false; }
   virtual void check(const WalkView& view, Rewalk& rewalk, Violations* out) = 0;
 };
 

@@ -25,6 +25,7 @@ std::string describe(const SanitizerReport& report, uint32_t count) {
 class SanitizerOracle final : public Oracle {
  public:
   std::string_view name() const override { return "sanitizer"; }
+  bool judges_rewalks() const override { return true; }
 
   void check(const WalkView& view, Rewalk&, Violations* out) override {
     const SanitizerReports& reports = *view.reports;

@@ -9,6 +9,7 @@ namespace {
 class SignalSafetyOracle final : public Oracle {
  public:
   std::string_view name() const override { return "signal-safety"; }
+  bool judges_rewalks() const override { return true; }
 
   void check(const WalkView& view, Rewalk&, Violations* out) override {
     const UnsafeCalls& unsafe = *view.unsafe;

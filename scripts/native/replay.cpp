@@ -82,7 +82,7 @@ class Try {
         found = wanted(*outcome_.findings);
         if (!outcome_.findings->empty()) {
           ++findings_;
-          recorder_.record_all(input_, outcome_);
+          recorder_.record_all(outcome_);
         }
         trace_ = session_.engine().last_trace();
         session_.on_conductor([] {});
