@@ -166,8 +166,10 @@ void Bench::report(FILE* out) const {
                       {"bare_ns", cost.bare_ns},
                       {"engine_ns", cost.engine_ns}});
   }
-  const nlohmann::json all = {
-      {"jvm", session_.jvm().version()}, {"modes", modes}, {"depths", depths}};
+  const nlohmann::json all = {{"jvm", session_.jvm().version()},
+                              {"edges", session_.engine().coverage().counters().size()},
+                              {"modes", modes},
+                              {"depths", depths}};
   std::fprintf(out, "%s\n", all.dump(2).c_str());
 }
 

@@ -220,15 +220,22 @@ def walkers(jdk: Path | None) -> None:
 @framestorm.command()
 @click.option("--seconds", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for bench.json.")
-@jdk_option
+@click.option(
+    "--jdk",
+    "jdks",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="As for `fuzz`; repeatable: each is measured in turn.",
+)
 @jvm_arg_option
 def bench(**options: Any) -> None:
-    """Measure the fuzz loop against bare walker calls.
+    """Measure the fuzz loop against bare walker calls on the same libjvm.
 
     \b
     Example: scripts/framestorm bench --jdk /usr/lib/jvm/java-17-openjdk-amd64
+    Example: scripts/framestorm bench --jdk instrumented --jdk instrumented:coverage
     """
-    from framestorm_cli.listing import bench_command
+    from framestorm_cli.benching import bench_command
 
     _exit(bench_command(**options))
 

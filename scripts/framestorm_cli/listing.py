@@ -1,11 +1,8 @@
-"""`framestorm scenarios`, `walkers` and `bench`: questions to the native side, answers as tables."""
+"""`framestorm scenarios` and `walkers`: questions to the native side, answers as tables."""
 
 import json
-import os
-import re
 import tempfile
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +11,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from framestorm_cli import elf, fuzzing, native, paths, summary, toolchain
+from framestorm_cli import elf, native, toolchain
 from framestorm_cli import jdk as jdks
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.fuzz_command import new_folder
-from framestorm_cli.records import Json
 from framestorm_cli.toolchain import NATIVE
 
 _SHOWN_WRONG = 3
-_IDLE_LOAD = 0.5
-_BENCHED = "fuzz_ucontext"
 # Entry points by which a libjvm shows that it has a walker; None: always there.
 _WALKERS: dict[str, tuple[str | None, str]] = {
     "asgct": ("AsyncGetCallTrace", "AsyncGetCallTrace"),
@@ -90,93 +83,3 @@ def walkers_command(jdk: Path | None) -> int:
         table.add_row(name, "yes" if there else f"no: libjvm.so does not export {symbol}", what)
     _console().print(table)
     return 0
-
-
-def bench_command(
-    *, seconds: int, out: Path | None, jdk: Path | None, jvm_args: tuple[str, ...]
-) -> int:
-    folder = new_folder(out, "bench")
-    fuzzing.check_room(folder)
-    tools = toolchain.prepare(jdk)
-    arguments = native.jvm_arguments(tools, folder, jvm_args)
-    arguments += ["--seconds", str(seconds), "--corpus", str(paths.SEEDS / _BENCHED)]
-    load = os.getloadavg()[0]
-    figures = _answer(
-        native.query([tools.program(_BENCHED), "--bench", *arguments], folder), "--bench"
-    )
-    record = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {**summary.machine(), "cpu": _cpu_model(), "load": round(load, 1)},
-        "jdk": {"version": tools.jdk.version, "vendor": tools.jdk.vendor},
-        "figures": figures,
-    }
-    path = folder / "bench.json"
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    machine = record["machine"]
-    click.echo(
-        f"{record['date']}, {tools.jdk.vendor} {tools.jdk.version}, {machine['cpu']}, "
-        f"{machine['cores']} cores, {machine['kernel']}"
-    )
-    try:
-        tables = {
-            f"{_BENCHED}: the loop with its per-walk oracles, against bare calls of the walker": (
-                _mode_table(figures["modes"])
-            ),
-            "one walk as the depth grows (deep-stack, separate-thread)": (
-                _depth_table(figures["depths"])
-            ),
-        }
-    except (KeyError, TypeError, AttributeError) as error:
-        raise FramestormError(
-            f"{_BENCHED} --bench answered without {error}; see {path}: are the programs of this checkout?"
-        ) from error
-    for title, table in tables.items():
-        click.echo(f"\n{title}")
-        _console().print(table)
-    if load > _IDLE_LOAD:
-        click.echo(
-            f"the machine was busy (load {load:.1f} before the start): not the figures of an idle one"
-        )
-    click.echo(paths.shown(path))
-    return 0
-
-
-def _cpu_model() -> str:
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else "unknown CPU"
-
-
-def _mode_table(modes: Json) -> Table:
-    table = _table(["mode", "loop walks/s", "bare walks/s", "loop / bare", "walks"])
-    for name, row in sorted(modes.items()):
-        table.add_row(
-            name,
-            f"{row['walks_per_second']:,.0f}",
-            f"{row['bare_per_second']:,.0f}",
-            f"{row['ratio']:.2f}",
-            f"{row['walks']:,}",
-        )
-    return table
-
-
-def _depth_table(depths: list[Json]) -> Table:
-    columns = ["depth", "frames given", "bare, us", "bare, ns per frame", "with the engine, us"]
-    table = _table(columns)
-    for row in depths:
-        frames = max(1, int(row["frames"]))
-        table.add_row(
-            f"{row['depth']:,}",
-            f"{row['frames']:,}",
-            f"{row['bare_ns'] / 1000:,.1f}",
-            f"{row['bare_ns'] / frames:,.0f}",
-            f"{row['engine_ns'] / 1000:,.1f}",
-        )
-    return table
-
-
-def _table(columns: list[str]) -> Table:
-    table = Table(box=box.SIMPLE)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right")
-    return table

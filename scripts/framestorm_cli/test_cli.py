@@ -386,6 +386,7 @@ def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
 
 BENCH = {
     "jvm": "25.0.3+9",
+    "edges": 34205,
     "modes": {
         "same-thread": {
             "walks": 12345, "walks_per_second": 301000.0, "bare_per_second": 602000.0, "ratio": 0.5,
@@ -407,15 +408,28 @@ def test_bench(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
     assert ["separate-thread", "290,000", "880,000", "0.33", "67,890"] in rows
     assert ["1,000", "500", "50.0", "100", "75.0"] in rows
     data = json.loads((tmp_path / "bench" / "bench.json").read_text())
-    assert data["figures"] == BENCH
+    (measured,) = data["measured"]
+    assert measured["figures"] == BENCH
+    assert measured["jdk"]["label"] == "25"
+    assert "guided by 34,205 edge counters" in out
     assert data["machine"]["cores"] > 0
     assert data["date"] in out
+
+
+def test_bench_of_several_jdks(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.answer("bench", {**BENCH, "edges": 0})
+    home = fakes.tools.jdk.home
+    folder = tmp_path / "bench"
+    code, out, _ = framestorm("bench", "--jdk", home, "--jdk", home, "--out", folder)
+    assert code == 0
+    assert out.count("no edge counters") == 2
+    assert len(json.loads((folder / "bench.json").read_text())["measured"]) == 2
 
 
 def test_bench_of_other_programs_is_2_with_its_answer_kept(
     framestorm: Run, fakes: FakePrograms, tmp_path: Path
 ) -> None:
-    fakes.answer("bench", {"modes": {}})
+    fakes.answer("bench", {"edges": 0, "modes": {}})
     code, _, err = framestorm("bench", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "bench")
     assert code == 2
     assert "'depths'" in err
