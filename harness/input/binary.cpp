@@ -13,6 +13,10 @@ namespace {
 constexpr uint32_t kWhichMask = 0x3f;  // low bits of the bytes that say mutation and value kind
 constexpr unsigned kTopShift = 6;
 constexpr size_t kMutationCounts = kMaxMutations + 1;
+constexpr size_t kIteratorCallCounts = kMaxIteratorCalls + 1;
+// In the byte that also has mode (one bit) and walker (the upper four).
+constexpr uint32_t kHasMasks = 2;
+constexpr uint32_t kHasIteratorCalls = 4;
 constexpr uint32_t kTiers = 5;
 constexpr uint8_t kHighBit = 0x80;
 
@@ -172,6 +176,23 @@ void read_call(Reader& in, CallArgs* out) {
   out->env = enum_from<EnvArg>(head >> 5 & 3U);
   out->raw_depth = out->depth == DepthKind::raw ? in.signed_varint() : 0;
   out->options = (head & kHighBit) != 0 ? in.varint() : 0;
+  out->accepted_kinds = 0;
+  out->accepted_states = 0;
+}
+
+void read_masks(Reader& in, CallArgs* out) {
+  out->accepted_kinds = in.byte();
+  out->accepted_states = in.varint();
+}
+
+void read_iterator_calls(Reader& in, std::vector<IteratorCall>* out) {
+  out->resize(in.byte() % kIteratorCallCounts);
+  for (IteratorCall& call : *out) {
+    const uint32_t head = in.byte();
+    call.kind = enum_from<IteratorCallKind>(head & 0xfU);
+    call.argument = static_cast<uint8_t>(head >> 4);
+    canonicalise(&call);
+  }
 }
 
 // Into a buffer that any input fits in.
@@ -284,7 +305,7 @@ void decode(std::span<const uint8_t> bytes, Input* out) {
   in.byte();  // version: there is only one layout so far
   out->scenario = enum_from<ScenarioId>(in.byte());
   const uint32_t mode_walker = in.byte();
-  out->mode = enum_from<Mode>(mode_walker & 0xfU);
+  out->mode = enum_from<Mode>(mode_walker & 1U);
   out->walker = enum_from<WalkerId>(mode_walker >> 4);
   const uint32_t parts = in.byte();
   out->halt.any = (parts & 1U) == 0;
@@ -301,6 +322,13 @@ void decode(std::span<const uint8_t> bytes, Input* out) {
   } else {
     out->call = CallArgs{};
   }
+  if ((mode_walker & kHasMasks) != 0) {
+    read_masks(in, &out->call);
+  }
+  out->iterator_calls.clear();
+  if ((mode_walker & kHasIteratorCalls) != 0) {
+    read_iterator_calls(in, &out->iterator_calls);
+  }
   const size_t count = (parts >> 2) % kMutationCounts;
   for (size_t i = count; i < out->mutations.size(); ++i) {
     spare_names.keep(&out->mutations[i].value.code.name);
@@ -316,10 +344,16 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
   std::array<uint8_t, kMaxEncodedInput> buffer;
   Writer to(buffer.data());
   const size_t count = std::min(input.mutations.size(), kMaxMutations);
-  const bool has_call = input.call != CallArgs{};
+  const size_t calls = std::min(input.iterator_calls.size(), kMaxIteratorCalls);
+  const bool has_masks = input.call.accepted_kinds != 0 || input.call.accepted_states != 0;
+  CallArgs without_masks = input.call;
+  without_masks.accepted_kinds = 0;
+  without_masks.accepted_states = 0;
+  const bool has_call = without_masks != CallArgs{};
   to.byte(kInputVersion);
   to.byte(number_of(input.scenario));
-  to.byte(number_of(input.walker) << 4 | number_of(input.mode));
+  to.byte(number_of(input.walker) << 4 | (calls != 0 ? kHasIteratorCalls : 0U) |
+          (has_masks ? kHasMasks : 0U) | number_of(input.mode));
   to.byte(static_cast<uint32_t>(count) << 2 | (has_call ? 2U : 0U) | (input.halt.any ? 0U : 1U));
   if (!input.halt.any) {
     write_code(to, input.halt.code, input.halt.has_frame_offset ? kHighBit : 0U);
@@ -337,6 +371,17 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
     }
     if (call.options != 0) {
       to.varint(call.options);
+    }
+  }
+  if (has_masks) {
+    to.byte(input.call.accepted_kinds);
+    to.varint(input.call.accepted_states);
+  }
+  if (calls != 0) {
+    to.byte(static_cast<uint32_t>(calls));
+    for (size_t i = 0; i < calls; ++i) {
+      const IteratorCall& call = input.iterator_calls[i];
+      to.byte(static_cast<uint32_t>(call.argument) << 4 | number_of(call.kind));
     }
   }
   for (size_t i = 0; i < count; ++i) {

@@ -12,14 +12,20 @@
 namespace framestorm {
 
 // Layout, version 1 (multi-byte numbers little-endian, `varint` is LEB128, z: zigzag):
-//   version scenario walker<<4|mode count<<2|has_call<<1|has_halt [halt] [call] mutation*
+//   version scenario walker<<4|has_iterator_calls<<2|has_masks<<1|mode
+//   count<<2|has_call<<1|has_halt
+//     [halt] [call] [masks] [iterator_calls] mutation*
 //   halt      has_frame_offset<<7|code  z-varint delta  [varint frame_offset]
 //   call      has_options<<7|env<<5|context<<3|depth  [z-varint raw_depth]  [varint options]
+//   masks     accepted_kinds  varint accepted_states
+//   iterator_calls  count  (argument<<4|kind)*
 //   mutation  kind<<6|which  [z-varint offset]  value
 //   value     width<<6|kind  delta or raw: width bytes  [varint index]  [code]
 //             width 0..3: 0, 1, 2, 4 bytes of signed delta; 1, 2, 4, 8 bytes of raw; `misaligned`
 //             has its delta itself there
 //   code      anchor<<5|tier<<2|kind  length  name
+// Bits that stand for nothing yet are 0: a part that is added later gets one of them, and what was
+// written before goes on meaning the same.
 // Only encode()'s choice among equivalent encodings (shortest) is canonical.
 
 // Upper bound of encode()'s result in bytes.

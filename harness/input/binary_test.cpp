@@ -8,6 +8,7 @@
 
 #include "harness/input/canonical.h"
 #include "harness/input/random_input.h"
+#include "harness/input/text.h"
 
 namespace {
 size_t allocations = 0;
@@ -52,6 +53,10 @@ void expect_legal(const Input& input) {
   ASSERT_LT(input.call.depth, DepthKind::count);
   ASSERT_LT(input.call.context, ContextArg::count);
   ASSERT_LT(input.call.env, EnvArg::count);
+  ASSERT_LE(input.iterator_calls.size(), kMaxIteratorCalls);
+  for (const IteratorCall& call : input.iterator_calls) {
+    ASSERT_LT(call.kind, IteratorCallKind::count);
+  }
   for (const Mutation& mutation : input.mutations) {
     ASSERT_LT(mutation.kind, MutationKind::count);
     ASSERT_LT(mutation.reg, Register::count);
@@ -131,10 +136,12 @@ TEST(Binary, EachFieldSurvivesAndItsBytesMatter) {
   Mutation slot;
   slot.value.kind = ValueKind::slot;
   base.mutations.push_back(slot);
+  base.iterator_calls = {{IteratorCallKind::next, 1}};
   const std::vector<std::function<void(Input*)>> changes = {
       [](Input* in) { in->scenario = ScenarioId::vm_thread; },
       [](Input* in) { in->mode = Mode::separate_thread; },
       [](Input* in) { in->walker = WalkerId::plugin; },
+      [](Input* in) { in->walker = WalkerId::asgst_frame; },
       [](Input* in) { in->halt.code.kind = CodeKind::codelet; },
       [](Input* in) { in->halt.code.tier = 4; },
       [](Input* in) { in->halt.code.anchor = CodeAnchor::end; },
@@ -146,6 +153,11 @@ TEST(Binary, EachFieldSurvivesAndItsBytesMatter) {
       [](Input* in) { in->call.context = ContextArg::misaligned; },
       [](Input* in) { in->call.env = EnvArg::other_victim; },
       [](Input* in) { in->call.options = 0x80000000; },
+      [](Input* in) { in->call.accepted_kinds = 0x80; },
+      [](Input* in) { in->call.accepted_states = 0x80000000; },
+      [](Input* in) { in->iterator_calls[0].kind = IteratorCallKind::open_null; },
+      [](Input* in) { in->iterator_calls[0].argument = kMaxIteratorArgument; },
+      [](Input* in) { in->iterator_calls.push_back({IteratorCallKind::leave}); },
       [](Input* in) { in->mutations.pop_back(); },
       [](Input* in) { in->mutations[0].kind = MutationKind::set_thread_field; },
       [](Input* in) { in->mutations[0].reg = Register::flags; },
@@ -194,6 +206,29 @@ TEST(Binary, EveryByteOfAnArtifactMatters) {
   }
 }
 
+// What an earlier framestorm wrote, before there were masks and iterator calls.
+TEST(Binary, OldArtifactsMeanTheSame) {
+  const Bytes bytes = {0x01, 0x02, 0x21, 0x0f, 0x90, 0x19, 'f',  'r',  'a',  'm',  'e',  's',
+                       't',  'o',  'r',  'm',  '/',  'C',  '2',  'I',  'n',  'l',  'i',  'n',
+                       'e',  'd',  '.',  'l',  'e',  'a',  'f',  0x6a, 0xa0, 0x03, 0xb7, 0x22,
+                       0x03, 0x00, 0x4a, 0x07, 0x01, 0x09, 'c',  'a',  'l',  'l',  '_',  's',
+                       't',  'u',  'b',  0x40, 0x06, 0x4b, 0x10, 0x80, 0x10, 0x08};
+  EXPECT_EQ(check_artifact(bytes), ArtifactCheck::ok);
+  EXPECT_EQ(to_text(decoded(bytes)), R"(framestorm-input 1
+scenario c2-inlined
+mode separate-thread
+walker plugin
+halt nmethod "framestorm/C2Inlined.leaf" tier 4 entry + 0x35 frame-offset 416
+depth 17
+context misaligned
+env null
+options 0x3
+register pc = stub "call_stub" entry + 7
+stack sp + 3 = libc-text + 16
+thread state = raw 0x8
+)");
+}
+
 TEST(Binary, IsCompact) {
   Input input;
   EXPECT_EQ(encoded(input).size(), 4U);
@@ -222,6 +257,9 @@ TEST(Binary, LargestInputFits) {
   mutation.value.delta = INT32_MIN;
   mutation.value.code.name.assign(kMaxSymbolName, 'n');
   input.mutations.assign(kMaxMutations, mutation);
+  input.call = {DepthKind::raw, INT32_MIN, ContextArg::null, EnvArg::null,
+                UINT32_MAX,     0xff,      UINT32_MAX};
+  input.iterator_calls.assign(kMaxIteratorCalls, {IteratorCallKind::drain});
   EXPECT_LE(encoded(input).size(), kMaxEncodedInput);
   EXPECT_EQ(decoded(encoded(input)), input);
 }
@@ -244,6 +282,7 @@ TEST(Binary, DecodeDoesNotAllocateWhenWarm) {
   full.mutations.assign(kMaxMutations, longest);
   full.halt.any = false;
   full.halt.code = longest.value.code;
+  full.iterator_calls.resize(kMaxIteratorCalls);
   inputs.push_back(encoded(full));
   for (int i = 0; i < 2000; ++i) {
     inputs.push_back(encoded(random_input(rng)));

@@ -1,5 +1,7 @@
 #include "harness/input/canonical.h"
 
+#include <algorithm>
+
 namespace framestorm {
 namespace {
 
@@ -97,6 +99,11 @@ void canonicalise(CallArgs* call) {
   }
 }
 
+void canonicalise(IteratorCall* call) {
+  call->argument =
+      uses_argument(call->kind) ? std::min(call->argument, kMaxIteratorArgument) : uint8_t{0};
+}
+
 void canonicalise(Input* input) {
   canonicalise(&input->halt);
   canonicalise(&input->call);
@@ -105,6 +112,12 @@ void canonicalise(Input* input) {
   }
   for (Mutation& mutation : input->mutations) {
     canonicalise(&mutation);
+  }
+  if (input->iterator_calls.size() > kMaxIteratorCalls) {
+    input->iterator_calls.resize(kMaxIteratorCalls);
+  }
+  for (IteratorCall& call : input->iterator_calls) {
+    canonicalise(&call);
   }
 }
 

@@ -18,6 +18,16 @@ constexpr bool uses_index(ValueKind kind) {
   return kind == ValueKind::other_sp || kind == ValueKind::other_pc || kind == ValueKind::slot;
 }
 
+constexpr bool uses_argument(IteratorCallKind kind) {
+  return kind == IteratorCallKind::next || kind == IteratorCallKind::jump ||
+         kind == IteratorCallKind::select;
+}
+
+// How text says the argument: how often and how many handlers are counted from 1.
+constexpr uint8_t first_argument(IteratorCallKind kind) {
+  return kind == IteratorCallKind::select ? 0 : 1;
+}
+
 // Shortens to kMaxSymbolName bytes and maps disallowed ones to '_'. Names that HotSpot gives go
 // through this before they are compared with names in an Input.
 void canonicalise_name(std::string* name);
@@ -33,6 +43,7 @@ void canonicalise(SymbolicValue* value);
 void canonicalise(Mutation* mutation);
 void canonicalise(HaltPoint* halt);
 void canonicalise(CallArgs* call);
+void canonicalise(IteratorCall* call);
 void canonicalise(Input* input);
 
 }  // namespace framestorm

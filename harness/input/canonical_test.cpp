@@ -58,6 +58,16 @@ TEST(Canonical, PartsOfTheHaltAndTheCallDependOnTheirKind) {
   EXPECT_EQ(input.call.raw_depth, 17);
 }
 
+TEST(Canonical, IteratorCallsKeepTheirBounds) {
+  Input input;
+  input.iterator_calls.assign(kMaxIteratorCalls + 1, {IteratorCallKind::next, 200});
+  input.iterator_calls[1] = {IteratorCallKind::leave, 3};
+  canonicalise(&input);
+  EXPECT_EQ(input.iterator_calls.size(), kMaxIteratorCalls);
+  EXPECT_EQ(input.iterator_calls[0].argument, kMaxIteratorArgument);
+  EXPECT_EQ(input.iterator_calls[1].argument, 0) << "a handler is left once";
+}
+
 TEST(Canonical, TierAndMisalignmentKeepTheirBounds) {
   CodeRef code{CodeKind::nmethod, 9, CodeAnchor::entry, "m"};
   canonicalise(&code);

@@ -16,6 +16,7 @@ namespace framestorm {
 
 inline constexpr uint8_t kInputVersion = 1;
 inline constexpr size_t kMaxMutations = 16;
+inline constexpr size_t kMaxIteratorCalls = 32;
 inline constexpr size_t kMaxSymbolName = 96;  // bytes of a blob name in an artifact
 
 // Stable numbers: they are in artifacts. Append only.
@@ -59,8 +60,19 @@ enum class ScenarioId : uint8_t {
 
 enum class Mode : uint8_t { same_thread, separate_thread, count };
 
-// Which walker gets the context. `plugin` is the .so given with --walker-plugin.
-enum class WalkerId : uint8_t { asgct, gst, plugin, count };
+// Which walker gets the context. `plugin` is the .so given with --walker-plugin. At most 16.
+enum class WalkerId : uint8_t {
+  asgct,
+  gst,
+  plugin,
+  asgst,         // AsyncGetStackTrace: the victim found by the context's sp
+  asgst_env,     // the same, the victim given by its JNIEnv
+  asgst_thread,  // the same, the victim given by its OS thread id
+  asgct2,
+  asgst_iterator,  // ASGST_RunWithIterator
+  asgst_frame,     // ASGST_RunWithIteratorFromFrame, with sp, fp and pc of the context
+  count
+};
 
 // What a location is set to, said so that it means the same in another process, under ASLR and in
 // another JDK build. `delta` is in bytes and is added to whatever the kind yields.
@@ -171,8 +183,40 @@ struct CallArgs {
   int32_t raw_depth = 0;  // DepthKind::raw
   ContextArg context = ContextArg::victim;
   EnvArg env = EnvArg::victim;
-  uint32_t options = 0;  // walker-specific bits; no walker of this version reads them
+  // For walkers that have them (walker_traits.h). The masks are AsyncGetStackTrace's: 0 accepts
+  // all.
+  uint32_t options = 0;
+  uint8_t accepted_kinds = 0;
+  uint32_t accepted_states = 0;
   bool operator==(const CallArgs&) const = default;
+};
+
+// One call of a sequence of calls to the iterator API. The sequence runs in the handler of an
+// iterator; `open` goes into the handler of a nested one, which `leave`, `jump` and the sequence's
+// end leave.
+enum class IteratorCallKind : uint8_t {
+  next,          // NextFrame, `argument` + 1 times
+  drain,         // NextFrame until there is none
+  rewind,        // RewindIterator
+  state,         // State
+  thread_state,  // ThreadState
+  open,          // RunWithIterator (asgst-frame: ...FromFrame), with the options of the call
+  open_frame,    // RunWithIteratorFromFrame, from the frame that NextFrame gave last
+  leave,         // return from the handler
+  jump,          // longjmp out of `argument` + 1 handlers
+  select,        // the calls that follow get iterator `argument` of those opened so far, also when
+                 // it is not valid any more; modulo how many there are plus 1, which is null
+  next_null,     // NextFrame with a null frame
+  open_null,     // RunWithIterator with a null handler
+  count
+};
+
+inline constexpr uint8_t kMaxIteratorArgument = 15;
+
+struct IteratorCall {
+  IteratorCallKind kind = IteratorCallKind::next;
+  uint8_t argument = 0;  // next, jump, select
+  bool operator==(const IteratorCall&) const = default;
 };
 
 // Where the victim is to be halted. `any`: wherever it is when its halt signal arrives.
@@ -194,6 +238,8 @@ struct Input {
   HaltPoint halt;
   CallArgs call;
   std::vector<Mutation> mutations;  // at most kMaxMutations; applied in order
+  // At most kMaxIteratorCalls; walkers that are no iterators do without.
+  std::vector<IteratorCall> iterator_calls;
   bool operator==(const Input&) const = default;
 };
 
@@ -212,6 +258,7 @@ std::string_view name_of(MutationKind);
 std::string_view name_of(DepthKind);
 std::string_view name_of(ContextArg);
 std::string_view name_of(EnvArg);
+std::string_view name_of(IteratorCallKind);
 
 // The enumerator of that name; false when there is none.
 template <typename Enum>

@@ -40,7 +40,10 @@ constexpr std::string_view kScenarioNames[] = {
     "vm-thread",
 };
 constexpr std::string_view kModeNames[] = {"same-thread", "separate-thread"};
-constexpr std::string_view kWalkerNames[] = {"asgct", "gst", "plugin"};
+constexpr std::string_view kWalkerNames[] = {
+    "asgct",        "gst",    "plugin",         "asgst",       "asgst-env",
+    "asgst-thread", "asgct2", "asgst-iterator", "asgst-frame",
+};
 constexpr std::string_view kValueKindNames[] = {
     "real",        "real-sp",   "real-fp",  "real-pc",    "stack-base", "stack-end",
     "guard-page",  "other-sp",  "other-pc", "slot",       "code",       "libc-text",
@@ -65,6 +68,10 @@ constexpr std::string_view kDepthKindNames[] = {"normal",    "zero",      "one",
                                                 "exact - 1", "exact + 1", "huge", "raw"};
 constexpr std::string_view kContextArgNames[] = {"victim", "null", "misaligned"};
 constexpr std::string_view kEnvArgNames[] = {"victim", "null", "other-victim"};
+constexpr std::string_view kIteratorCallNames[] = {
+    "next",       "drain", "rewind", "state",  "thread-state", "open",
+    "open-frame", "leave", "jump",   "select", "next-null",    "open-null",
+};
 
 // The size check makes an enumerator without a name a compile error.
 template <typename Enum, size_t Size>
@@ -89,5 +96,6 @@ std::string_view name_of(MutationKind value) { return lookup(kMutationKindNames,
 std::string_view name_of(DepthKind value) { return lookup(kDepthKindNames, value); }
 std::string_view name_of(ContextArg value) { return lookup(kContextArgNames, value); }
 std::string_view name_of(EnvArg value) { return lookup(kEnvArgNames, value); }
+std::string_view name_of(IteratorCallKind value) { return lookup(kIteratorCallNames, value); }
 
 }  // namespace framestorm

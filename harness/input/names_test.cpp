@@ -11,9 +11,9 @@ namespace {
 template <typename Enum>
 class Names : public testing::Test {};
 
-using NamedEnums =
-    testing::Types<ScenarioId, Mode, WalkerId, ValueKind, CodeKind, CodeAnchor, Register,
-                   ThreadField, StackAnchor, MutationKind, DepthKind, ContextArg, EnvArg>;
+using NamedEnums = testing::Types<ScenarioId, Mode, WalkerId, ValueKind, CodeKind, CodeAnchor,
+                                  Register, ThreadField, StackAnchor, MutationKind, DepthKind,
+                                  ContextArg, EnvArg, IteratorCallKind>;
 TYPED_TEST_SUITE(Names, NamedEnums);
 
 TYPED_TEST(Names, AreUniqueAndParseBack) {
@@ -43,6 +43,10 @@ TEST(NamesOf, StandAtTheirEnumerators) {
   EXPECT_EQ(name_of(ScenarioId::virtual_remounted), "virtual-remounted");
   EXPECT_EQ(name_of(ScenarioId::vm_thread), "vm-thread");
   EXPECT_EQ(name_of(Mode::same_thread), "same-thread");
+  EXPECT_EQ(name_of(WalkerId::asgst_env), "asgst-env");
+  EXPECT_EQ(name_of(WalkerId::asgst_frame), "asgst-frame");
+  EXPECT_EQ(name_of(IteratorCallKind::open_frame), "open-frame");
+  EXPECT_EQ(name_of(IteratorCallKind::open_null), "open-null");
   EXPECT_EQ(name_of(ValueKind::guard_page), "guard-page");
   EXPECT_EQ(name_of(ValueKind::raw), "raw");
   EXPECT_EQ(name_of(CodeAnchor::deopt_handler), "deopt-handler");

@@ -77,6 +77,12 @@ Input random_input(TestRng& rng) {
   input.call.context = any<ContextArg>(rng);
   input.call.env = any<EnvArg>(rng);
   input.call.options = number<uint32_t>(rng);
+  input.call.accepted_kinds = number<uint8_t>(rng);
+  input.call.accepted_states = number<uint32_t>(rng);
+  for (size_t count = rng() % (kMaxIteratorCalls + 1); count > 0 && chance(rng, 2); --count) {
+    input.iterator_calls.push_back(
+        {any<IteratorCallKind>(rng), static_cast<uint8_t>(rng() % (kMaxIteratorArgument + 1))});
+  }
   for (size_t count = rng() % (kMaxMutations + 1); count > 0; --count) {
     input.mutations.push_back(random_mutation(rng));
   }

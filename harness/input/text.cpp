@@ -101,6 +101,20 @@ void put_call(Text& out, const CallArgs& call) {
   if (call.options != 0) {
     out.word("options").hex(call.options).end_line();
   }
+  if (call.accepted_kinds != 0) {
+    out.word("accepted-kinds").hex(call.accepted_kinds).end_line();
+  }
+  if (call.accepted_states != 0) {
+    out.word("accepted-states").hex(call.accepted_states).end_line();
+  }
+}
+
+void put_iterator_call(Text& out, const IteratorCall& call) {
+  out.word("iterator").word(name_of(call.kind));
+  if (uses_argument(call.kind)) {
+    out.decimal(call.argument + first_argument(call.kind));
+  }
+  out.end_line();
 }
 
 }  // namespace
@@ -126,6 +140,9 @@ std::string to_text(const Input& input) {
   put_call(out, input.call);
   for (const Mutation& mutation : input.mutations) {
     put_mutation(out, mutation);
+  }
+  for (const IteratorCall& call : input.iterator_calls) {
+    put_iterator_call(out, call);
   }
   return out.take();
 }

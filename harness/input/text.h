@@ -9,14 +9,19 @@
 //   context misaligned
 //   env null
 //   options 0x3
+//   accepted-kinds 0x1
+//   accepted-states 0x5
 //   register pc = stub "call_stub" entry + 7
 //   register sp = real-sp - 64
 //   stack sp + 3 = libc-text + 16       # offsets of stack words are in words
 //   thread state = raw 0x8
 //   thread last-java-sp = stack-base - 8
+//   iterator next 3                     # also: drain, rewind, state, thread-state, open,
+//   iterator jump 1                     # open-frame, leave, select 0, next-null, open-null
 //
 // Only the first two lines are needed; the rest has the defaults of input.h. Order of `register`,
-// `stack` and `thread` lines is the order of application. `#` starts a comment.
+// `stack` and `thread` lines is the order of application, that of `iterator` lines the order of the
+// calls. `#` starts a comment.
 #pragma once
 
 #include <string>

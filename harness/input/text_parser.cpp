@@ -287,6 +287,21 @@ void take_halt(Line& line, HaltPoint* halt) {
   }
 }
 
+IteratorCall take_iterator_call(Line& line) {
+  IteratorCall call;
+  call.kind = line.name<IteratorCallKind>("call of an iterator");
+  if (uses_argument(call.kind)) {
+    const uint8_t first = first_argument(call.kind);
+    const auto number = line.number(uint64_t{kMaxIteratorArgument} + first);
+    if (number < first) {
+      throw LineError{quoted(name_of(call.kind)) + " takes a number from 1 to " +
+                      std::to_string(kMaxIteratorArgument + 1)};
+    }
+    call.argument = static_cast<uint8_t>(number - first);
+  }
+  return call;
+}
+
 class Parser {
  public:
   explicit Parser(Input* input) : input_(input) {}
@@ -304,6 +319,11 @@ class Parser {
                         " register, stack and thread lines"};
       }
       input_->mutations.push_back(take_mutation(line, kind));
+    } else if (word == "iterator") {
+      if (input_->iterator_calls.size() == kMaxIteratorCalls) {
+        throw LineError{"more than " + std::to_string(kMaxIteratorCalls) + " iterator lines"};
+      }
+      input_->iterator_calls.push_back(take_iterator_call(line));
     } else {
       field(line, word);
     }
@@ -320,7 +340,9 @@ class Parser {
 
  private:
   static constexpr std::string_view kStatements =
-      "scenario, mode, walker, halt, depth, context, env, options, register, stack, thread";
+      "scenario, mode, walker, halt, depth, context, env, options, accepted-kinds, "
+      "accepted-states, "
+      "register, stack, thread, iterator";
 
   void take_version(Line& line) {
     const std::string expected = "'framestorm-input 1' as the first line";
@@ -367,6 +389,14 @@ class Parser {
       once(&has_options_, word);
       input_->call.options =
           static_cast<uint32_t>(line.number(std::numeric_limits<uint32_t>::max()));
+    } else if (word == "accepted-kinds") {
+      once(&has_accepted_kinds_, word);
+      input_->call.accepted_kinds =
+          static_cast<uint8_t>(line.number(std::numeric_limits<uint8_t>::max()));
+    } else if (word == "accepted-states") {
+      once(&has_accepted_states_, word);
+      input_->call.accepted_states =
+          static_cast<uint32_t>(line.number(std::numeric_limits<uint32_t>::max()));
     } else {
       throw LineError{"unknown statement " + quoted(word) +
                       "; allowed: " + std::string(kStatements)};
@@ -383,6 +413,8 @@ class Parser {
   bool has_context_ = false;
   bool has_env_ = false;
   bool has_options_ = false;
+  bool has_accepted_kinds_ = false;
+  bool has_accepted_states_ = false;
 };
 
 }  // namespace

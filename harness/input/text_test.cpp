@@ -17,11 +17,15 @@ depth exact - 1                     # also: normal zero one huge 17 -3
 context misaligned
 env null
 options 0x3
+accepted-kinds 0x1
+accepted-states 0x5
 register pc = stub "call_stub" entry + 7
 register sp = real-sp - 64
 stack sp + 3 = libc-text + 16       # offsets of stack words are in words
 thread state = raw 0x8
 thread last-java-sp = stack-base - 8
+iterator next 3                     # also: drain, rewind, state, thread-state, open,
+iterator jump 1                     # open-frame, leave, select 0, next-null, open-null
 )";
 
 Mutation set_register(Register reg, ValueKind kind, int32_t delta) {
@@ -43,7 +47,9 @@ Input example_input() {
   input.call = {.depth = DepthKind::exact_minus_1,
                 .context = ContextArg::misaligned,
                 .env = EnvArg::null,
-                .options = 3};
+                .options = 3,
+                .accepted_kinds = 1,
+                .accepted_states = 5};
   Mutation pc = set_register(Register::pc, ValueKind::code, 7);
   pc.value.code = {CodeKind::stub, 0, CodeAnchor::entry, "call_stub"};
   Mutation word = set_register(Register::pc, ValueKind::libc_text, 16);
@@ -57,6 +63,7 @@ Input example_input() {
   last_java_sp.field = ThreadField::last_java_sp;
   input.mutations = {pc, set_register(Register::sp, ValueKind::real_sp, -64), word, state,
                      last_java_sp};
+  input.iterator_calls = {{IteratorCallKind::next, 2}, {IteratorCallKind::jump, 0}};
   return input;
 }
 
@@ -78,11 +85,15 @@ depth exact - 1
 context misaligned
 env null
 options 0x3
+accepted-kinds 0x1
+accepted-states 0x5
 register pc = stub "call_stub" entry + 7
 register sp = real-sp - 64
 stack sp + 3 = libc-text + 16
 thread state = raw 0x8
 thread last-java-sp = stack-base - 8
+iterator next 3
+iterator jump 1
 )");
 }
 
@@ -155,9 +166,9 @@ INSTANTIATE_TEST_SUITE_P(
     Lines, TextErrors,
     testing::Values(
         BadText{"scenario c2-inlined", "a second 'scenario' line"},
-        BadText{"frob 1", "unknown statement 'frob'", "register, stack, thread"},
+        BadText{"frob 1", "unknown statement 'frob'", "register, stack, thread, iterator"},
         BadText{"mode sideways", "unknown mode 'sideways'", "same-thread, separate-thread"},
-        BadText{"walker", "ends too early", "asgct, gst, plugin"},
+        BadText{"walker", "ends too early", "asgct, gst, plugin, asgst"},
         BadText{"walker asgct gst", "unexpected 'gst' after the end"},
         BadText{"depth two", "unknown depth 'two'", "exact - 1"},
         BadText{"depth exact - 2", "unknown depth 'exact - 2'", "exact + 1"},
@@ -168,6 +179,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"options 0x1ffffffff", "out of range", "4294967295"},
         BadText{"options abc", "'abc' is not a number", "0x..."},
         BadText{"options 0x", "'0x' is not a number"},
+        BadText{"accepted-kinds 0x100", "out of range", "0 to 255"},
+        BadText{"iterator jump", "ends too early", "0 to 16"},
+        BadText{"iterator jump 0", "from 1 to 16"},
+        BadText{"iterator select 16", "out of range", "0 to 15"},
+        BadText{"iterator rewind 1", "unexpected '1' after the end"},
+        BadText{"iterator skip", "unknown call of an iterator 'skip'", "next, drain, rewind"},
         BadText{"halt real-pc", "unexpected 'real-pc'", "any, nmethod, stub, codelet"},
         BadText{"halt nmethod C1.spin entry", "unexpected 'C1.spin'", "double quotes"},
         BadText{"halt stub \"call_stub\" middle", "unknown place in the code 'middle'",
@@ -204,7 +221,7 @@ TEST(TextErrors, MissingParts) {
   EXPECT_NE(error.message.find("no scenario line"), std::string::npos);
 }
 
-TEST(TextErrors, TooManyMutations) {
+TEST(TextErrors, TooManyMutationsOrCalls) {
   std::string text = "framestorm-input 1\nscenario c1\n";
   for (size_t i = 0; i <= kMaxMutations; ++i) {
     text += "register pc = raw 0\n";
@@ -214,6 +231,13 @@ TEST(TextErrors, TooManyMutations) {
   EXPECT_FALSE(parse_text(text, &input, &error));
   EXPECT_EQ(error.line, 2 + static_cast<int>(kMaxMutations) + 1);
   EXPECT_NE(error.message.find("more than 16"), std::string::npos);
+
+  text = "framestorm-input 1\nscenario c1\n";
+  for (size_t i = 0; i <= kMaxIteratorCalls; ++i) {
+    text += "iterator drain\n";
+  }
+  EXPECT_FALSE(parse_text(text, &input, &error));
+  EXPECT_EQ(error.line, 2 + static_cast<int>(kMaxIteratorCalls) + 1);
 }
 
 // Total too: whatever it is given, an error or an Input.
