@@ -8,9 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from framestorm_cli.comparing.series import Measured, Pair, band, paired
-from framestorm_cli.comparing.table import WHAT
+from framestorm_cli.comparing.table import ENGINE_NAMES, WHAT
 
 _POINTS = 240
+_FIRST = 1.0  # seconds: by then the seeds are walked, and what comes after that is the picture
 # Told apart by those who see few colours, and in print (Okabe and Ito's blue and vermilion).
 _KINDS = (("guided", "#0072B2", "-"), ("unguided", "#D55E00", "--"))
 
@@ -26,7 +27,7 @@ def draw(runs: Sequence[Measured], seconds: float, file: Path, title: str) -> No
                 axes = grid[row][column]
                 _draw_one(axes, pair, what, seconds)
                 if row == 0:
-                    axes.set_title(f"{pair.target}, {pair.engine}", fontsize=10)
+                    axes.set_title(f"{pair.target}, {ENGINE_NAMES[pair.engine]}", fontsize=10)
                 if row == len(WHAT) - 1:
                     axes.set_xlabel("seconds of fuzzing")
                 if column == 0:
@@ -49,10 +50,10 @@ def _draw_one(axes: Axes, pair: Pair, what: str, seconds: float) -> None:
             times, [b.low for b in bands], [b.high for b in bands], color=colour, alpha=0.2,
             linewidth=0,
         )  # fmt: skip
-    first = [band(own, what, times[_POINTS // 20]) for own in (pair.guided, pair.unguided)]
-    if what == "edges":  # the seeds reach most at once: what is found after that is the picture
-        low = min(b.low for b in first)
-        high = max(band(own, what, seconds).high for own in (pair.guided, pair.unguided))
+    if what == "edges":
+        both = (pair.guided, pair.unguided)
+        low = min(band(own, what, _FIRST).low for own in both)
+        high = max(band(own, what, seconds).high for own in both)
         axes.set_ylim(low - 0.05 * (high - low) - 1, high + 0.05 * (high - low) + 1)
     else:
         axes.set_ylim(bottom=0)
