@@ -149,7 +149,7 @@ def _run(
             f"{tools.jdk} has no coverage counters, so no engine can be guided by them: "
             "give --jdk instrumented"
         )
-    data.setdefault("jdk", results.jvm_of(run))
+    data.setdefault("jdk", {**results.jvm_of(run), "label": tools.jdk.label})
     done.append(taken)
     return ""
 
@@ -175,7 +175,7 @@ def _conclude(runs: Sequence[Measured], data: Json, folder: Path) -> int:
     seconds = float(data["seconds"])
     text = f"{table.over_time(runs, seconds)}\n\n{table.how_much(runs)}\n"
     (folder / "compare.md").write_text(text, encoding="utf-8")
-    title = f"AsyncGetCallTrace, JDK {data.get('jdk', {}).get('version', 'unknown')}"
+    title = f"AsyncGetCallTrace of JDK {data['jdk']['version']}, {data['jdk']['label']}"
     plot.draw(runs, seconds, folder / "compare.png", title)
     click.echo(text)
     for name in ("compare.json", "compare.md", "compare.png"):
@@ -183,7 +183,7 @@ def _conclude(runs: Sequence[Measured], data: Json, folder: Path) -> int:
     code = 0
     for pair in pairs:
         if pair.ahead("edges", seconds) <= pair.pairs / 2:
-            click.echo(f"guided is not ahead: {pair.target} with {pair.engine}")
+            click.echo(f"guided is not ahead: {pair.target} with {table.ENGINE_NAMES[pair.engine]}")
             code = 1
     return code
 
@@ -195,6 +195,7 @@ def _again(file: Path, out: Path | None) -> int:
             raise ValueError(f"format {data['format']}")
         runs = [Measured.from_json(run) for run in data["runs"]]
         float(data["seconds"])
+        str(data["jdk"]["version"] + data["jdk"]["label"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FramestormError(f"{file} is no compare.json: {error}") from error
     folder = (out or file.parent).resolve()

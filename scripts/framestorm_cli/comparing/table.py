@@ -6,6 +6,7 @@ from statistics import median
 from framestorm_cli.comparing.series import Measured, Pair, band, paired
 
 WHAT = {"edges": "walker edges", "buckets": "buckets"}
+ENGINE_NAMES = {"libfuzzer": "libFuzzer", "afl": "AFL++"}
 _SHARES = (1 / 12, 1 / 4, 1 / 2, 1.0)
 
 
@@ -33,7 +34,7 @@ def _two_rows(pair: Pair, what: str, name: str, times: Sequence[int]) -> list[st
     for kind, own in (("guided", pair.guided), ("unguided", pair.unguided)):
         bands = [band(own, what, t) for t in times]
         cells = [f"{_number(b.middle)} ({b.low:,}–{b.high:,})" for b in bands]  # noqa: RUF001
-        first = [pair.target, pair.engine, name] if kind == "guided" else ["", "", ""]
+        first = [pair.target, ENGINE_NAMES[pair.engine], name] if kind == "guided" else ["", "", ""]
         ahead = f"{_number(pair.ahead(what, times[-1]))} of {pair.pairs} pairs"
         rows.append(_row([*first, kind, *cells, ahead if kind == "guided" else ""]))
     return rows
@@ -54,5 +55,5 @@ def how_much(runs: Sequence[Measured]) -> str:
                 median(run.processes for run in own),
             ]
             cells = [f"{figure:,.0f}" for figure in figures]
-            lines.append(_row([pair.target, pair.engine, kind, *cells]))
+            lines.append(_row([pair.target, ENGINE_NAMES[pair.engine], kind, *cells]))
     return "\n".join(lines)

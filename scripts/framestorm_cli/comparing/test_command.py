@@ -76,7 +76,7 @@ def test_guided_that_is_not_ahead_is_said_and_fails(
     fakes.plan("fuzz_stack", UNGUIDED, GUIDED)  # the first is the guided one
     code, out, _ = compare(framestorm, fakes, tmp_path / "out", "--repetitions", "1")
     assert code == 1
-    assert "guided is not ahead: fuzz_stack with libfuzzer" in out
+    assert "guided is not ahead: fuzz_stack with libFuzzer" in out
 
 
 def test_a_second_process_goes_on_where_the_first_ended(

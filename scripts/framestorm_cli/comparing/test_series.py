@@ -62,7 +62,7 @@ def test_the_table_says_medians_extremes_and_who_is_ahead() -> None:
     late = "1,200 (1,100–1,300)"  # noqa: RUF001
     early = "1,190 (1,090–1,290)"  # noqa: RUF001
     assert guided == (
-        f"| fuzz_stack | afl | walker edges | guided | {early} | {early} | {late} | {late} "
+        f"| fuzz_stack | AFL++ | walker edges | guided | {early} | {early} | {late} | {late} "
         "| 9 of 9 pairs |"
     )
     assert unguided.startswith("|  |  |  | unguided | 1,000 (990–1,010) |")  # noqa: RUF001
@@ -71,8 +71,8 @@ def test_the_table_says_medians_extremes_and_who_is_ahead() -> None:
 def test_walks_are_said_beside_it() -> None:
     lines = table.how_much(runs([1100], [1000])).splitlines()
     assert lines[2:] == [
-        "| fuzz_stack | afl | guided | 2,400 | 200 | 7 | 1 |",
-        "| fuzz_stack | afl | unguided | 2,400 | 200 | 0 | 1 |",
+        "| fuzz_stack | AFL++ | guided | 2,400 | 200 | 7 | 1 |",
+        "| fuzz_stack | AFL++ | unguided | 2,400 | 200 | 0 | 1 |",
     ]
 
 
