@@ -5,6 +5,9 @@
 #include <set>
 #include <thread>
 
+#include "harness/jvm/modules.h"
+#include "harness/victim/scenario.h"
+
 namespace framestorm::jvm_test {
 namespace {
 
@@ -64,11 +67,32 @@ void JvmTest::halt_in_java(ScenarioId focus) {
     halt(focus);
     if (HasFatalFailure()) return;
     if (victim(focus).thread_state(session().jvm().layout()) == kThreadInJava &&
-        session().jvm().code_map().find(victim(focus).pc) != nullptr) {
+        in_top_code(focus)) {
       return;
     }
   }
-  FAIL() << name_of(focus) << " was never in Java in " << kTries << " halts";
+  FAIL() << name_of(focus) << " was never in its own code in " << kTries << " halts";
+}
+
+bool JvmTest::in_top_code(ScenarioId scenario) {
+  const ScenarioInfo& info = scenario_info(scenario);
+  const uintptr_t pc = victim(scenario).pc;
+  const auto position = session().jvm().code_map().describe(pc);
+  switch (info.top) {
+    case TopCode::any:
+      return true;
+    case TopCode::interpreter:
+      return position && position->ref.kind == CodeKind::codelet;
+    case TopCode::nmethod:
+      return position && position->ref.kind == CodeKind::nmethod &&
+             position->ref.name == info.top_name && position->ref.tier == info.top_tier;
+    case TopCode::stub:
+      return position && position->ref.kind == CodeKind::stub &&
+             position->ref.name.find(info.top_name) != std::string::npos;
+    case TopCode::native:
+      return !position && Modules::snapshot().find(pc) != nullptr;
+  }
+  return false;
 }
 
 void JvmTest::loop(const std::function<void()>& body) {

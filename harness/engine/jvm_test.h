@@ -46,8 +46,13 @@ class JvmTest : public testing::Test {
   // Halts the world anew; the victim of `focus` has moved. Check HasFatalFailure() for special
   // scenarios, whose victims may be missed at times: tries several times.
   void halt(ScenarioId focus, const HaltPoint& point = {});
-  // The same, until the victim's thread is in Java and in its code.
+  // The same, until the victim's thread is in Java and in the code its scenario is about. Any halt
+  // may meet it elsewhere, on a busy machine more often: when a safepoint comes up, a thread in
+  // Java faults on its poll and is in HotSpot's signal handler, then at the entry of SafepointBlob,
+  // and AsyncGetCallTrace gives wrong frames in the one and none in the other.
   void halt_in_java(ScenarioId focus);
+  // Whether a halted victim stands where ScenarioInfo says it mostly does.
+  bool in_top_code(ScenarioId scenario);
   Victim& victim(ScenarioId scenario) { return session_->crew().of(scenario); }
 
   // World halted.

@@ -55,7 +55,7 @@ TEST_F(LivenessTest, AWalkerThatDoesNothingDoesNotPass) {
   ASSERT_FALSE(HasFatalFailure());
   engine().add_walker(std::make_unique<FakeWalker>(engine().walker(WalkerId::asgct),
                                                    [](const FakeWalk&) -> int32_t { return 0; }));
-  halt(ScenarioId::c1);
+  halt_in_java(ScenarioId::c1);  // all walks of these runs are made at one halt
   ASSERT_FALSE(HasFatalFailure());
   EXPECT_TRUE(run(WalkerId::asgct).empty());
   EXPECT_EQ(run(WalkerId::plugin),

@@ -14,6 +14,7 @@
 
 #include "harness/engine/fake_walker.h"
 #include "harness/engine/jvm_test.h"
+#include "harness/victim/scenario.h"
 
 namespace framestorm {
 namespace {
@@ -275,7 +276,12 @@ TEST_F(OracleTest, ARightWalkerIsNotReported) {
   start([](const FakeWalk& walk) { return walk.right(); }, scenarios);
   ASSERT_FALSE(HasFatalFailure());
   for (const ScenarioId scenario : scenarios) {
-    halt(scenario);
+    const TopCode top = scenario_info(scenario).top;
+    if (top == TopCode::nmethod || top == TopCode::interpreter) {
+      halt_in_java(scenario);
+    } else {
+      halt(scenario);
+    }
     ASSERT_FALSE(HasFatalFailure());
     for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
       for (const DepthKind depth : {DepthKind::normal, DepthKind::one, DepthKind::exact,
