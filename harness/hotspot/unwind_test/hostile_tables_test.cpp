@@ -2,9 +2,9 @@
 // the object and the stack, comes back soon, and gives registers that a walk can go on with.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 #include <random>
 #include <vector>
 
@@ -191,6 +191,112 @@ TEST_F(HostileTables, AHeaderOutsideItsObjectIsNone) {
     step(object, object.range().low + 100);
   }
   EXPECT_EQ(count(Step::stepped), 0U);
+}
+
+// An object with one function, whose CIE and FDE run these instructions.
+class HandMadeTables : public HostileTables {
+ protected:
+  using Bytes = std::vector<unsigned char>;
+
+  static constexpr size_t kCode = 1 << 18;  // the function is there
+  static constexpr size_t kCodeSize = 256;
+
+  static void append(Bytes& bytes, uint32_t value) {
+    for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<unsigned char>(value >> (8 * i)));
+  }
+  static void append(Bytes& bytes, const Bytes& more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  }
+
+  // The step from the function's first instruction, sp at the stack's bottom.
+  Step step_by(const Bytes& cie_program, const Bytes& fde_program) {
+    FakeObject object(kCode + kCodeSize);
+    Bytes bytes = {1, 0x1b, 0x03, 0x3b};
+    append(bytes, 0U);
+    append(bytes, 1U);
+    append(bytes, uint32_t{kCode});  // the header is the object's beginning
+    const auto cie = static_cast<uint32_t>(bytes.size() + 4);
+    const auto fde = static_cast<uint32_t>(cie + 4 + 13 + cie_program.size());
+    append(bytes, fde);
+    append(bytes, static_cast<uint32_t>(13 + cie_program.size()));
+    append(bytes, 0U);
+    append(bytes, Bytes{1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b});
+    append(bytes, cie_program);
+    append(bytes, static_cast<uint32_t>(13 + fde_program.size()));
+    append(bytes, static_cast<uint32_t>(bytes.size() - cie));
+    append(bytes, static_cast<uint32_t>(kCode - bytes.size()));
+    append(bytes, uint32_t{kCodeSize});
+    bytes.push_back(0);
+    append(bytes, fde_program);
+    EXPECT_LT(bytes.size(), kCode);
+    std::memcpy(object.bytes(), bytes.data(), bytes.size());
+
+    const LoadsWatch watch(object.range(), {stack_low(), stack_high()});
+    registers_ = {object.range().low + kCode, stack_low(), stack_low() + 64};
+    const Step result = AsyncUnwindTables::step(&registers_, true, stack_low(), stack_high());
+    EXPECT_EQ(LoadsWatch::strays(), 0U);
+    EXPECT_LT(LoadsWatch::loads(), kMostLoads);
+    return result;
+  }
+  Step step_by(const Bytes& fde_program) { return step_by(kPlain, fde_program); }
+
+  const Bytes kPlain = {0x0c, 7, 8, 0x90, 1};  // CFA: rsp + 8; the return address is below it
+  AsyncRegisters registers_ = {};
+};
+
+TEST_F(HandMadeTables, PlainOnesStep) {
+  EXPECT_EQ(step_by({}), Step::stepped);
+  EXPECT_EQ(registers_.pc, stack_[0]);
+  EXPECT_EQ(registers_.sp, stack_low() + 8);
+  EXPECT_EQ(registers_.fp, stack_low() + 64);
+}
+
+TEST_F(HandMadeTables, WhatIsNotSupportedIsSaidToBe) {
+  const struct {
+    const char* what;
+    Bytes cie;
+    Bytes fde;
+  } cases[] = {
+      {"no CFA", {0x90, 1}, {}},
+      {"no return address", {0x0c, 7, 8}, {}},
+      {"CFA by rbx", kPlain, {0x0d, 3}},
+      {"return address in a register", kPlain, {0x09, 16, 3}},
+      {"return address like the callee's", kPlain, {0x08, 16}},
+      {"restore in a CIE", {0x0c, 7, 8, 0x90, 1, 0xd0}, {}},
+      {"unknown instruction", kPlain, {0x3c}},
+      {"remembered too often", kPlain, Bytes(9, 0x0a)},
+      {"nothing remembered", kPlain, {0x0b}},
+      {"CFA offset without a CFA", {0x0e, 8, 0x90, 1}, {}},
+      {"too long", kPlain, Bytes((1 << 16) + 1, 0)},
+      {"number too long", kPlain, Bytes(12, 0x8e)},
+      {"cut off", kPlain, {0x0e}},
+      {"expression of another register", kPlain, {0x0f, 2, 0x73, 8}},
+      {"expression without operands", kPlain, {0x0f, 1, 0x22}},
+      {"expression with too many",
+       kPlain,
+       {0x0f, 17, 0x30, 0x30, 0x30, 0x30, 0x30, 0x30, 0x30, 0x30, 0x30, 0x30, 0x30, 0x30, 0x30,
+        0x30, 0x30, 0x30, 0x30}},
+      {"expression with a branch", kPlain, {0x0f, 5, 0x77, 8, 0x2f, 0xfd, 0xff}},
+      {"expression behind the table", kPlain, {0x0f, 0x7f, 0x77, 8}},
+  };
+  for (const auto& test : cases) {
+    EXPECT_EQ(step_by(test.cie, test.fde), Step::unsupported) << test.what;
+  }
+}
+
+TEST_F(HandMadeTables, AnUndefinedReturnAddressIsTheEnd) {
+  EXPECT_EQ(step_by({0x07, 16}), Step::end);
+  stack_[0] = 0;
+  EXPECT_EQ(step_by({}), Step::end);
+}
+
+TEST_F(HandMadeTables, FramesThatAreNotOnTheStack) {
+  EXPECT_EQ(step_by({0x0e, 0}), Step::bad_stack);                 // the return address is below sp
+  EXPECT_EQ(step_by({0x0e, 12}), Step::bad_stack);                // misaligned
+  EXPECT_EQ(step_by({0x0e, 0x80, 0x40}), Step::bad_stack);        // 8 KB: above
+  EXPECT_EQ(step_by({0x0c, 6, 0x80, 0x80, 4}), Step::bad_stack);  // by rbp, far above
+  EXPECT_EQ(step_by({0x0f, 3, 0x77, 0, 0x06}), Step::bad_stack);  // CFA: a random word of it
+  EXPECT_EQ(step_by({0x16, 7, 1, 0x30}), Step::bad_stack);        // sp: 0
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <ctime>
 #include <thread>
+#include <utility>
 
 #include "harness/hotspot/unwind_test/fake_object.h"
 #include "harness/hotspot/unwind_test/safe_fetch.h"
@@ -24,7 +25,8 @@ extern "C" int framestorm_plt_leaf(int value);
 extern "C" int framestorm_call_through_plt(int value);
 
 // A function whose first instruction traps, behind one whose frame is described otherwise: whoever
-// looks at pc - 1 gets that one's rule.
+// looks at pc - 1 gets that one's rule. And a call that is its function's last instruction (as of
+// what does not return), before such a one: whoever looks at the return address gets that one's.
 asm(R"(
   .text
   .type framestorm_other_frame, @function
@@ -42,7 +44,27 @@ framestorm_trap_at_entry:
   ret
   .cfi_endproc
   .size framestorm_trap_at_entry, . - framestorm_trap_at_entry
+
+  .globl framestorm_ends_in_call, framestorm_behind_call
+  .type framestorm_ends_in_call, @function
+framestorm_ends_in_call:
+  .cfi_startproc
+  subq $24, %rsp
+  .cfi_adjust_cfa_offset 24
+  call framestorm_trap_at_entry
+  .cfi_endproc
+  .size framestorm_ends_in_call, . - framestorm_ends_in_call
+  .type framestorm_behind_call, @function
+framestorm_behind_call:
+  .cfi_startproc
+  .cfi_def_cfa_offset 64
+  addq $24, %rsp
+  ret
+  .cfi_endproc
+  .size framestorm_behind_call, . - framestorm_behind_call
 )");
+extern "C" void framestorm_ends_in_call();
+extern "C" char framestorm_behind_call[];
 extern "C" void framestorm_trap_at_entry();
 
 namespace framestorm::unwind_test {
@@ -195,6 +217,22 @@ TEST_F(UnwindTables, ThroughASignalFrameToAFunctionsFirstInstruction) {
   framestorm_trap_at_entry();
   expect_interrupted_frame();
   EXPECT_EQ(handler_context.pc, reinterpret_cast<uintptr_t>(framestorm_trap_at_entry));
+}
+
+TEST_F(UnwindTables, ThroughACallThatIsAFunctionsLastInstruction) {
+  handle(SIGILL);
+  framestorm_trap_at_entry();
+  const Trace without = std::exchange(handler_trace, {});
+  framestorm_ends_in_call();
+  expect_interrupted_frame();
+  const auto interrupted = static_cast<size_t>(handler_trace.interrupted_at);
+  EXPECT_EQ(handler_trace.pcs[interrupted + 1],
+            reinterpret_cast<uintptr_t>(framestorm_behind_call));
+  // The same callers, one frame further down.
+  ASSERT_EQ(handler_trace.count, without.count + 1);
+  for (size_t i = interrupted + 2; i < without.count; ++i) {
+    EXPECT_EQ(handler_trace.pcs[i + 1], without.pcs[i]);
+  }
 }
 
 // A thread that waits for a futex, walked by another, which knows its context.
