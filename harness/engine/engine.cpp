@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "harness/guard/guard.h"
+#include "harness/input/walker_traits.h"
 
 namespace framestorm {
 namespace {
@@ -98,7 +99,7 @@ void Engine::Prepared::walk(void* self) {
   sigset_t before;
   if (p->check_mask) pthread_sigmask(SIG_BLOCK, nullptr, &before);
   errno = kErrnoMarker;
-  if (p->target.same_thread) {
+  if (p->target.same_thread || !p->walker->borrows_identity()) {
     p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe, &p->reports);
   } else {
     const ThreadIdentity::Scoped as_victim(*p->identity, p->victim->java_thread);
@@ -116,22 +117,50 @@ void Engine::Prepared::walk(void* self) {
 class Engine::Rewalker final : public Rewalk {
  public:
   // `view`: of the first walk. What is found wrong goes to `out`.
-  Rewalker(Engine* engine, Prepared* prepared, FrameBuffer* buffer, const WalkView& view,
-           std::vector<Finding>* out)
-      : engine_(*engine), prepared_(*prepared), buffer_(*buffer), view_(view), out_(*out) {}
+  Rewalker(Engine* engine, Prepared* prepared, const WalkView& view, std::vector<Finding>* out)
+      : engine_(*engine), prepared_(*prepared), view_(view), out_(*out) {}
 
   bool walk(int32_t depth, Place place, Answer* answer) override {
+    Input input = *view_.input;
+    if (depth != view_.depth) {
+      input.call.depth = DepthKind::raw;
+      input.call.raw_depth = depth;
+    }
+    return walk(input, depth, place, answer);
+  }
+
+  bool walk_as(const Input& variant, Place place, Answer* answer) override {
+    Walker* const walker = engine_.walker(variant.walker);
+    if (walker == nullptr || prepared_.rewalk_abandoned) return false;
+    Walker* const first_walker = prepared_.walker;
+    prepared_.walker = walker;
+    engine_.set_call(variant, &prepared_);
+    const bool returned =
+        walk(variant, engine_.depth_of(variant, *prepared_.victim), place, answer);
+    prepared_.walker = first_walker;
+    engine_.set_call(*view_.input, &prepared_);
+    return returned;
+  }
+
+  Walker* walker(WalkerId id) const override { return engine_.walker(id); }
+
+  bool poisoned() const { return poisoned_; }
+
+ private:
+  // `input`: what describes this walk.
+  bool walk(const Input& input, int32_t depth, Place place, Answer* answer) {
     if (prepared_.rewalk_abandoned) return false;
     const Coverage::Aside aside(engine_.coverage_);
-    const size_t stride = prepared_.walker->layout().stride;
     // The first walk's frames stay readable for the oracles: keep them aside meanwhile.
     const auto count = static_cast<size_t>(std::max(prepared_.result, 0));
-    saved_.assign(prepared_.frames, prepared_.frames + count * stride);
+    saved_.assign(prepared_.frames, prepared_.frames + count * view_.walker->layout().stride);
+    const size_t stride = prepared_.walker->layout().stride;
+    FrameBuffer& buffer = *engine_.buffers_[static_cast<size_t>(prepared_.walker->id())];
     std::byte* const first_frames = prepared_.frames;
     const int32_t first_result = prepared_.result;
     const int32_t first_depth = prepared_.depth;
     prepared_.depth = depth;
-    prepared_.frames = buffer_.place(depth);
+    prepared_.frames = buffer.place(depth);
     if (place == Place::same) {
       MigratingLoop::get().call_on_host(&Prepared::walk, &prepared_);
     } else {
@@ -140,7 +169,7 @@ class Engine::Rewalker final : public Rewalk {
     const bool returned = prepared_.end == WalkEnd::returned;
     prepared_.rewalk_abandoned = !returned;
     poisoned_ = poisoned_ || prepared_.poisons();
-    judge();
+    judge(input, buffer);
     answer->result = prepared_.result;
     if (returned) {
       const auto again = static_cast<size_t>(std::clamp(prepared_.result, 0, std::max(depth, 0)));
@@ -150,17 +179,17 @@ class Engine::Rewalker final : public Rewalk {
     prepared_.result = first_result;
     prepared_.depth = first_depth;
     prepared_.end = WalkEnd::returned;
-    buffer_.place(first_depth);
+    engine_.buffers_[static_cast<size_t>(view_.walker->id())]->place(first_depth);
     std::copy(saved_.begin(), saved_.end(), first_frames);
     return returned;
   }
 
-  bool poisoned() const { return poisoned_; }
-
- private:
   // The walk just made, by itself. What the first walk showed too is known already.
-  void judge() {
+  void judge(const Input& input, const FrameBuffer& buffer) {
     WalkView again = view_;
+    again.input = &input;
+    again.walker = prepared_.walker;
+    again.buffer = &buffer;
     again.depth = prepared_.depth;
     again.frames = prepared_.frames;
     again.end = prepared_.end;
@@ -173,11 +202,7 @@ class Engine::Rewalker final : public Rewalk {
     }
     for (Finding& finding : wrong.findings()) {
       if (is_known(finding, engine_.violations_.findings()) || is_known(finding, out_)) continue;
-      finding.input = *view_.input;
-      if (again.depth != view_.depth) {
-        finding.input.call.depth = DepthKind::raw;
-        finding.input.call.raw_depth = again.depth;
-      }
+      finding.input = input;
       out_.push_back(std::move(finding));
     }
   }
@@ -191,7 +216,6 @@ class Engine::Rewalker final : public Rewalk {
 
   Engine& engine_;
   Prepared& prepared_;
-  FrameBuffer& buffer_;
   const WalkView& view_;
   std::vector<Finding>& out_;
   std::vector<std::byte> saved_;
@@ -217,7 +241,8 @@ void Engine::add_walker(std::unique_ptr<Walker> walker) {
 
 bool Engine::is_unmutated(const Input& input) {
   return input.mutations.empty() && input.call.context == ContextArg::victim &&
-         input.call.env == EnvArg::victim;
+         input.call.env == EnvArg::victim && input.call.accepted_kinds == 0 &&
+         input.call.accepted_states == 0;
 }
 
 int32_t Engine::depth_of(const Input& input, const Victim& victim) const {
@@ -248,6 +273,7 @@ void Engine::settle_exact_depth(Victim* victim, Walker* walker) {
   Input plain;
   plain.scenario = victim->scenario;
   plain.walker = walker->id();
+  plain.mode = traits_of(plain.walker).same_thread ? Mode::same_thread : Mode::separate_thread;
   Prepared prepared;
   prepared.input = &plain;
   prepared.victim = victim;
@@ -264,8 +290,6 @@ void Engine::settle_exact_depth(Victim* victim, Walker* walker) {
 void Engine::apply(const Input& input, Prepared* p) {
   const ThreadLayout& layout = jvm_.layout();
   const Victim& victim = *p->victim;
-  std::byte* memory = p->context_memory + (input.call.context == ContextArg::misaligned ? 1 : 0);
-  p->context = reinterpret_cast<ucontext_t*>(memory);
   ucontext_t* expected = &p->expected_context;
   copy_context(*victim.slot->context, expected);
 
@@ -312,17 +336,8 @@ void Engine::apply(const Input& input, Prepared* p) {
     ++p->unresolved;
   }
 
-  copy_context(*expected, p->context);
-  if (input.call.context == ContextArg::null) p->context = nullptr;
-
+  set_call(input, p);
   p->target.java_thread = victim.java_thread;
-  p->target.jni_env = victim.jni_env;
-  if (input.call.env == EnvArg::null) p->target.jni_env = nullptr;
-  if (input.call.env == EnvArg::other_victim) {
-    for (const Victim* other : crew_.halted()) {
-      if (other != &victim && other->jni_env != nullptr) p->target.jni_env = other->jni_env;
-    }
-  }
   p->target.thread = victim.thread;
   p->target.tid = victim.tid;
   p->target.same_thread = input.mode == Mode::same_thread;
@@ -330,6 +345,32 @@ void Engine::apply(const Input& input, Prepared* p) {
   p->target.stack_end = victim.stack_end;
   p->thread_state = victim.thread_state(layout);
   p->identity = &jvm_.identity();
+}
+
+void Engine::set_call(const Input& input, Prepared* p) const {
+  const Victim& victim = *p->victim;
+  std::byte* memory = p->context_memory + (input.call.context == ContextArg::misaligned ? 1 : 0);
+  p->context = reinterpret_cast<ucontext_t*>(memory);
+  copy_context(p->expected_context, p->context);
+  if (input.call.context == ContextArg::null) p->context = nullptr;
+
+  p->target.jni_env = victim.jni_env;
+  p->target.asked_tid = victim.tid;
+  if (input.call.env == EnvArg::null) {
+    p->target.jni_env = nullptr;
+    p->target.asked_tid = -1;
+  }
+  if (input.call.env == EnvArg::other_victim) {
+    for (const Victim* other : crew_.halted()) {
+      if (other == &victim || other->jni_env == nullptr) continue;
+      p->target.jni_env = other->jni_env;
+      p->target.asked_tid = other->tid;
+    }
+  }
+  p->target.options = input.call.options;
+  p->target.accepted_kinds = input.call.accepted_kinds;
+  p->target.accepted_states = input.call.accepted_states;
+  p->target.iterator_calls = input.iterator_calls;
 }
 
 void Engine::run_walk(Prepared* p) {
@@ -379,7 +420,8 @@ Outcome Engine::execute(const Input& input) {
   outcome.findings = &violations_.findings();
   Victim& victim = crew_.of(input.scenario);
   Walker* walker = this->walker(input.walker);
-  if (walker == nullptr || walker->needs_running_vm()) {
+  if (walker == nullptr || walker->needs_running_vm() ||
+      !traits_of(input.walker).walks_in(input.mode)) {
     outcome.status = Outcome::Status::no_walker;
     return outcome;
   }
@@ -442,7 +484,7 @@ Outcome Engine::execute(const Input& input) {
     view.undo = &undo_;
     view.signal_mask_checked = prepared.check_mask;
     view.signal_mask_changed = prepared.mask_changed;
-    Rewalker rewalker(this, &prepared, &buffer, view, &rewalk_findings_);
+    Rewalker rewalker(this, &prepared, view, &rewalk_findings_);
     const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
     for (const auto& oracle : oracles_) {
       if (!oracle->costly() || costly) oracle->check(view, rewalker, &violations_);
@@ -462,7 +504,10 @@ Outcome Engine::execute(const Input& input) {
 bool Engine::prepare_bare(const Input& input, BareWalk* out) {
   Victim& victim = crew_.of(input.scenario);
   Walker* walker = this->walker(input.walker);
-  if (walker == nullptr || walker->needs_running_vm() || victim.slot == nullptr) return false;
+  if (walker == nullptr || walker->needs_running_vm() || victim.slot == nullptr ||
+      !traits_of(input.walker).walks_in(input.mode)) {
+    return false;
+  }
   Prepared prepared;
   prepared.input = &input;
   prepared.victim = &victim;
@@ -472,6 +517,7 @@ bool Engine::prepare_bare(const Input& input, BareWalk* out) {
   out->walker = walker;
   out->victim = &victim;
   out->target = prepared.target;
+  out->target.iterator_calls = {};  // they are the input's, which may not live as long
   out->depth = depth_of(input, victim);
   out->frames = buffers_[static_cast<size_t>(input.walker)]->place(out->depth);
   out->null_context = prepared.context == nullptr;

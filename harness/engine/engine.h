@@ -26,7 +26,7 @@ struct Outcome {
   enum class Status : uint8_t {
     walked,
     no_victim,  // the scenario has no halted victim now
-    no_walker   // the walker is not there, or cannot walk a halted world
+    no_walker   // the walker is not there, or cannot walk a halted world, or not in this mode
   };
   Status status = Status::no_victim;
   WalkEnd end = WalkEnd::returned;
@@ -106,6 +106,8 @@ class Engine {
   struct Prepared;
   class Rewalker;
   void apply(const Input& input, Prepared* prepared);
+  // The part of apply() that is the call's own: context argument, thread, options, masks.
+  void set_call(const Input& input, Prepared* prepared) const;
   void run_walk(Prepared* prepared);
   void settle_exact_depth(Victim* victim, Walker* walker);
   int32_t depth_of(const Input& input, const Victim& victim) const;

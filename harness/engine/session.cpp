@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "harness/guard/vm_error.h"
+#include "harness/input/walker_traits.h"
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
 
@@ -89,11 +90,7 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
                        &MigratingLoop::host_from_signal);
   crew_ = std::make_unique<Crew>(jvm_);
   engine_ = std::make_unique<Engine>(jvm_, *crew_);
-  engine_->add_walker(make_asgct(jvm_));
-  engine_->add_walker(make_gst(jvm_));
-  if (!options.walker_plugin.empty()) {
-    engine_->add_walker(make_plugin(jvm_, options.walker_plugin));
-  }
+  add_walkers(options.walker_plugin);
   std::vector<ScenarioId> wanted = options.scenarios;
   for (size_t i = 0; wanted.size() < kScenarios && options.scenarios.empty(); ++i) {
     wanted.push_back(static_cast<ScenarioId>(i));
@@ -112,6 +109,44 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
 }
 
 Session::~Session() { release_world(); }
+
+void Session::add_walkers(const std::filesystem::path& plugin) {
+  engine_->add_walker(make_asgct(jvm_));
+  engine_->add_walker(make_gst(jvm_));
+  if (plugin.empty()) {
+    missing_walkers_[WalkerId::plugin] = "no walker in a shared object was given";
+  } else {
+    engine_->add_walker(make_plugin(jvm_, plugin));
+  }
+  const std::pair<WalkerId, std::unique_ptr<Walker> (*)(const Exports&)> built_in[] = {
+      {WalkerId::asgst, &make_asgst},
+      {WalkerId::asgst_env, &make_asgst_env},
+      {WalkerId::asgst_thread, &make_asgst_thread},
+      {WalkerId::asgct2, &make_asgct2},
+      {WalkerId::asgst_iterator, &make_asgst_iterator},
+      {WalkerId::asgst_frame, &make_asgst_frame}};
+  const Exports exports(jvm_);
+  for (const auto& [id, make] : built_in) {
+    try {
+      engine_->add_walker(make(exports));
+    } catch (const SetupError& error) {
+      missing_walkers_[id] = error.what();
+    }
+  }
+}
+
+std::vector<WalkerId> Session::walkers_in(const std::vector<Mode>& modes) const {
+  std::vector<WalkerId> walkers;
+  for (unsigned i = 0; i < static_cast<unsigned>(WalkerId::count); ++i) {
+    const auto id = static_cast<WalkerId>(i);
+    const Walker* walker = engine_->walker(id);
+    if (walker != nullptr && !walker->needs_running_vm() &&
+        std::ranges::any_of(modes, [&](Mode mode) { return traits_of(id).walks_in(mode); })) {
+      walkers.push_back(id);
+    }
+  }
+  return walkers;
+}
 
 void Session::run_loop(std::function<void()> body) { MigratingLoop::get().run(std::move(body)); }
 
@@ -243,16 +278,18 @@ int32_t Session::walk_running(Walker* walker, ScenarioId scenario, std::vector<F
   return count;
 }
 
-std::string Session::compare_with_gst(ScenarioId scenario) {
+std::string Session::compare_with_gst(ScenarioId scenario, WalkerId walker) {
   std::vector<Frame> trace;
   run_loop([&] {
     Input input;
     input.scenario = scenario;
     input.mode = Mode::separate_thread;
+    input.walker = walker;
     input.call.depth = DepthKind::huge;
     if (engine_->execute(input).succeeded()) trace = engine_->last_frames();
   });
   release_world();
+  std::erase_if(trace, [](const Frame& frame) { return frame.type == FrameType::cpp; });
   if (trace.empty()) return "the walk gave no frames";
   std::vector<Frame> reference;
   const int32_t count = walk_running(engine_->walker(WalkerId::gst), scenario, &reference);

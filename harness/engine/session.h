@@ -41,6 +41,10 @@ class Session {
   // Scenarios whose victim is in place, and why the others are not.
   const std::vector<ScenarioId>& available() const { return available_; }
   const std::map<ScenarioId, std::string>& unavailable() const { return unavailable_; }
+  // Walkers that the engine does not have, and why not.
+  const std::map<WalkerId, std::string>& missing_walkers() const { return missing_walkers_; }
+  // Those it has that can walk a halted world in one of these modes.
+  std::vector<WalkerId> walkers_in(const std::vector<Mode>& modes) const;
 
   // Lets victims run and halts the world at new points. `focus` is sure to have moved (and, when
   // its victims live only for a halt, to exist: false when that did not work). `halt` is where
@@ -63,14 +67,15 @@ class Session {
   // cache or (of a victim that moves by itself) in libjvm, and its distance from the stack base.
   HaltPoint describe_halt(const Victim& victim);
 
-  // Compares an unmutated asgct trace of a halted victim with GetStackTrace after its release
+  // Compares a walker's unmutated trace of a halted victim with GetStackTrace after its release
   // (world released afterwards). Empty: they agree.
-  std::string compare_with_gst(ScenarioId scenario);
+  std::string compare_with_gst(ScenarioId scenario, WalkerId walker = WalkerId::asgct);
 
   // Walks through a walker that needs a running VM. World released.
   int32_t walk_running(Walker* walker, ScenarioId scenario, std::vector<Frame>* frames);
 
  private:
+  void add_walkers(const std::filesystem::path& plugin);
   void let_run(ScenarioId focus, uint64_t random);
   static uint64_t transient_steps(uint64_t random);
   bool seek(Victim& victim, const HaltPoint& halt);
@@ -80,6 +85,7 @@ class Session {
   std::unique_ptr<Engine> engine_;
   std::vector<ScenarioId> available_;
   std::map<ScenarioId, std::string> unavailable_;
+  std::map<WalkerId, std::string> missing_walkers_;
   std::vector<ScenarioId> active_;  // resumed for the present halt
   bool halted_ = false;
   uint64_t halts_ = 0;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -41,6 +42,8 @@ struct SignalStack {
 constinit std::array<SignalStack, Guard::kMaxAttached> signal_stacks{};
 constinit std::array<stack_t, Guard::kMaxAttached> replaced_stacks{};
 constinit ThreadTable<Guard::kMaxAttached> attached_threads;
+// Where faults were that HotSpot claimed and continued from: SafeFetch's few loads.
+constinit std::array<std::atomic<uintptr_t>, 16> claimed_places{};
 
 // --- outside a walk ---
 
@@ -96,7 +99,27 @@ void run_claim(void* request_pointer) {
   request->claimed = hooks_in_use.claim(request->signo, request->info, request->context);
 }
 
-// Asks HotSpot, contained itself: what faults or aborts in there is a refusal.
+bool is_claimed_place(uintptr_t pc) {
+  return std::ranges::any_of(claimed_places, [pc](const std::atomic<uintptr_t>& place) {
+    return place.load(std::memory_order_relaxed) == pc;
+  });
+}
+
+void remember_claimed_place(uintptr_t pc) {
+  for (std::atomic<uintptr_t>& place : claimed_places) {
+    uintptr_t expected = 0;
+    if (place.compare_exchange_strong(expected, pc) || expected == pc) return;
+  }
+}
+
+// Whether HotSpot has left its handling of a fault by a longjmp into the walk. Otherwise it runs
+// below the claim's frame, on the same stack.
+bool has_left_claim(const WalkState& walk, const ucontext_t* context) {
+  return walk.claim.sp - arch::sp_of(context) - 1 >= kSignalStack;
+}
+
+// Asks HotSpot, contained itself: what faults or aborts in there is a refusal. HotSpot may also
+// contain a fault of its walk itself, and not return from here: the fault is then on record.
 bool is_claimed(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context) {
   if (hooks_in_use.claim == nullptr) {
     return false;
@@ -104,9 +127,18 @@ bool is_claimed(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context
   gregset_t registers;
   std::memcpy(registers, context->uc_mcontext.gregs, sizeof(registers));
   ClaimRequest request{signo, info, context, false};
+  const uintptr_t pc = arch::pc_of(context);
+  const bool may_be_contained = !is_claimed_place(pc);
+  if (may_be_contained) {
+    walk->recording = true;
+    record_interrupted(walk, WalkEnd::fault, signo, info, context);
+    walk->recording = false;
+  }
   const int abandoned = arch::framestorm_run_recoverable(&walk->claim, run_claim, &request);
   walk->nested_claims = 0;
   if (abandoned == 0 && request.claimed) {
+    walk->fault->end = WalkEnd::returned;
+    if (may_be_contained) remember_claimed_place(pc);
     return true;
   }
   std::memcpy(context->uc_mcontext.gregs, registers, sizeof(registers));
@@ -123,6 +155,10 @@ void contain(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context) {
   if (walk->recording) {  // the guard's own fault: contained, it would come back for ever
     take_default_action(signo, info);
     return;
+  }
+  if (walk->claim.sp != 0 && has_left_claim(*walk, context)) {
+    walk->claim.sp = 0;
+    walk->nested_claims = 0;
   }
   if (walk->claim.sp != 0) {
     ++walk->nested_claims;
@@ -263,6 +299,7 @@ void Guard::detach_thread() {
   walk.unsafe = unsafe;
   walk.reports = reports;
   if (reports != nullptr) reports->count = 0;
+  fault->end = WalkEnd::returned;
   walk.locks_held = 0;
   walk.mask_changed = false;
   std::atomic<uint64_t>& sequence = walk.slot->sequence;
@@ -275,10 +312,10 @@ void Guard::detach_thread() {
   if (walk.mask_changed) [[unlikely]] {
     pthread_sigmask(SIG_SETMASK, &walk.original_mask, nullptr);
   }
+  walk.claim.sp = 0;  // HotSpot may have left it
   if (end != WalkEnd::returned) [[unlikely]] {
     walk.recording = false;
     walk.reporting = false;
-    walk.claim.sp = 0;
     walk.nested_claims = 0;
     walk.libc_entry_frame = 0;
     walk.allocator_depth = saved_depth;

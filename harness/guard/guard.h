@@ -97,7 +97,9 @@ class Guard {
 
   // Runs fn(arg) contained. In signal context or not; async-signal-safe itself; never nested on one
   // thread. fn must not own anything that needs unwinding: it is abandoned on a fault.
-  // *fault is filled unless the walk returned; *unsafe always describes the unsafe calls it made,
+  // *fault is filled unless the walk returned; a walk that returned although it faulted, because
+  // HotSpot contained that by itself (a longjmp out of `claim`), has it filled too: fault->end is
+  // then WalkEnd::fault. *unsafe always describes the unsafe calls it made,
   // *reports (unless null) what sanitizers said of it. After a contained walk errno is what it was;
   // the signal mask is after every walk.
   static WalkEnd call(void (*fn)(void*), void* arg, FaultRecord* fault, UnsafeCalls* unsafe,

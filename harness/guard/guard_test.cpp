@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -308,6 +309,7 @@ TEST_F(GuardTest, ClaimedFaultContinuesTheWalk) {
                  : "rax");
   });
   EXPECT_EQ(result.end, WalkEnd::returned);
+  EXPECT_EQ(result.fault.end, WalkEnd::returned) << "no fault of the walk";
   EXPECT_EQ(claims, 1);
 }
 
@@ -370,6 +372,58 @@ TEST_F(GuardTest, ClaimThatFaultsOrAbortsIsARefusal) {
   const Walk result = walk(walker_outer);
   ASSERT_EQ(result.end, WalkEnd::fault);
   EXPECT_EQ(stack_of(result.fault).front(), "read_address");
+}
+
+// As HotSpot's own protection of a walk does.
+sigjmp_buf contained_by_claim;
+
+extern "C" [[gnu::noinline]] int contain_own_fault(uintptr_t address) {
+  if (sigsetjmp(contained_by_claim, 0) == 0) read_address(address);
+  return 0;
+}
+
+TEST_F(GuardTest, AFaultThatTheClaimContainsByItselfIsOnRecord) {
+  current_claim = [](int, siginfo_t*, void* context) -> bool {
+    const auto* interrupted = static_cast<ucontext_t*>(context);
+    pthread_sigmask(SIG_SETMASK, &interrupted->uc_sigmask, nullptr);
+    siglongjmp(contained_by_claim, 1);
+  };
+  for (int i = 0; i < 3; ++i) {
+    const Walk result = walk([] {
+      contain_own_fault(kUnmapped);
+      contain_own_fault(kUnmapped + 4096);
+    });
+    ASSERT_EQ(result.end, WalkEnd::returned);
+    EXPECT_EQ(result.fault.end, WalkEnd::fault);
+    EXPECT_EQ(result.fault.address, kUnmapped + 4096) << "the last one";
+    EXPECT_EQ(stack_of(result.fault).front(), "read_address");
+    EXPECT_EQ(stack_of(result.fault).at(1), "contain_own_fault");
+  }
+  // What comes after is neither taken for a part of the claim that was left nor forgotten.
+  current_claim = nullptr;
+  static void* volatile block;
+  const Walk result = walk([] {
+    block = malloc(1);
+    free(block);
+    read_address(kUnmapped);
+  });
+  EXPECT_EQ(result.end, WalkEnd::fault);
+  EXPECT_EQ(result.unsafe.count, 2U);
+  EXPECT_EQ(walk([] {}).fault.end, WalkEnd::returned);
+}
+
+TEST_F(GuardTest, AFaultAfterAContainedOneIsTheWalks) {
+  current_claim = [](int, siginfo_t* info, void*) -> bool {
+    if (reinterpret_cast<uintptr_t>(info->si_addr) != kUnmapped) return false;
+    siglongjmp(contained_by_claim, 1);
+  };
+  const Walk result = walk([] {
+    contain_own_fault(kUnmapped);
+    read_address(kUnmapped + 4096);
+  });
+  EXPECT_EQ(result.end, WalkEnd::fault);
+  EXPECT_EQ(result.fault.address, kUnmapped + 4096);
+  EXPECT_EQ(result.fault.locks_held, 0U);
 }
 
 TEST_F(GuardTest, ErrnoMaskAndFloatControlSurviveContainment) {

@@ -1,8 +1,12 @@
 // Oracle 4: the trace is one that the API's documentation allows.
+#include "harness/input/walker_traits.h"
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {
 namespace {
+
+constexpr int kHighestTier = 4;    // CompLevel_full_optimization
+constexpr int32_t kJavaTrace = 1;  // ASGST_JAVA_TRACE
 
 class ContractOracle final : public Oracle {
  public:
@@ -40,9 +44,10 @@ class ContractOracle final : public Oracle {
     const FrameLayout& layout = view.walker->layout();
     jmethodID last_method = nullptr;
     const MethodInfo* info = nullptr;
-    uintptr_t last_sp = 0;
+    Frame callee;
     for (size_t i = 0; i < view.frame_count(); ++i) {
       const Frame frame = read_frame(layout, view.frames, i);
+      if (layout.type >= 0 && !check_type(view, i, frame, callee, out)) return;
       if (layout.method >= 0 && frame.method != nullptr) {
         if (frame.method != last_method) {
           info = view.methods->find(frame.method);
@@ -62,14 +67,64 @@ class ContractOracle final : public Oracle {
         }
       }
       if (layout.sp >= 0 && frame.sp != 0) {
-        if (frame.sp <= last_sp) {
-          out->add(FindingKind::contract, "sp-not-advancing",
-                   "frame " + std::to_string(i) + " has an sp not above its callee's");
+        const bool one_physical = callee.type == FrameType::inlined;
+        if (one_physical ? frame.sp != callee.sp : frame.sp <= callee.sp) {
+          out->add(FindingKind::contract, one_physical ? "sp-of-inlined-frame" : "sp-not-advancing",
+                   "frame " + std::to_string(i) +
+                       (one_physical ? " has another sp than what is inlined into it"
+                                     : " has an sp not above its callee's"));
           return;
         }
-        last_sp = frame.sp;
       }
+      callee = frame;
     }
+    // What is inlined is inlined into something, unless there was no more room.
+    if (callee.type == FrameType::inlined && view.result < view.depth) {
+      out->add(FindingKind::contract, "inlined-without-caller", "the last frame is an inlined one");
+    }
+  }
+
+  // For walkers that tell types apart. False when something is wrong.
+  static bool check_type(const WalkView& view, size_t index, const Frame& frame,
+                         const Frame& callee, Violations* out) {
+    const auto wrong = [&](std::string_view clause, const std::string& what) {
+      out->add(FindingKind::contract, clause, "frame " + std::to_string(index) + " " + what);
+      return false;
+    };
+    if (frame.type == FrameType::invalid) {
+      return wrong("frame-type-out-of-range", "has a type that the API does not have");
+    }
+    if (callee.type == FrameType::inlined &&
+        (frame.type == FrameType::cpp || frame.type == FrameType::native ||
+         frame.type == FrameType::interpreted)) {
+      return wrong("inlined-without-caller", "is not compiled Java and has a callee inlined");
+    }
+    if (frame.type == FrameType::cpp) {
+      if (frame.method != nullptr || frame.bci != kNoBci) {
+        return wrong("cpp-frame-of-a-method", "is one of C or C++ and has a method or a bci");
+      }
+      // Threads that are not Java's have no others, asked for or not.
+      const WalkFacts* facts = view.walker->facts();
+      const bool of_java = facts == nullptr || !facts->has_kind || facts->kind == kJavaTrace;
+      if (traits_of(view.walker->id()).options != 0 && of_java && view.victim->is_java_thread &&
+          (view.input->call.options & kIncludeCFrames) == 0) {
+        return wrong("cpp-frame-unasked", "is one of C or C++, which the options leave out");
+      }
+      return true;
+    }
+    const int tier = frame.tier;
+    if (tier < kNoTier || tier > kHighestTier) {
+      return wrong("tier-out-of-range", "has tier " + std::to_string(tier));
+    }
+    if ((frame.type == FrameType::interpreted && tier != 0) ||
+        ((frame.type == FrameType::compiled || frame.type == FrameType::inlined) && tier == 0)) {
+      return wrong("tier-disagrees-with-type", "has tier " + std::to_string(tier));
+    }
+    const auto native_bci = view.walker->native_bci();
+    if (frame.type == FrameType::native && native_bci && frame.bci != *native_bci) {
+      return wrong("native-bci", "is of a native method and has bci " + std::to_string(frame.bci));
+    }
+    return true;
   }
 };
 

@@ -7,6 +7,7 @@ namespace framestorm {
 namespace {
 
 constexpr std::string_view kAsan = sanitizer::kTerminalCall;
+constexpr std::string_view kContained = "contained";
 
 class FaultOracle final : public Oracle {
  public:
@@ -16,6 +17,8 @@ class FaultOracle final : public Oracle {
   void check(const WalkView& view, Rewalk&, Violations* out) override {
     switch (view.end) {
       case WalkEnd::returned:
+        check_contained(view, out);
+        return;
       case WalkEnd::count:
         return;
       case WalkEnd::fault: {
@@ -47,6 +50,23 @@ class FaultOracle final : public Oracle {
       case WalkEnd::vm_error:
         out->add(FindingKind::vm_error, view.fault->error, view.fault->error_detail, *view.fault);
         return;
+    }
+  }
+
+ private:
+  // A fault that the VM contained by itself is a fault all the same. The guard has seen it pass.
+  static void check_contained(const WalkView& view, Violations* out) {
+    const WalkFacts* facts = view.walker->facts();
+    const bool told = view.result == view.walker->contained_error();
+    const bool counted = facts != nullptr && facts->contained_faults > 0;
+    if (told || counted || view.fault->end == WalkEnd::fault) {
+      out->add(FindingKind::fault, kContained, "a fault inside the walk, contained by the VM",
+               *view.fault);
+    }
+    if (told != counted) {
+      out->add(FindingKind::contract, "contained-fault-untold",
+               told ? "the VM told of a contained fault and did not count it"
+                    : "the VM contained a fault and returned " + std::to_string(view.result));
     }
   }
 };

@@ -18,9 +18,13 @@ std::vector<std::unique_ptr<Oracle>> make_oracles() {
   oracles.push_back(make_memory_oracle());
   oracles.push_back(make_signal_safety_oracle());
   oracles.push_back(make_contract_oracle());
+  oracles.push_back(make_kinds_oracle());
+  oracles.push_back(make_calls_oracle());
   oracles.push_back(make_prefix_oracle());
   oracles.push_back(make_determinism_oracle());
+  oracles.push_back(make_options_oracle());
   oracles.push_back(make_truth_oracle());
+  oracles.push_back(make_agreement_oracle());
   return oracles;
 }
 

@@ -6,9 +6,13 @@
 //   memory         [2] it wrote only its frames
 //   signal_safety  [3] it called nothing unsafe
 //   contract       [4] the trace is legal
+//   kinds          [4] kind, state and thread of the trace
+//   calls          [4] what the adapter compared within the walk: sequences of iterator calls
 //   prefix         [4] depth k starts depth n
 //   determinism    [5] the same again
+//   options        [4] with C frames contains without; unknown bits change nothing
 //   truth          [6] the scenario's frames
+//   agreement      [6] other walkers' frames
 //   liveness       [7] over a whole run: walks did succeed
 //
 // Called on the loop's stack with the world halted, after the walk and before its mutations are
@@ -90,7 +94,7 @@ struct Answer {
 
 // Walks the same mutated victim once more; for oracles that compare walks. What such a walk does
 // wrong by itself (see Oracle::judges_rewalks) is reported without the oracle's doing, as a finding
-// of an input with that walk's depth.
+// of an input that says what that walk was.
 class Rewalk {
  public:
   enum class Place : uint8_t {
@@ -102,6 +106,11 @@ class Rewalk {
   virtual ~Rewalk() = default;
   // False when the walk did not return; then no further one is made.
   virtual bool walk(int32_t depth, Place place, Answer* answer) = 0;
+  // The same with another walker or other arguments of the call: `variant` has the walk's scenario,
+  // mode and mutations. Also false when there is no such walker.
+  virtual bool walk_as(const Input& variant, Place place, Answer* answer) = 0;
+  // Null when there is none.
+  virtual Walker* walker(WalkerId id) const = 0;
 };
 
 class Oracle {
@@ -120,9 +129,13 @@ std::unique_ptr<Oracle> make_sanitizer_oracle();
 std::unique_ptr<Oracle> make_memory_oracle();
 std::unique_ptr<Oracle> make_signal_safety_oracle();
 std::unique_ptr<Oracle> make_contract_oracle();
+std::unique_ptr<Oracle> make_kinds_oracle();
+std::unique_ptr<Oracle> make_calls_oracle();
 std::unique_ptr<Oracle> make_prefix_oracle();
 std::unique_ptr<Oracle> make_determinism_oracle();
+std::unique_ptr<Oracle> make_options_oracle();
 std::unique_ptr<Oracle> make_truth_oracle();
+std::unique_ptr<Oracle> make_agreement_oracle();
 
 // All of the above, in that order.
 std::vector<std::unique_ptr<Oracle>> make_oracles();

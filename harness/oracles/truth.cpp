@@ -16,7 +16,7 @@ class TruthOracle final : public Oracle {
     if (!scenario.java) return;
     // One halt point gives one trace, by oracle 5: look at it once.
     if (view.victim->slot == checked_slot_ && checked_parks_ == view.victim->slot->parks.load() &&
-        checked_result_ == view.result) {
+        checked_result_ == view.result && checked_walker_ == view.walker) {
       return;
     }
     names_.clear();
@@ -24,7 +24,8 @@ class TruthOracle final : public Oracle {
     const bool java_only = view.walker->layout().pc < 0;
     for (size_t i = 0; i < view.frame_count(); ++i) {
       const Frame frame = read_frame(view.walker->layout(), view.frames, i);
-      if (frame.method == nullptr && !java_only) continue;
+      if (frame.type == FrameType::cpp) continue;
+      if (frame.type == FrameType::none && frame.method == nullptr && !java_only) continue;
       const MethodInfo* info = frame.method == nullptr ? nullptr : view.methods->find(frame.method);
       names_.push_back(info == nullptr ? "?" : info->name);
     }
@@ -34,6 +35,7 @@ class TruthOracle final : public Oracle {
       checked_slot_ = view.victim->slot;
       checked_parks_ = view.victim->slot->parks.load();
       checked_result_ = view.result;
+      checked_walker_ = view.walker;
     } else {
       out->add(FindingKind::contract, "wrong-frames", why);
     }
@@ -44,6 +46,7 @@ class TruthOracle final : public Oracle {
   const ThreadSlot* checked_slot_ = nullptr;
   uint32_t checked_parks_ = 0;
   int32_t checked_result_ = 0;
+  const Walker* checked_walker_ = nullptr;
 };
 
 }  // namespace

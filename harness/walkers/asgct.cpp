@@ -51,6 +51,7 @@ class Asgct final : public Walker {
     return true;
   }
   int32_t lowest_bci() const override { return -3; }
+  std::optional<int32_t> native_bci() const override { return -3; }
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
@@ -73,23 +74,6 @@ std::unique_ptr<Walker> make_asgct(const Jvm& jvm) {
                      " does not export AsyncGetCallTrace: choose another JDK with --jdk");
   }
   return std::make_unique<Asgct>(function);
-}
-
-Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index) {
-  const std::byte* at = frames + index * layout.stride;
-  Frame frame;
-  if (layout.method >= 0) frame.method = read_at<jmethodID>(at, static_cast<size_t>(layout.method));
-  if (layout.bci >= 0) frame.bci = read_at<int32_t>(at, static_cast<size_t>(layout.bci));
-  if (layout.pc >= 0) frame.pc = read_at<uintptr_t>(at, static_cast<size_t>(layout.pc));
-  if (layout.sp >= 0) frame.sp = read_at<uintptr_t>(at, static_cast<size_t>(layout.sp));
-  return frame;
-}
-
-bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte* b, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (read_frame(layout, a, i) != read_frame(layout, b, i)) return false;
-  }
-  return true;
 }
 
 }  // namespace framestorm

@@ -1,0 +1,146 @@
+// Oracle 4, of walkers that say more than frames: kind and state of a trace, and whose it is, agree
+// with the victim and with the masks that the call passed. The numbers are those of profile.h and
+// profile2.h, which no file can include both.
+#include <bit>
+
+#include "harness/input/walker_traits.h"
+#include "harness/oracles/oracle.h"
+
+namespace framestorm {
+namespace {
+
+constexpr uint32_t kJava = 1;
+constexpr uint32_t kCpp = 2;
+constexpr uint32_t kGc = 4;
+constexpr uint32_t kDeopt = 8;
+constexpr uint32_t kUnknown = 32;
+constexpr uint32_t kKinds = kJava | kCpp | kGc | kDeopt | kUnknown;
+
+// JVMTI thread states that the two APIs can tell: never INTERRUPTED, PARKED or the vendors' bits.
+constexpr uint32_t kAlive = 0x1;
+constexpr uint32_t kBlockedOnMonitor = 0x400;
+constexpr uint32_t kStates =
+    kAlive | 0x4 | kBlockedOnMonitor | 0x80 | 0x10 | 0x20 | 0x40 | 0x100 | 0x100000 | 0x400000;
+
+uint32_t kinds_of(const Victim& victim) {
+  switch (victim.scenario) {
+    case ScenarioId::gc_thread:
+    case ScenarioId::vm_thread:
+      return kGc | kCpp;
+    case ScenarioId::compiler_thread:
+      return kJava | kCpp;
+    default:
+      return victim.is_java_thread ? kJava | kDeopt : kCpp;
+  }
+}
+
+std::string hex(uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%x", value);
+  return text;
+}
+
+class KindsOracle final : public Oracle {
+ public:
+  std::string_view name() const override { return "kinds"; }
+
+  void check(const WalkView& view, Rewalk&, Violations* out) override {
+    const WalkFacts* facts = view.walker->facts();
+    if (view.end != WalkEnd::returned || facts == nullptr) return;
+    const CallArgs& call = view.input->call;
+    const bool masks = traits_of(view.walker->id()).masks;
+    const Case walk = {
+        view,
+        *facts,
+        view.result <= 0 ? view.walker->error_name(view.result) : std::string_view(),
+        static_cast<uint32_t>(facts->kind),
+        static_cast<uint32_t>(facts->state),
+        masks ? call.accepted_kinds : 0U,
+        masks ? call.accepted_states : 0U,
+        // Neither the victim nor what the call says of it is changed.
+        !view.mutated && call.context == ContextArg::victim && call.env == EnvArg::victim,
+    };
+    if (facts->has_kind) check_kind(walk, out);
+    if (facts->has_state) check_state(walk, masks, out);
+    if (walk.plain) check_thread(walk, out);
+  }
+
+ private:
+  struct Case {
+    const WalkView& view;
+    const WalkFacts& facts;
+    std::string_view error;
+    uint32_t kind;
+    uint32_t state;
+    uint32_t kinds;  // accepted; 0: all
+    uint32_t states;
+    bool plain;
+  };
+
+  static void check_kind(const Case& walk, Violations* out) {
+    if (!std::has_single_bit(walk.kind) || (walk.kind & kKinds) == 0) {
+      out->add(FindingKind::contract, "kind-out-of-range", "kind " + hex(walk.kind));
+      return;
+    }
+    const bool accepted = walk.kinds == 0 || (walk.kinds & walk.kind) != 0;
+    const std::string values = "kind " + hex(walk.kind) + ", accepted " + hex(walk.kinds);
+    if (walk.error == "wrong_kind" && accepted) {
+      out->add(FindingKind::contract, "wrong-kind-without-cause", values);
+    } else if (walk.error != "wrong_kind" && !accepted) {
+      out->add(FindingKind::contract, "kind-not-accepted", values);
+    }
+    if (walk.plain && (walk.kind & kinds_of(*walk.view.victim)) == 0) {
+      out->add(FindingKind::contract, "kind-disagrees-with-victim", "kind " + hex(walk.kind));
+    }
+  }
+
+  static void check_state(const Case& walk, bool masks, Violations* out) {
+    if (walk.facts.has_kind && walk.kind != kJava) {
+      // Always accepted.
+      if (masks && walk.facts.state != -1) {
+        out->add(FindingKind::contract, "state-of-no-java-trace",
+                 "kind " + hex(walk.kind) + ", state " + std::to_string(walk.facts.state));
+      }
+      return;
+    }
+    const Victim& victim = *walk.view.victim;
+    const bool java = masks || victim.is_java_thread;
+    if (java && (walk.state & ~kStates) != 0) {
+      out->add(FindingKind::contract, "state-out-of-range", "state " + hex(walk.state));
+      return;
+    }
+    const bool accepted = walk.states == 0 || (walk.states & walk.state) != 0;
+    const std::string values = "state " + hex(walk.state) + ", accepted " + hex(walk.states);
+    if (walk.error == "wrong_state" && accepted) {
+      out->add(FindingKind::contract, "wrong-state-without-cause", values);
+    } else if (walk.error.empty() && !accepted) {
+      out->add(FindingKind::contract, "state-not-accepted", values);
+    }
+    if (!walk.plain || !victim.is_java_thread || Crew::is_transient(victim.scenario)) return;
+    const uint32_t wanted =
+        victim.scenario == ScenarioId::monitor_blocked ? kAlive | kBlockedOnMonitor : kAlive;
+    if ((walk.state & wanted) != wanted) {
+      out->add(FindingKind::contract, "state-disagrees-with-victim", "state " + hex(walk.state));
+    }
+  }
+
+  static void check_thread(const Case& walk, Violations* out) {
+    const Victim& victim = *walk.view.victim;
+    const void* const env = victim.is_java_thread ? victim.jni_env : nullptr;
+    if (walk.facts.has_env && walk.facts.env != env) {
+      out->add(FindingKind::contract, "env-of-another-thread",
+               walk.facts.env == nullptr ? "the trace has no JNIEnv, its thread has one"
+                                         : "the trace has a JNIEnv that is not its thread's");
+    }
+    if (walk.error == "no_thread" && victim.is_java_thread &&
+        !Crew::is_transient(victim.scenario)) {
+      out->add(FindingKind::contract, "thread-not-found", "the victim was not found");
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Oracle> make_kinds_oracle() { return std::make_unique<KindsOracle>(); }
+
+}  // namespace framestorm

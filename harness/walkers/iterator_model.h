@@ -1,0 +1,123 @@
+// What profile2.h promises about iterators, done the plain way: an iterator is a position in a list
+// of frames that was recorded before. Signal context: allocates nothing.
+#pragma once
+
+#include <profile2.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace framestorm {
+
+class IteratorModel {
+ public:
+  // Stacks that are deeper are known up to here; beyond it everything is right.
+  static constexpr size_t kMostFrames = 512;
+  static constexpr size_t kMostIterators = 64;
+  static constexpr size_t kNone = SIZE_MAX;
+
+  void reset() {
+    frames_ = 0;
+    whole_ = false;
+    end_ = ASGST_NO_FRAME;
+    iterators_ = 0;
+  }
+
+  // The recording. False when there is no room for more.
+  bool record(const ASGST_Frame& frame) {
+    if (frames_ == list_.size()) return false;
+    list_[frames_++] = frame;
+    return true;
+  }
+  // What came after the last frame.
+  void record_end(int result) {
+    whole_ = true;
+    end_ = result;
+  }
+
+  // A new iterator, whose frames are those of the list from `begin` on. Its number, or kNone when
+  // there is no room; the number counts in the order of opening.
+  size_t open(const void* handle, size_t begin) {
+    if (iterators_ == opened_.size()) return kNone;
+    opened_[iterators_] = {handle, begin, begin, true};
+    return iterators_++;
+  }
+  // The handlers of this iterator and of those opened after it have been left.
+  void close_from(size_t iterator) {
+    for (size_t i = iterator; i < iterators_; ++i) opened_[i].alive = false;
+  }
+  size_t opened() const { return iterators_; }
+  const void* handle_of(size_t iterator) const {
+    return iterator < iterators_ ? opened_[iterator].handle : nullptr;
+  }
+
+  // What the calls return, and whether it is known. `handle` may be of any iterator there was: one
+  // whose handle was given again since is that other one.
+  std::optional<int> next(const void* handle) {
+    Iterator* const iterator = find(handle);
+    if (iterator == nullptr) return ASGST_INVALID_ITERATOR;
+    const std::optional<int> result = result_at(iterator->next);
+    if (result == 1) last_ = iterator->next++;
+    return result;
+  }
+  std::optional<int> state(const void* handle) {
+    if (handle == nullptr) return ASGST_NO_FRAME;
+    const Iterator* const iterator = find(handle);
+    return iterator == nullptr ? ASGST_INVALID_ITERATOR : result_at(iterator->next);
+  }
+  void rewind(const void* handle) {
+    if (Iterator* const iterator = find(handle)) iterator->next = iterator->begin;
+  }
+  bool is_alive(const void* handle) { return find(handle) != nullptr; }
+
+  // The frame that next() gave last.
+  const ASGST_Frame* last_frame() const { return last_ < frames_ ? &list_[last_] : nullptr; }
+  // Where a walk begins that starts from that frame's registers: at the first of the frames that
+  // are inlined into the same physical one.
+  size_t physical_begin_of_last() const {
+    size_t begin = last_;
+    while (begin > 0 && list_[begin - 1].sp == list_[last_].sp &&
+           list_[begin - 1].type == ASGST_FRAME_JAVA_INLINED) {
+      --begin;
+    }
+    return begin;
+  }
+  void forget_last() { last_ = kNone; }
+
+ private:
+  struct Iterator {
+    const void* handle;
+    size_t begin;
+    size_t next;
+    bool alive;
+  };
+
+  Iterator* find(const void* handle) {
+    for (size_t i = iterators_; i-- > 0;) {
+      if (opened_[i].handle == handle && opened_[i].alive) return &opened_[i];
+    }
+    return nullptr;
+  }
+  std::optional<int> result_at(size_t position) const {
+    if (position < frames_) return 1;
+    return whole_ ? std::optional<int>(end_) : std::nullopt;
+  }
+
+  std::array<ASGST_Frame, kMostFrames> list_ = {};
+  size_t frames_ = 0;
+  bool whole_ = false;
+  int end_ = ASGST_NO_FRAME;
+  std::array<Iterator, kMostIterators> opened_ = {};
+  size_t iterators_ = 0;
+  size_t last_ = kNone;
+};
+
+inline bool same_frame(const ASGST_Frame& a, const ASGST_Frame& b) {
+  return a.type == b.type && a.comp_level == b.comp_level && a.bci == b.bci &&
+         a.method == b.method && a.pc == b.pc && a.sp == b.sp && a.fp == b.fp;
+}
+
+}  // namespace framestorm

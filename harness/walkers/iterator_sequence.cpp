@@ -1,0 +1,247 @@
+#include "harness/walkers/iterator_sequence.h"
+
+#include <charconv>
+
+namespace framestorm {
+namespace {
+
+// Text without stdio, which a walk may not call.
+class Line {
+ public:
+  explicit Line(std::span<char> out) : out_(out) { out_[0] = '\0'; }
+  Line& text(std::string_view text) {
+    const size_t size = std::min(text.size(), out_.size() - 1 - size_);
+    std::copy_n(text.begin(), size, out_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ += size;
+    out_[size_] = '\0';
+    return *this;
+  }
+  Line& number(int64_t number) {
+    std::array<char, 24> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    return text({digits.data(), end});
+  }
+
+ private:
+  std::span<char> out_;
+  size_t size_ = 0;
+};
+
+// Who kept an iterator may be anywhere on the stack by the time it is used: also further down than
+// it was.
+template <typename Call>
+[[gnu::noinline]] int from_further_down(Call call) {
+  std::array<volatile char, 3072> room;
+  room[0] = 0;
+  const int result = call();
+  room[1] = 0;
+  return result;
+}
+
+}  // namespace
+
+IteratorApi::IteratorApi(const Exports& exports)
+    : run(reinterpret_cast<decltype(run)>(exports.require("ASGST_RunWithIterator"))),
+      run_from_frame(reinterpret_cast<decltype(run_from_frame)>(
+          exports.require("ASGST_RunWithIteratorFromFrame"))),
+      next(reinterpret_cast<decltype(next)>(exports.require("ASGST_NextFrame"))),
+      rewind(reinterpret_cast<decltype(rewind)>(exports.require("ASGST_RewindIterator"))),
+      state(reinterpret_cast<decltype(state)>(exports.require("ASGST_State"))),
+      thread_state(reinterpret_cast<decltype(thread_state)>(exports.require("ASGST_ThreadState"))),
+      method_id(reinterpret_cast<decltype(method_id)>(exports.require("ASGST_MethodToJMethodID"))) {
+}
+
+// One call of RunWithIterator, on the stack of who makes it.
+struct IteratorSequence::Handler {
+  IteratorSequence* sequence = nullptr;
+  IteratorStart start;
+  size_t begin = 0;  // of its frames in the model's list
+  arch::RecoveryPoint outside;
+  int result = 0;
+  int entered = 0;
+  size_t iterator = IteratorModel::kNone;
+};
+
+void IteratorSequence::begin(const IteratorStart& start, WalkFacts* facts) {
+  model_.reset();
+  model_.forget_last();
+  start_ = start;
+  facts_ = facts;
+  at_ = 0;
+  depth_ = 0;
+  chosen_ = nullptr;
+}
+
+void IteratorSequence::run(std::span<const IteratorCall> calls, int result) {
+  calls_ = calls;
+  result_ = result;
+  thread_state_ = api_.thread_state();
+  open(start_, 0, /*nested_frame=*/false);
+  execute();  // what is left when a jump or a leave has left the outermost handler
+}
+
+void IteratorSequence::complain(std::string_view clause, bool of_frames, std::string_view what,
+                                int64_t got, int64_t wanted) {
+  const size_t index = facts_->complaint_count++;
+  if (index >= facts_->complaints.size()) return;
+  Complaint& complaint = facts_->complaints[index];
+  complaint.clause = clause;
+  complaint.of_frames = of_frames;
+  Line line(complaint.detail);
+  if (at_ > 0 && at_ <= calls_.size()) {
+    line.text("call ").number(static_cast<int64_t>(at_)).text(" (");
+    line.text(name_of(calls_[at_ - 1].kind)).text("): ");
+  }
+  line.text(what).text(" ").number(got).text(", not ").number(wanted);
+}
+
+void IteratorSequence::expect(std::string_view clause, bool of_frames, int got,
+                              std::optional<int> wanted) {
+  if (wanted && got != *wanted) complain(clause, of_frames, "returned", got, *wanted);
+}
+
+// Until the sequence ends or leaves the handler.
+void IteratorSequence::execute() {
+  while (at_ < calls_.size()) {
+    const IteratorCall& call = calls_[at_++];
+    if (call.kind == IteratorCallKind::leave && depth_ > 0) return;
+    step(call);
+  }
+}
+
+void IteratorSequence::step(const IteratorCall& call) {
+  switch (call.kind) {
+    case IteratorCallKind::next:
+      for (int i = 0; i <= call.argument; ++i) next(true);
+      return;
+    case IteratorCallKind::drain:
+      for (size_t i = 0; i < IteratorModel::kMostFrames && model_.state(chosen_) == 1; ++i) {
+        next(true);
+      }
+      next(true);
+      return;
+    case IteratorCallKind::next_null:
+      next(false);
+      return;
+    case IteratorCallKind::rewind:
+      api_.rewind(selected());
+      model_.rewind(chosen_);
+      return;
+    case IteratorCallKind::state: {
+      const auto call_it = [&] { return api_.state(selected()); };
+      const int got = at_ % 2 == 0 ? from_further_down(call_it) : call_it();
+      expect("iterator-state", /*of_frames=*/model_.is_alive(chosen_), got, model_.state(chosen_));
+      return;
+    }
+    case IteratorCallKind::thread_state:
+      expect("iterator-thread-state", /*of_frames=*/false, api_.thread_state(), thread_state_);
+      return;
+    case IteratorCallKind::open:
+      open(start_, 0, /*nested_frame=*/false);
+      return;
+    case IteratorCallKind::open_frame:
+      if (const ASGST_Frame* frame = model_.last_frame()) {
+        const IteratorStart from = {.from_frame = true,
+                                    .sp = frame->sp,
+                                    .fp = frame->fp,
+                                    .pc = frame->pc,
+                                    .options = start_.options};
+        open(from, model_.physical_begin_of_last(), /*nested_frame=*/true);
+      }
+      return;
+    case IteratorCallKind::open_null:
+      open_null();
+      return;
+    case IteratorCallKind::jump:
+      if (depth_ > 0) jump(size_t{call.argument} + 1);
+      return;
+    case IteratorCallKind::select: {
+      // Null is the last choice.
+      const size_t choice = call.argument % (model_.opened() + 1);
+      chosen_ = model_.handle_of(choice);
+      return;
+    }
+    case IteratorCallKind::leave:
+    case IteratorCallKind::count:
+      return;
+  }
+}
+
+ASGST_Iterator* IteratorSequence::selected() const {
+  return const_cast<ASGST_Iterator*>(static_cast<const ASGST_Iterator*>(chosen_));
+}
+
+void IteratorSequence::next(bool with_frame) {
+  ASGST_Frame frame = {};
+  const auto call_it = [&] { return api_.next(selected(), with_frame ? &frame : nullptr); };
+  const int got = at_ % 2 == 0 ? from_further_down(call_it) : call_it();
+  if (!with_frame) {
+    // Which of two wrong arguments is told is not said.
+    const bool alive = model_.is_alive(chosen_);
+    if (!alive && got == ASGST_INVALID_ARGUMENT) return;
+    expect("iterator-null-frame", /*of_frames=*/false, got,
+           alive ? ASGST_INVALID_ARGUMENT : ASGST_INVALID_ITERATOR);
+    return;
+  }
+  const bool alive = model_.is_alive(chosen_);
+  const std::optional<int> wanted = model_.next(chosen_);
+  expect(alive ? "iterator-next" : "iterator-invalid-accepted", /*of_frames=*/alive, got, wanted);
+  if (got == 1 && wanted == 1 && !same_frame(frame, *model_.last_frame())) {
+    complain("iterator-frame", /*of_frames=*/true, "gave another frame: bci", frame.bci,
+             model_.last_frame()->bci);
+  }
+}
+
+void IteratorSequence::enter(ASGST_Iterator* iterator, void* handler_pointer) {
+  auto* const handler = static_cast<Handler*>(handler_pointer);
+  IteratorSequence& self = *handler->sequence;
+  if (handler->entered++ > 0) return;
+  handler->iterator = self.model_.open(iterator, handler->begin);
+  if (handler->iterator == IteratorModel::kNone) return;
+  self.chosen_ = iterator;
+  self.execute();
+}
+
+void IteratorSequence::open(const IteratorStart& start, size_t begin, bool nested_frame) {
+  if (depth_ == kMostHandlers) return;
+  Handler handler;
+  handler.sequence = this;
+  handler.start = start;
+  handler.begin = begin;
+  const void* const chosen_outside = chosen_;
+  const size_t depth_outside = depth_;
+  handlers_[depth_++] = &handler;
+  const int jumped = arch::framestorm_run_recoverable(
+      &handler.outside,
+      [](void* argument) {
+        auto* const self = static_cast<Handler*>(argument);
+        self->result = self->start.run(self->sequence->api_, &IteratorSequence::enter, self);
+      },
+      &handler);
+  depth_ = depth_outside;
+  chosen_ = chosen_outside;
+  if (handler.iterator != IteratorModel::kNone) model_.close_from(handler.iterator);
+  const std::string_view clause = nested_frame ? "iterator-from-frame" : "iterator-open";
+  if (jumped == 0) {
+    // More at once than the VM keeps track of is for it to say, but not of so few.
+    expect(clause, /*of_frames=*/true, handler.result, result_);
+    const int entered = handler.result > 0 ? 1 : 0;
+    if (handler.entered != entered) {
+      complain("iterator-handler-calls", /*of_frames=*/false, "the handler was called",
+               handler.entered, entered);
+    }
+  }
+}
+
+void IteratorSequence::open_null() {
+  const int got = start_.run(api_, nullptr, nullptr);
+  expect("iterator-null-handler", /*of_frames=*/false, got, ASGST_INVALID_ARGUMENT);
+}
+
+// Does not return.
+void IteratorSequence::jump(size_t handlers) {
+  const size_t target = handlers < depth_ ? depth_ - handlers : 0;
+  arch::framestorm_resume(&handlers_[target]->outside, 1);
+}
+
+}  // namespace framestorm

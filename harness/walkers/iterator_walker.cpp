@@ -1,0 +1,134 @@
+#include "harness/walkers/iterator_walker.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "harness/input/walker_traits.h"
+
+namespace framestorm {
+namespace {
+
+// A frame as it is kept: with the method's ID, which is what oracles know it by.
+struct KeptFrame {
+  jmethodID method;
+  void* pc;
+  void* sp;
+  int32_t bci;
+  int8_t tier;
+  uint8_t type;
+};
+
+constexpr FrameLayout kLayout = {
+    .stride = sizeof(KeptFrame),
+    .method = offsetof(KeptFrame, method),
+    .bci = offsetof(KeptFrame, bci),
+    .pc = offsetof(KeptFrame, pc),
+    .sp = offsetof(KeptFrame, sp),
+    .type = offsetof(KeptFrame, type),
+    .tier = offsetof(KeptFrame, tier),
+    .types = {FrameType::none, FrameType::java, FrameType::inlined, FrameType::native,
+              FrameType::cpp},
+};
+static_assert(ASGST_FRAME_JAVA == 1 && ASGST_FRAME_JAVA_INLINED == 2 &&
+              ASGST_FRAME_JAVA_NATIVE == 3 && ASGST_FRAME_NON_JAVA == 4);
+static_assert(kAsgstOptions == (ASGST_INCLUDE_NON_JAVA_FRAMES | ASGST_INCLUDE_NON_JAVA_THREADS |
+                                ASGST_WALK_DURING_UNSAFE_STATES));
+
+// Those a walk may end with. ASGST_ENQUEUE_... are of queues; an invalid iterator or argument is
+// the harness's doing, or the VM's mistake.
+constexpr std::pair<int32_t, std::string_view> kErrors[] = {
+    {ASGST_NO_FRAME, "no_frame"},
+    {ASGST_NO_THREAD, "no_thread"},
+    {ASGST_THREAD_EXIT, "thread_exit"},
+    {ASGST_UNSAFE_STATE, "unsafe_state"},
+    {ASGST_NO_TOP_JAVA_FRAME, "no_top_Java_frame"},
+    {ASGST_STOPPED_BAD_STACK, "bad_stack"},
+    {ASGST_STOPPED_BAD_PC, "bad_pc"},
+    {ASGST_STOPPED_BAD_FRAME, "bad_frame"},
+    {ASGST_STOPPED_NO_UNWIND_INFO, "no_unwind_info"},
+    {ASGST_STOPPED_TOO_DEEP, "too_deep"},
+};
+
+const std::string_view* find_error(int32_t code) {
+  const auto* found =
+      std::ranges::find(kErrors, code, &std::pair<int32_t, std::string_view>::first);
+  return found == std::end(kErrors) ? nullptr : &found->second;
+}
+
+// What the first handler of a walk is given.
+struct Copying {
+  const IteratorApi* api;
+  IteratorModel* model;  // null when there are no calls to check
+  KeptFrame* frames;
+  int32_t depth;
+  int32_t count = 0;
+  int end = ASGST_NO_FRAME;  // what came after the frames
+  int calls = 0;
+};
+
+KeptFrame keep(const IteratorApi& api, const ASGST_Frame& frame) {
+  constexpr int kMost = std::numeric_limits<int8_t>::max();
+  const int tier = std::clamp(frame.comp_level, -kMost, kMost);
+  return {frame.method == nullptr ? nullptr : api.method_id(frame.method),
+          frame.pc,
+          frame.sp,
+          frame.bci,
+          static_cast<int8_t>(tier),
+          frame.type};
+}
+
+void copy_frames(ASGST_Iterator* iterator, void* argument) {
+  auto* const to = static_cast<Copying*>(argument);
+  if (to->calls++ > 0) return;
+  ASGST_Frame frame;
+  while (to->count < to->depth || to->model != nullptr) {
+    to->end = to->api->next(iterator, &frame);
+    if (to->end != 1) {
+      if (to->model != nullptr) to->model->record_end(to->end);
+      return;
+    }
+    if (to->model != nullptr && !to->model->record(frame)) to->model = nullptr;
+    if (to->count < to->depth) to->frames[to->count++] = keep(*to->api, frame);
+  }
+}
+
+}  // namespace
+
+const FrameLayout& IteratorWalker::layout() const { return kLayout; }
+
+bool IteratorWalker::documented_error(int32_t code) const { return find_error(code) != nullptr; }
+
+std::string_view IteratorWalker::error_name(int32_t code) const {
+  const std::string_view* name = find_error(code);
+  return name == nullptr ? "undocumented" : *name;
+}
+
+bool IteratorWalker::error_agrees(int32_t, uint32_t) const { return true; }
+
+int32_t IteratorWalker::walk(const WalkTarget& target, std::byte* frames, int32_t depth,
+                             void* ucontext) noexcept {
+  facts_.clear();
+  const IteratorStart from = start(target, ucontext);
+  sequence_.begin(from, &facts_);
+  const bool has_calls = !target.iterator_calls.empty();
+  Copying copying = {&api_, has_calls ? &sequence_.model() : nullptr,
+                     reinterpret_cast<KeptFrame*>(frames), depth};
+  const int result = from.run(api_, &copy_frames, &copying);
+  const int wanted_calls = result > 0 ? 1 : 0;
+  if (copying.calls != wanted_calls) {
+    sequence_.complain("iterator-handler-calls", /*of_frames=*/false, "the handler was called",
+                       copying.calls, wanted_calls);
+  }
+  // The state is the calling thread's.
+  facts_.has_state = result > 0 && (target.same_thread || borrows_identity());
+  if (facts_.has_state) facts_.state = api_.thread_state();
+  if (has_calls) sequence_.run(target.iterator_calls, result);
+  facts_.has_kind = result > 0;
+  facts_.kind = result;
+  if (copying.end < 0) facts_.stopped = error_name(copying.end).data();
+  if (result <= 0) return result;
+  return copying.count > 0 || copying.end == 1 ? copying.count : copying.end;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,64 @@
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+namespace {
+
+constexpr uint16_t kNoShortBci = 65535;
+
+int32_t read_bci(const FrameLayout& layout, const std::byte* at) {
+  const auto offset = static_cast<size_t>(layout.bci);
+  if (layout.bci_size == sizeof(int32_t)) return read_at<int32_t>(at, offset);
+  const auto bci = read_at<uint16_t>(at, offset);
+  return bci == kNoShortBci ? kNoBci : int32_t{bci};
+}
+
+FrameType read_type(const FrameLayout& layout, const std::byte* at) {
+  const auto number = read_at<uint8_t>(at, static_cast<size_t>(layout.type));
+  if (number >= layout.types.size() || layout.types[number] == FrameType::none) {
+    return FrameType::invalid;
+  }
+  return layout.types[number];
+}
+
+}  // namespace
+
+Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index) {
+  const std::byte* at = frames + index * layout.stride;
+  Frame frame;
+  if (layout.type >= 0) frame.type = read_type(layout, at);
+  if (layout.is_union() && frame.type == FrameType::cpp) {
+    frame.bci = kNoBci;
+    frame.pc = read_at<uintptr_t>(at, static_cast<size_t>(layout.pc));
+    return frame;
+  }
+  if (layout.method >= 0) frame.method = read_at<jmethodID>(at, static_cast<size_t>(layout.method));
+  if (layout.bci >= 0) frame.bci = read_bci(layout, at);
+  if (layout.pc >= 0 && !layout.is_union()) {
+    frame.pc = read_at<uintptr_t>(at, static_cast<size_t>(layout.pc));
+  }
+  if (layout.sp >= 0) frame.sp = read_at<uintptr_t>(at, static_cast<size_t>(layout.sp));
+  if (layout.tier >= 0) frame.tier = read_at<int8_t>(at, static_cast<size_t>(layout.tier));
+  return frame;
+}
+
+bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte* b, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (read_frame(layout, a, i) != read_frame(layout, b, i)) return false;
+  }
+  return true;
+}
+
+Exports::Exports(const Jvm& jvm)
+    : library(jvm.library_path().string()),
+      find([&jvm](const char* name) { return jvm.symbol(name); }) {}
+
+void* Exports::require(const char* name) const {
+  void* const address = find(name);
+  if (address == nullptr) {
+    throw SetupError(library + " does not export " + name +
+                     ": `framestorm jdk build` makes a JDK that has it (--jdk instrumented)");
+  }
+  return address;
+}
+
+}  // namespace framestorm
