@@ -73,7 +73,12 @@ void run_bare(BareRun* run, Mode mode) {
   loop.call_on_host(
       [](void* arg) {
         auto* r = static_cast<BareRun*>(arg);
-        const ThreadIdentity::Scoped as_victim(*r->identity, r->items.front().victim->java_thread);
+        const Engine::BareWalk& first = r->items.front();
+        if (!first.walker->borrows_identity()) {
+          run_items(r);
+          return;
+        }
+        const ThreadIdentity::Scoped as_victim(*r->identity, first.victim->java_thread);
         run_items(r);
       },
       run);

@@ -23,6 +23,7 @@
 #include "fuzz/mutator.h"
 #include "fuzz/options.h"
 #include "fuzz/turns.h"
+#include "fuzz/walker_choice.h"
 #include "harness/engine/recorder.h"
 #include "harness/engine/session.h"
 #include "harness/input/binary.h"
@@ -66,13 +67,15 @@ class Driver final : public InputLoop {
         options_(options),
         session_(options.session),
         recorder_(options.out, session_),
+        walkers_(options.walkers, find_mutator_profile(target)->walkers, session_.missing_walkers(),
+                 options.modes),
         turns_(session_.available().empty() ? std::vector{ScenarioId::c1} : session_.available(),
-               options.modes, options.seed),
+               walkers_.modes(), options.seed),
         rng_(options.seed) {
     MutatorProfile profile = *find_mutator_profile(target);
     profile.scenarios = session_.available();
-    profile.modes = options.modes;
-    profile.walkers = {options.walker};
+    profile.modes = walkers_.modes();
+    profile.walkers = walkers_.walkers();
     mutator_ = std::make_unique<Mutator>(profile, &names_);
     if (options.bench) bench_ = std::make_unique<Bench>(session_);
   }
@@ -137,7 +140,10 @@ class Driver final : public InputLoop {
 
   void walk_one_input(std::span<const uint8_t> bytes) {
     take(bytes, &input_);
-    input_.walker = options_.walker;
+    if (walkers_.settle(&input_)) {
+      encode(input_, &settled_bytes_);
+      bytes = settled_bytes_;
+    }
     if (!engine_.mutates_here()) follow(input_, bytes);
     // An engine that does not know the counters does not zero them.
     if (options_.unguided) std::ranges::fill(coverage().counters(), uint8_t{0});
@@ -320,6 +326,7 @@ class Driver final : public InputLoop {
   FuzzEngine& engine_ = FuzzEngine::get();
   Session session_;
   Recorder recorder_;
+  WalkerChoice walkers_;
   CodeNameList names_;
   uint64_t names_epoch_ = 0;
   Turns turns_;
@@ -329,7 +336,8 @@ class Driver final : public InputLoop {
   Input input_;
   Input mutated_;
   Input other_;
-  std::vector<uint8_t> encoded_;   // mutated_, as it was last written
+  std::vector<uint8_t> encoded_;  // mutated_, as it was last written
+  std::vector<uint8_t> settled_bytes_;
   std::vector<uint8_t> followed_;  // the input that follow() saw last
   Input mutant_;
   std::vector<uint8_t> mutant_bytes_;

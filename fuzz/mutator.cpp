@@ -6,12 +6,15 @@
 #include <string>
 #include <utility>
 
+#include "fuzz/mutator_call.h"
 #include "harness/input/canonical.h"
+#include "harness/input/walker_traits.h"
 
 namespace framestorm {
 namespace {
 
 constexpr size_t kUsualMutations = 4;
+constexpr size_t kUsualIteratorCalls = 12;
 
 template <typename Enum>
 uint64_t bits_of(const std::vector<Enum>& values) {
@@ -105,7 +108,7 @@ Mutator::Mutator(MutatorProfile profile, const CodeNames* names)
   if (scenarios_ == 0 || modes_ == 0 || walkers_ == 0) {
     throw std::invalid_argument(target + ": the profile needs a scenario, a mode and a walker");
   }
-  if (!has_mutations() && !profile_.call_args) {
+  if (!has_mutations() && !profile_.call_args && !profile_.iterator_calls) {
     throw std::invalid_argument(target + ": the profile has no part to mutate");
   }
 }
@@ -137,13 +140,28 @@ void Mutator::conform(Input* input, Rng& rng) const {
       input->mode = one_of(profile_.modes, rng);
     }
   }
-  if (!has(walkers_, input->walker)) {
-    input->walker = one_of(profile_.walkers, rng);
+  if (!has(walkers_, input->walker) || !traits_of(input->walker).walks_in(input->mode)) {
+    input->walker = pick_walker(input->mode, rng);
   }
   input->halt.any = true;
   canonicalise(&input->halt);
   if (!profile_.call_args) {
-    input->call = CallArgs{};
+    input->call.context = ContextArg::victim;
+    input->call.env = EnvArg::victim;
+  }
+  const WalkerTraits traits = traits_of(input->walker);
+  if (traits.options == 0) {
+    input->call.options = 0;
+  }
+  if (!traits.masks) {
+    input->call.accepted_kinds = 0;
+    input->call.accepted_states = 0;
+  }
+  if (!profile_.iterator_calls || !traits.iterator_calls) {
+    input->iterator_calls.clear();
+  }
+  if (input->iterator_calls.size() > kMostIteratorCalls) {
+    input->iterator_calls.resize(kMostIteratorCalls);
   }
   size_t i = 0;
   while (i < input->mutations.size()) {
@@ -155,27 +173,46 @@ void Mutator::conform(Input* input, Rng& rng) const {
   }
 }
 
-void Mutator::change_scenario(Input* input, Rng& rng) const {
-  switch (rng.below(4)) {
-    case 0:
-      input->mode = one_of(profile_.modes, rng);
-      break;
-    case 1:
-      input->walker = one_of(profile_.walkers, rng);
-      break;
-    default:
-      input->scenario = one_of(profile_.scenarios, rng);
+WalkerId Mutator::pick_walker(Mode mode, Rng& rng) const {
+  const auto walks = [mode](WalkerId id) { return traits_of(id).walks_in(mode); };
+  const auto fitting = static_cast<size_t>(std::ranges::count_if(profile_.walkers, walks));
+  if (fitting == 0) {
+    return one_of(profile_.walkers, rng);
   }
+  size_t choice = rng.below(fitting);
+  return *std::ranges::find_if(profile_.walkers,
+                               [&](WalkerId id) { return walks(id) && choice-- == 0; });
+}
+
+void Mutator::change_scenario(Input* input, Rng& rng) const {
+  if (rng.one_in(4)) {
+    input->mode = one_of(profile_.modes, rng);
+  } else {
+    input->scenario = one_of(profile_.scenarios, rng);
+  }
+}
+
+bool Mutator::is_changed(const Input& input) const {
+  if (profile_.iterator_calls) {
+    return !input.iterator_calls.empty();
+  }
+  return !input.mutations.empty() || (profile_.call_args && input.call != CallArgs{});
 }
 
 void Mutator::mutate(Input* input, Rng& rng) const {
   if (rng.one_in(profile_.scenario_one_in)) {
     change_scenario(input, rng);
   }
+  if (profile_.walkers.size() > 1 && rng.one_in(profile_.walker_one_in)) {
+    input->walker = one_of(profile_.walkers, rng);
+  }
   conform(input, rng);
   if (rng.one_in(profile_.unmutated_one_in)) {
     input->mutations.clear();
     input->call = CallArgs{};
+    if (rng.one_in(2)) {
+      input->call.options = traits_of(input->walker).options & static_cast<uint32_t>(rng.next());
+    }
     return;
   }
   // Mostly one step, sometimes a burst: 1 + a geometric number.
@@ -183,14 +220,20 @@ void Mutator::mutate(Input* input, Rng& rng) const {
     step(input, rng);
   } while (rng.one_in(3));
   trim(input, rng);
-  while (input->mutations.empty() && input->call == CallArgs{}) {
+  while (!is_changed(*input)) {
     step(input, rng);
   }
 }
 
 void Mutator::step(Input* input, Rng& rng) const {
-  if (profile_.call_args && (!has_mutations() || rng.one_in(2))) {
-    step_call(&input->call, rng);
+  if (profile_.iterator_calls && !rng.one_in(6)) {
+    step_iterator_calls(&input->iterator_calls, rng);
+    return;
+  }
+  const bool call_step =
+      profile_.call_args ? !has_mutations() || rng.one_in(2) : rng.one_in(profile_.options_one_in);
+  if (call_step) {
+    step_call(input, rng);
     return;
   }
   if (input->mutations.empty()) {
@@ -225,43 +268,24 @@ void Mutator::step(Input* input, Rng& rng) const {
   }
 }
 
-void Mutator::step_call(CallArgs* call, Rng& rng) const {
-  switch (rng.below(16)) {
-    case 0:
-      call->context = rng.any<ContextArg>();
-      break;
-    case 1:
-    case 2:
-      call->context = ContextArg::misaligned;
-      break;
-    case 3:
-      call->env = rng.any<EnvArg>();
-      break;
-    case 4:
-      call->env = EnvArg::other_victim;
-      break;
-    case 5:
-      call->env = EnvArg::victim;
-      call->context = ContextArg::victim;
-      break;
-    case 6:
-      // No walker of this version reads them.
-      call->options = rng.one_in(2) ? 0 : static_cast<uint32_t>(1U << rng.below(32));
-      break;
-    case 7:
-    case 8:
-    case 9: {
-      constexpr int32_t kDepths[] = {INT32_MIN, -1000, -1,   2,    3,    5,       17,       127,
-                                     128,       129,   1000, 1024, 2048, 1 << 16, INT32_MAX};
-      call->depth = DepthKind::raw;
-      call->raw_depth =
-          rng.one_in(4) ? static_cast<int32_t>(rng.below(300)) - 20 : rng.pick(kDepths);
-      break;
-    }
-    default:
-      call->depth = rng.any<DepthKind>();
+void Mutator::step_call(Input* input, Rng& rng) const {
+  const WalkerTraits traits = traits_of(input->walker);
+  const uint32_t own = profile_.call_args ? 6 : 0;  // shares of 16 of context and JNIEnv
+  const uint32_t choice = rng.below(16);
+  if (choice < own) {
+    pick_context_and_env(rng, &input->call);
+  } else if (choice < 9 && traits.options != 0) {
+    pick_options(traits, rng, &input->call);
+  } else if (choice < 11 && traits.masks) {
+    pick_masks(rng, &input->call);
+  } else {
+    pick_depth(rng, &input->call);
   }
-  canonicalise(call);
+  canonicalise(&input->call);
+}
+
+void Mutator::step_iterator_calls(std::vector<IteratorCall>* calls, Rng& rng) const {
+  change_iterator_calls(kMostIteratorCalls, rng, calls);
 }
 
 void Mutator::pick_place(Mutation* mutation, Rng& rng) const {
@@ -366,8 +390,18 @@ void Mutator::frame_switch(Input* input, Rng& rng) const {
 }
 
 void Mutator::trim(Input* input, Rng& rng) const {
-  if (rng.one_in(16) && profile_.call_args) {
+  if (rng.one_in(16)) {
     input->call = CallArgs{};
+  }
+  if (profile_.iterator_calls) {
+    // Mostly of real contexts, of which the model is sure.
+    if (!rng.one_in(4)) {
+      input->mutations.clear();
+    }
+    while (input->iterator_calls.size() > kUsualIteratorCalls && !rng.one_in(4)) {
+      input->iterator_calls.erase(input->iterator_calls.begin() +
+                                  rng.below(input->iterator_calls.size()));
+    }
   }
   if (input->mutations.size() > 1 && rng.one_in(4)) {
     erase(input, rng.below(input->mutations.size()));
@@ -398,6 +432,11 @@ void Mutator::crossover(const Input& a, const Input& b, Input* out, Rng& rng) co
   out->call.context = rng.one_in(2) ? first.call.context : second.call.context;
   out->call.env = rng.one_in(2) ? first.call.env : second.call.env;
   out->call.options = rng.one_in(2) ? first.call.options : second.call.options;
+  const Input& masks = rng.one_in(2) ? first : second;
+  out->call.accepted_kinds = masks.call.accepted_kinds;
+  out->call.accepted_states = masks.call.accepted_states;
+  splice_iterator_calls(first.iterator_calls, second.iterator_calls, kMostIteratorCalls, rng,
+                        &out->iterator_calls);
   out->mutations.clear();
   for (const Input* parent : {&first, &second}) {
     for (const Mutation& mutation : parent->mutations) {

@@ -16,6 +16,7 @@ class Mutator {
  public:
   // More are dropped; an Input may hold up to kMaxMutations when it comes from elsewhere.
   static constexpr size_t kMostMutations = 8;
+  static constexpr size_t kMostIteratorCalls = 24;
 
   // `names` is borrowed and may be null (no code values then). Throws std::invalid_argument when
   // the profile allows no scenario, mode or walker, or no part to mutate.
@@ -25,9 +26,10 @@ class Mutator {
   void pin(ScenarioId scenario, Mode mode) { pinned_ = Pinned{scenario, mode}; }
   void unpin() { pinned_.reset(); }
 
-  // Changes a legal Input into another one within the profile: parts that are not the target's go
-  // back to their defaults, so does the halt point (the driver chooses it), and one walk in
-  // profile.unmutated_one_in has no mutation at all. The result is legal; the same seed and
+  // Changes a legal Input into another one within the profile: parts that are not the target's, or
+  // that its walker does not read, go back to their defaults, so does the halt point (the driver
+  // chooses it), and one walk in profile.unmutated_one_in has no mutation at all (but maybe options
+  // and iterator calls, which leave a real context real). The result is legal; the same seed and
   // the same names give the same result. One thread at a time; not async-signal-safe.
   void mutate(Input* input, Rng& rng) const;
 
@@ -45,7 +47,10 @@ class Mutator {
   void conform(Input* input, Rng& rng) const;
   void change_scenario(Input* input, Rng& rng) const;
   void step(Input* input, Rng& rng) const;
-  void step_call(CallArgs* call, Rng& rng) const;
+  void step_call(Input* input, Rng& rng) const;
+  void step_iterator_calls(std::vector<IteratorCall>* calls, Rng& rng) const;
+  bool is_changed(const Input& input) const;
+  WalkerId pick_walker(Mode mode, Rng& rng) const;
   void add(Input* input, Rng& rng) const;
   void move(Input* input, Mutation* mutation, Rng& rng) const;
   void frame_switch(Input* input, Rng& rng) const;

@@ -28,13 +28,20 @@ struct MutatorProfile {
   bool frame_triple_only = false;  // with registers: pc, sp and fp, no others
   bool stack_words = false;
   bool thread_fields = false;
+  // Context and JNIEnv; depth, and the walker's options and masks, are every target's now and then.
   bool call_args = false;
+  // Sequences of iterator calls; then these are what is mutated mostly.
+  bool iterator_calls = false;
 
   MutatorWeights weights;
   // One in so many walks stays unmutated, so that the truth oracle sees real contexts.
   uint32_t unmutated_one_in = 64;
-  // One in so many changes scenario, mode or walker (where there is a choice).
+  // One in so many changes scenario or mode (where there is a choice).
   uint32_t scenario_one_in = 16;
+  // One in so many gets any of the walkers: what trips one up may trip others.
+  uint32_t walker_one_in = 3;
+  // One in so many steps of a target without call_args draws depth, options or masks.
+  uint32_t options_one_in = 12;
 
   // What may be produced; each non-empty.
   std::vector<ScenarioId> scenarios;
@@ -42,8 +49,9 @@ struct MutatorProfile {
   std::vector<WalkerId> walkers;
 };
 
-// fuzz_ucontext, fuzz_frame, fuzz_stack, fuzz_thread_state, fuzz_call: all scenarios and modes,
-// walker asgct; drivers narrow or widen the lists.
+// fuzz_ucontext, fuzz_frame, fuzz_stack, fuzz_thread_state, fuzz_call, fuzz_iterator: all scenarios
+// and modes, and all walkers that can be told what the target mutates, but for gst and plugin;
+// drivers narrow or widen the lists.
 std::span<const MutatorProfile> mutator_profiles();
 
 // nullptr when there is no such target.

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "harness/input/binary.h"
 #include "harness/input/canonical.h"
+#include "harness/input/walker_traits.h"
 
 namespace framestorm {
 namespace {
@@ -63,8 +65,26 @@ void run(const Mutator& mutator, uint64_t seed, int rounds,
   }
 }
 
+// Options leave a real context what it is.
 bool is_unmutated(const Input& input) {
-  return input.mutations.empty() && input.call == CallArgs{};
+  CallArgs plain;
+  plain.options = input.call.options;
+  return input.mutations.empty() && input.call == plain;
+}
+
+// Within the profile, and nothing that its walker does not read.
+void expect_walker_of(const MutatorProfile& profile, const Input& input) {
+  ASSERT_NE(std::ranges::find(profile.walkers, input.walker), profile.walkers.end());
+  const WalkerTraits traits = traits_of(input.walker);
+  ASSERT_TRUE(traits.walks_in(input.mode)) << name_of(input.walker);
+  ASSERT_TRUE(traits.options != 0 || input.call.options == 0);
+  ASSERT_TRUE(traits.masks || (input.call.accepted_kinds == 0 && input.call.accepted_states == 0));
+  ASSERT_TRUE((profile.iterator_calls && traits.iterator_calls) || input.iterator_calls.empty());
+  ASSERT_LE(input.iterator_calls.size(), Mutator::kMostIteratorCalls);
+  if (!profile.call_args) {
+    ASSERT_EQ(input.call.context, ContextArg::victim);
+    ASSERT_EQ(input.call.env, EnvArg::victim);
+  }
 }
 
 class EachProfile : public testing::TestWithParam<std::string_view> {
@@ -74,17 +94,15 @@ class EachProfile : public testing::TestWithParam<std::string_view> {
 
 INSTANTIATE_TEST_SUITE_P(Targets, EachProfile,
                          testing::Values("fuzz_ucontext", "fuzz_frame", "fuzz_stack",
-                                         "fuzz_thread_state", "fuzz_call"),
+                                         "fuzz_thread_state", "fuzz_call", "fuzz_iterator"),
                          [](const auto& target) { return std::string(target.param); });
 
 TEST_P(EachProfile, IsNeverLeft) {
   const std::string_view target = GetParam();
-  run(Mutator(profile(), &fake_code()), 1, kRounds, [target](const Input& input) {
-    ASSERT_EQ(input.walker, WalkerId::asgct);
+  run(Mutator(profile(), &fake_code()), 1, kRounds, [&](const Input& input) {
+    expect_walker_of(profile(), input);
     ASSERT_TRUE(input.halt.any);
-    if (target != "fuzz_call") {
-      ASSERT_EQ(input.call, CallArgs{});
-    } else {
+    if (target == "fuzz_call") {
       ASSERT_TRUE(input.mutations.empty());
     }
     ASSERT_LE(input.mutations.size(), Mutator::kMostMutations);
@@ -93,7 +111,7 @@ TEST_P(EachProfile, IsNeverLeft) {
                                     : target == "fuzz_thread_state" ? MutationKind::set_thread_field
                                                                     : MutationKind::set_register;
       ASSERT_EQ(mutation.kind, expected);
-      if (target == "fuzz_frame") {
+      if (target == "fuzz_frame" || target == "fuzz_iterator") {
         ASSERT_LE(mutation.reg, Register::fp);
       }
       ASSERT_FALSE(is_no_op(mutation));
@@ -117,6 +135,9 @@ TEST_P(EachProfile, TakesForeignInputsHome) {
   foreign.halt.any = false;
   foreign.halt.code.name = "call_stub";
   foreign.call.env = EnvArg::null;
+  foreign.call.options = 5;
+  foreign.call.accepted_states = 5;
+  foreign.iterator_calls.resize(kMaxIteratorCalls);
   foreign.mutations.resize(kMaxMutations);
   for (size_t i = 0; i < kMaxMutations; ++i) {
     foreign.mutations[i].kind = static_cast<MutationKind>(i % 3);
@@ -130,9 +151,8 @@ TEST_P(EachProfile, TakesForeignInputsHome) {
   for (int i = 0; i < 1000; ++i) {
     Input input = foreign;
     mutator.mutate(&input, rng);
-    ASSERT_EQ(input.walker, WalkerId::asgct);
+    expect_walker_of(profile(), input);
     ASSERT_TRUE(input.halt.any);
-    ASSERT_TRUE(profile().call_args || input.call == CallArgs{});
     for (const Mutation& mutation : input.mutations) {
       ASSERT_TRUE(mutation.kind != MutationKind::set_register || profile().registers);
       ASSERT_TRUE(mutation.reg <= Register::fp || !profile().frame_triple_only);
@@ -142,7 +162,7 @@ TEST_P(EachProfile, TakesForeignInputsHome) {
   }
 }
 
-TEST_P(EachProfile, SmallShareIsUnmutated) {
+TEST_P(EachProfile, AShareIsUnmutated) {
   const Mutator mutator(profile(), &fake_code());
   Rng rng(4);
   Input input;
@@ -151,8 +171,11 @@ TEST_P(EachProfile, SmallShareIsUnmutated) {
     mutator.mutate(&input, rng);
     unmutated += is_unmutated(input) ? 1 : 0;
   }
-  EXPECT_GT(unmutated, kRounds / 80);
-  EXPECT_LT(unmutated, kRounds / 50);
+  // Sequences of iterator calls are mostly of real contexts.
+  EXPECT_GT(unmutated, profile().iterator_calls ? kRounds / 3 : kRounds / 80);
+  // Options alone are a mutation of fuzz_call's.
+  EXPECT_LT(unmutated,
+            profile().iterator_calls ? kRounds : kRounds / (profile().call_args ? 25 : 50));
 }
 
 TEST_P(EachProfile, InputsStaySmall) {
@@ -170,7 +193,7 @@ TEST_P(EachProfile, InputsStaySmall) {
   });
   EXPECT_GT(small * 10, inputs * 8) << "at least 80 % have at most 4 mutations";
   EXPECT_LE(bytes, inputs * 40) << "40 bytes on average at most";
-  if (GetParam() != "fuzz_call") {
+  if (GetParam() != "fuzz_call" && GetParam() != "fuzz_iterator") {
     EXPECT_GT(mutations, inputs);
   }
 }
@@ -199,21 +222,59 @@ TEST_P(EachProfile, PinHoldsUntilUnpinned) {
   EXPECT_EQ(scenarios.size(), static_cast<size_t>(ScenarioId::count));
 }
 
+TEST_P(EachProfile, EveryWalkerHasItsShare) {
+  std::map<WalkerId, size_t> inputs;
+  size_t all = 0;
+  run(Mutator(profile(), &fake_code()), 18, kRounds, [&](const Input& input) {
+    ++inputs[input.walker];
+    ++all;
+  });
+  EXPECT_EQ(inputs.size(), profile().walkers.size());
+  for (const auto& [walker, count] : inputs) {
+    EXPECT_GT(count * 30, all) << name_of(walker);
+  }
+}
+
+TEST_P(EachProfile, DepthOptionsAndMasksAreMutated) {
+  std::set<DepthKind> depths;
+  uint32_t options = 0;
+  uint32_t without = 0;  // bits that were 0 in some options that were not
+  std::set<uint8_t> kinds;
+  std::set<uint32_t> states;
+  bool with_mutations = false;
+  run(Mutator(profile(), &fake_code()), 19, kRounds, [&](const Input& input) {
+    depths.insert(input.call.depth);
+    options |= input.call.options;
+    if (input.call.options != 0) without |= ~input.call.options;
+    kinds.insert(input.call.accepted_kinds);
+    states.insert(input.call.accepted_states);
+    with_mutations |= input.call != CallArgs{} && !input.mutations.empty();
+  });
+  EXPECT_EQ(depths.size(), static_cast<size_t>(DepthKind::count));
+  EXPECT_EQ(options, UINT32_MAX);
+  EXPECT_EQ(without, UINT32_MAX);
+  if (!profile().iterator_calls) {
+    EXPECT_GT(kinds.size(), 20U);
+    EXPECT_GT(states.size(), 20U);
+  }
+  EXPECT_TRUE(with_mutations || GetParam() == "fuzz_call");
+}
+
 TEST_P(EachProfile, ListsOfTheProfileAreKept) {
   MutatorProfile narrow = profile();
   narrow.scenarios = {ScenarioId::c1, ScenarioId::parked};
   narrow.modes = {Mode::separate_thread};
-  narrow.walkers = {WalkerId::plugin, WalkerId::gst};
+  narrow.walkers = {WalkerId::asgst_env, WalkerId::asgst_frame};
   std::set<std::pair<ScenarioId, WalkerId>> seen;
   run(Mutator(narrow, &fake_code()), 10, 20'000, [&](const Input& input) {
     ASSERT_EQ(input.mode, Mode::separate_thread);
     seen.insert({input.scenario, input.walker});
   });
   const std::set<std::pair<ScenarioId, WalkerId>> expected = {
-      {ScenarioId::c1, WalkerId::gst},
-      {ScenarioId::c1, WalkerId::plugin},
-      {ScenarioId::parked, WalkerId::gst},
-      {ScenarioId::parked, WalkerId::plugin}};
+      {ScenarioId::c1, WalkerId::asgst_env},
+      {ScenarioId::c1, WalkerId::asgst_frame},
+      {ScenarioId::parked, WalkerId::asgst_env},
+      {ScenarioId::parked, WalkerId::asgst_frame}};
   EXPECT_EQ(seen, expected);
 }
 
@@ -228,7 +289,6 @@ struct Reached {
   std::set<DepthKind> depths;
   std::set<ContextArg> contexts;
   std::set<EnvArg> envs;
-  std::set<bool> options;
 };
 
 template <typename Enum>
@@ -242,7 +302,6 @@ Reached reached_by(std::string_view target) {
     reached.depths.insert(input.call.depth);
     reached.contexts.insert(input.call.context);
     reached.envs.insert(input.call.env);
-    reached.options.insert(input.call.options != 0);
     for (const Mutation& mutation : input.mutations) {
       reached.registers.insert(mutation.reg);
       reached.anchors.insert(mutation.anchor);
@@ -273,7 +332,28 @@ TEST(Reach, EveryCallArgument) {
   EXPECT_EQ(reached.depths.size(), count_of<DepthKind>());
   EXPECT_EQ(reached.contexts.size(), count_of<ContextArg>());
   EXPECT_EQ(reached.envs.size(), count_of<EnvArg>());
-  EXPECT_EQ(reached.options.size(), 2U);
+}
+
+TEST(Reach, EveryIteratorCallInManyOrders) {
+  std::set<IteratorCallKind> kinds;
+  std::set<std::pair<IteratorCallKind, IteratorCallKind>> pairs;
+  std::set<uint8_t> arguments;
+  size_t real = 0;
+  size_t inputs = 0;
+  run(Mutator(profile_of("fuzz_iterator"), &fake_code()), 20, kRounds, [&](const Input& input) {
+    ++inputs;
+    real += input.mutations.empty() ? 1U : 0U;
+    for (size_t i = 0; i < input.iterator_calls.size(); ++i) {
+      kinds.insert(input.iterator_calls[i].kind);
+      arguments.insert(input.iterator_calls[i].argument);
+      if (i > 0) pairs.insert({input.iterator_calls[i - 1].kind, input.iterator_calls[i].kind});
+    }
+  });
+  EXPECT_EQ(kinds.size(), count_of<IteratorCallKind>());
+  EXPECT_EQ(pairs.size(), count_of<IteratorCallKind>() * count_of<IteratorCallKind>());
+  EXPECT_EQ(arguments.size(), size_t{kMaxIteratorArgument} + 1);
+  EXPECT_GT(real * 2, inputs) << "most contexts are real ones";
+  EXPECT_LT(real * 20, inputs * 19) << "some are not";
 }
 
 // Legal states of HotSpot's JavaThreadState and their illegal neighbours.
@@ -387,7 +467,7 @@ TEST(Crossover, MixesMutationsAndArgumentsOfBothParents) {
 }
 
 TEST(Profiles, AreFoundByTarget) {
-  EXPECT_EQ(mutator_profiles().size(), 5U);
+  EXPECT_EQ(mutator_profiles().size(), 6U);
   EXPECT_EQ(find_mutator_profile("fuzz_nothing"), nullptr);
 }
 

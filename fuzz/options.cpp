@@ -1,6 +1,7 @@
 #include "fuzz/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 
 namespace framestorm {
@@ -32,7 +33,8 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
       ->transform(CLI::CheckedTransformer(names_to_values<ScenarioId>()));
   app.add_option("--mode", options->modes, "same-thread, separate-thread; may be repeated")
       ->transform(CLI::CheckedTransformer(names_to_values<Mode>()));
-  app.add_option("--walker", options->walker, "asgct or plugin")
+  app.add_option("--walker", options->walkers,
+                 "only these; may be repeated. Otherwise all that the JDK has, with --bench asgct")
       ->transform(CLI::CheckedTransformer(names_to_values<WalkerId>()));
   app.add_option("--walker-plugin", options->session.walker_plugin,
                  "shared object of --walker plugin");
@@ -53,15 +55,19 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
     return app.exit(error) == 0 ? kExitDone : kExitSetup;
   }
   if (options->modes.empty()) options->modes = {Mode::same_thread, Mode::separate_thread};
-  if (options->walker == WalkerId::gst) {
+  const auto names = [options](WalkerId id) {
+    return std::ranges::find(options->walkers, id) != options->walkers.end();
+  };
+  if (names(WalkerId::gst)) {
     std::cerr << "--walker gst cannot be fuzzed: it walks running threads at a safepoint, where "
                  "nothing may be mutated. It is the reference of the scenario checks.\n";
     return kExitSetup;
   }
-  if (options->walker == WalkerId::plugin && options->session.walker_plugin.empty()) {
+  if (names(WalkerId::plugin) && options->session.walker_plugin.empty()) {
     std::cerr << "--walker plugin needs --walker-plugin FILE.so\n";
     return kExitSetup;
   }
+  if (options->bench && options->walkers.empty()) options->walkers = {WalkerId::asgct};
   return -1;
 }
 

@@ -17,7 +17,7 @@ struct FuzzOptions {
   uint64_t runs = 0;  // 0: no limit
   uint64_t seed = 1;
   std::vector<Mode> modes;
-  WalkerId walker = WalkerId::asgct;
+  std::vector<WalkerId> walkers;  // empty: all that the JDK has and the target can use
   std::vector<std::filesystem::path> corpus;
   bool strict = false;
   bool bench = false;

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "harness/guard/vm_error.h"
-#include "harness/input/walker_traits.h"
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
 
@@ -133,19 +132,6 @@ void Session::add_walkers(const std::filesystem::path& plugin) {
       missing_walkers_[id] = error.what();
     }
   }
-}
-
-std::vector<WalkerId> Session::walkers_in(const std::vector<Mode>& modes) const {
-  std::vector<WalkerId> walkers;
-  for (unsigned i = 0; i < static_cast<unsigned>(WalkerId::count); ++i) {
-    const auto id = static_cast<WalkerId>(i);
-    const Walker* walker = engine_->walker(id);
-    if (walker != nullptr && !walker->needs_running_vm() &&
-        std::ranges::any_of(modes, [&](Mode mode) { return traits_of(id).walks_in(mode); })) {
-      walkers.push_back(id);
-    }
-  }
-  return walkers;
 }
 
 void Session::run_loop(std::function<void()> body) { MigratingLoop::get().run(std::move(body)); }

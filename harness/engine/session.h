@@ -43,8 +43,6 @@ class Session {
   const std::map<ScenarioId, std::string>& unavailable() const { return unavailable_; }
   // Walkers that the engine does not have, and why not.
   const std::map<WalkerId, std::string>& missing_walkers() const { return missing_walkers_; }
-  // Those it has that can walk a halted world in one of these modes.
-  std::vector<WalkerId> walkers_in(const std::vector<Mode>& modes) const;
 
   // Lets victims run and halts the world at new points. `focus` is sure to have moved (and, when
   // its victims live only for a halt, to exist: false when that did not work). `halt` is where

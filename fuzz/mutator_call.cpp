@@ -1,0 +1,194 @@
+#include "fuzz/mutator_call.h"
+
+#include <algorithm>
+
+#include "harness/input/canonical.h"
+
+namespace framestorm {
+namespace {
+
+using Kind = IteratorCallKind;
+
+IteratorCall any_call(Rng& rng) {
+  // Frames make the states that the other calls act on.
+  constexpr Kind kKinds[] = {Kind::next,       Kind::next,     Kind::next,   Kind::drain,
+                             Kind::rewind,     Kind::state,    Kind::state,  Kind::thread_state,
+                             Kind::open,       Kind::open,     Kind::open,   Kind::open_frame,
+                             Kind::open_frame, Kind::leave,    Kind::leave,  Kind::jump,
+                             Kind::jump,       Kind::select,   Kind::select, Kind::select,
+                             Kind::next_null,  Kind::open_null};
+  IteratorCall call;
+  call.kind = rng.pick(kKinds);
+  // Mostly few frames, one handler, an iterator that there is.
+  const size_t range = rng.one_in(4) ? size_t{kMaxIteratorArgument} + 1 : 3;
+  call.argument = static_cast<uint8_t>(rng.below(range));
+  canonicalise(&call);
+  return call;
+}
+
+// Short sequences that go where iterators are easy to get wrong.
+const std::vector<IteratorCall>& any_pattern(Rng& rng) {
+  static const std::vector<IteratorCall> kPatterns[] = {
+      // used after its handler has returned
+      {{Kind::open},
+       {Kind::next, 2},
+       {Kind::leave},
+       {Kind::select, 1},
+       {Kind::next},
+       {Kind::state}},
+      // used after its handler was left by a jump
+      {{Kind::open}, {Kind::next}, {Kind::jump, 0}, {Kind::select, 1}, {Kind::state}, {Kind::next}},
+      // the outer one from within the inner one's handler
+      {{Kind::next, 1},
+       {Kind::open},
+       {Kind::drain},
+       {Kind::select, 0},
+       {Kind::next},
+       {Kind::leave},
+       {Kind::drain}},
+      // at the end, and again
+      {{Kind::drain}, {Kind::state}, {Kind::next}, {Kind::rewind}, {Kind::state}, {Kind::drain}},
+      // from each of the first frames
+      {{Kind::next},
+       {Kind::open_frame},
+       {Kind::drain},
+       {Kind::leave},
+       {Kind::next},
+       {Kind::open_frame},
+       {Kind::drain}},
+      // all handlers left at once, and a new one
+      {{Kind::open},
+       {Kind::open},
+       {Kind::jump, 2},
+       {Kind::select, 0},
+       {Kind::rewind},
+       {Kind::open},
+       {Kind::drain}},
+  };
+  return rng.pick(kPatterns);
+}
+
+}  // namespace
+
+void pick_context_and_env(Rng& rng, CallArgs* call) {
+  switch (rng.below(6)) {
+    case 0:
+      call->context = rng.any<ContextArg>();
+      break;
+    case 1:
+    case 2:
+      call->context = ContextArg::misaligned;
+      break;
+    case 3:
+      call->env = rng.any<EnvArg>();
+      break;
+    case 4:
+      call->env = EnvArg::other_victim;
+      break;
+    default:
+      call->env = EnvArg::victim;
+      call->context = ContextArg::victim;
+  }
+}
+
+void pick_depth(Rng& rng, CallArgs* call) {
+  if (rng.one_in(2)) {
+    call->depth = rng.any<DepthKind>();
+    return;
+  }
+  constexpr int32_t kDepths[] = {INT32_MIN, -1000, -1,   2,    3,    5,       17,       127,
+                                 128,       129,   1000, 1024, 2048, 1 << 16, INT32_MAX};
+  call->depth = DepthKind::raw;
+  call->raw_depth = rng.one_in(4) ? static_cast<int32_t>(rng.below(300)) - 20 : rng.pick(kDepths);
+}
+
+void pick_options(const WalkerTraits& traits, Rng& rng, CallArgs* call) {
+  switch (rng.below(6)) {
+    case 0:
+      call->options = 0;
+      break;
+    case 1:
+      call->options ^= 1U << rng.below(32);
+      break;
+    case 2:
+      call->options = static_cast<uint32_t>(rng.next());
+      break;
+    default:
+      call->options = traits.options & static_cast<uint32_t>(rng.next());
+  }
+}
+
+void pick_masks(Rng& rng, CallArgs* call) {
+  // Kinds of ASGST_TRACE_KIND; states of JVMTI's GetThreadState: alive, runnable, blocked, waiting,
+  // sleeping, in native.
+  constexpr uint8_t kKinds[] = {1, 2, 4, 8, 32, 1 | 8, 2 | 4 | 8 | 32, 16, 0xff};
+  constexpr uint32_t kStates[] = {0x1,   0x4,      0x400,      0x80,       0x40,
+                                  0x100, 0x400000, 0x80000000, 0xffffffff, 0x5};
+  switch (rng.below(6)) {
+    case 0:
+      call->accepted_kinds = 0;
+      break;
+    case 1:
+      call->accepted_states = 0;
+      break;
+    case 2:
+      call->accepted_kinds = static_cast<uint8_t>(rng.next());
+      break;
+    case 3:
+      call->accepted_states = static_cast<uint32_t>(rng.next());
+      break;
+    case 4:
+      call->accepted_kinds = rng.pick(kKinds);
+      break;
+    default:
+      call->accepted_states = rng.pick(kStates);
+  }
+}
+
+void change_iterator_calls(size_t most, Rng& rng, std::vector<IteratorCall>* calls) {
+  const size_t at = calls->empty() ? 0 : rng.below(calls->size());
+  const auto place = calls->begin() + static_cast<std::ptrdiff_t>(at);
+  switch (rng.below(8)) {
+    case 0:
+      if (calls->size() > 1) {
+        calls->erase(place);
+        break;
+      }
+      [[fallthrough]];
+    case 1:
+      if (!calls->empty()) {
+        *place = any_call(rng);
+        break;
+      }
+      [[fallthrough]];
+    case 2:
+      if (!calls->empty() && uses_argument(place->kind)) {
+        place->argument = static_cast<uint8_t>(rng.below(size_t{kMaxIteratorArgument} + 1));
+        break;
+      }
+      [[fallthrough]];
+    case 3: {
+      const std::vector<IteratorCall>& pattern = any_pattern(rng);
+      calls->insert(place, pattern.begin(), pattern.end());
+      break;
+    }
+    default:
+      calls->insert(rng.one_in(2) ? calls->end() : place, any_call(rng));
+  }
+  if (calls->size() > most) {
+    calls->resize(most);
+  }
+}
+
+void splice_iterator_calls(const std::vector<IteratorCall>& a, const std::vector<IteratorCall>& b,
+                           size_t most, Rng& rng, std::vector<IteratorCall>* out) {
+  const size_t from_a = rng.below(a.size() + 1);
+  const size_t from_b = rng.below(b.size() + 1);
+  out->assign(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(from_a));
+  out->insert(out->end(), b.end() - static_cast<std::ptrdiff_t>(from_b), b.end());
+  if (out->size() > most) {
+    out->resize(most);
+  }
+}
+
+}  // namespace framestorm

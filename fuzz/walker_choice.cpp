@@ -1,0 +1,48 @@
+#include "fuzz/walker_choice.h"
+
+#include <algorithm>
+
+#include "harness/input/walker_traits.h"
+#include "harness/jvm/error.h"
+
+namespace framestorm {
+
+WalkerChoice::WalkerChoice(std::span<const WalkerId> wanted, std::span<const WalkerId> usable,
+                           const std::map<WalkerId, std::string>& missing,
+                           std::span<const Mode> modes) {
+  for (const WalkerId id : wanted.empty() ? usable : wanted) {
+    const auto why = missing.find(id);
+    if (why == missing.end()) {
+      walkers_.push_back(id);
+    } else if (!wanted.empty()) {
+      throw SetupError("no walker " + std::string(name_of(id)) + ": " + why->second);
+    }
+  }
+  if (walkers_.empty()) {
+    throw SetupError("no walker that this target can use: " + missing.at(usable.front()));
+  }
+  std::ranges::copy_if(modes, std::back_inserter(modes_), [this](Mode mode) {
+    return std::ranges::any_of(walkers_, [&](WalkerId id) { return fits(id, mode); });
+  });
+  if (modes_.empty()) {
+    throw SetupError("walker " + std::string(name_of(walkers_.front())) + " has no mode " +
+                     std::string(name_of(modes.front())));
+  }
+}
+
+bool WalkerChoice::fits(WalkerId id, Mode mode) const {
+  return std::ranges::find(walkers_, id) != walkers_.end() && traits_of(id).walks_in(mode);
+}
+
+bool WalkerChoice::settle(Input* input) const {
+  if (fits(input->walker, input->mode)) return false;
+  const auto fitting = [&](WalkerId id) { return fits(id, input->mode); };
+  const auto count = static_cast<size_t>(std::ranges::count_if(walkers_, fitting));
+  if (count == 0) return false;
+  auto choice = static_cast<size_t>(input->walker) % count;
+  input->walker =
+      *std::ranges::find_if(walkers_, [&](WalkerId id) { return fitting(id) && choice-- == 0; });
+  return true;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,35 @@
+// Which walkers a target's inputs are given to.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+class WalkerChoice {
+ public:
+  // The walkers of `wanted` or, when it is empty, those of `usable` that are not missing; and those
+  // of `modes` that any of them walks in. `missing` says why. Throws SetupError when a wanted
+  // walker is missing, or no walker or no mode is left.
+  WalkerChoice(std::span<const WalkerId> wanted, std::span<const WalkerId> usable,
+               const std::map<WalkerId, std::string>& missing, std::span<const Mode> modes);
+
+  const std::vector<WalkerId>& walkers() const { return walkers_; }
+  const std::vector<Mode>& modes() const { return modes_; }
+
+  // Gives the input another walker when its own is not one of them, or not in its mode: the same
+  // one whenever it is asked. True when it did. The input's mode has to be one of modes().
+  bool settle(Input* input) const;
+
+ private:
+  bool fits(WalkerId id, Mode mode) const;
+
+  std::vector<WalkerId> walkers_;
+  std::vector<Mode> modes_;
+};
+
+}  // namespace framestorm

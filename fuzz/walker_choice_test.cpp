@@ -1,0 +1,83 @@
+#include "fuzz/walker_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/input/walker_traits.h"
+#include "harness/jvm/error.h"
+
+namespace framestorm {
+namespace {
+
+using Walkers = std::vector<WalkerId>;
+using Modes = std::vector<Mode>;
+
+const Walkers kUsable = {WalkerId::asgct, WalkerId::asgst, WalkerId::asgst_env};
+const Modes kBoth = {Mode::same_thread, Mode::separate_thread};
+const std::map<WalkerId, std::string> kStock = {{WalkerId::asgst, "not exported"},
+                                                {WalkerId::asgst_env, "not exported either"}};
+
+std::string refusal(const Walkers& wanted, const Walkers& usable, const Modes& modes,
+                    const std::map<WalkerId, std::string>& missing) {
+  try {
+    const WalkerChoice choice(wanted, usable, missing, modes);
+  } catch (const SetupError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(WalkerChoice, TakesAllThereAre) {
+  EXPECT_EQ(WalkerChoice({}, kUsable, {}, kBoth).walkers(), kUsable);
+  EXPECT_EQ(WalkerChoice({}, kUsable, kStock, kBoth).walkers(), Walkers{WalkerId::asgct});
+}
+
+TEST(WalkerChoice, OrThoseThatAreWanted) {
+  const Walkers wanted = {WalkerId::asgst};
+  EXPECT_EQ(WalkerChoice(wanted, kUsable, {}, kBoth).walkers(), wanted);
+  EXPECT_EQ(refusal(wanted, kUsable, kBoth, kStock), "no walker asgst: not exported");
+}
+
+TEST(WalkerChoice, RefusesATargetWithoutWalkers) {
+  EXPECT_EQ(refusal({}, {WalkerId::asgst_env}, kBoth, kStock),
+            "no walker that this target can use: not exported either");
+}
+
+TEST(WalkerChoice, LeavesOutModesThatNoneWalksIn) {
+  const Walkers wanted = {WalkerId::asgst_env};
+  EXPECT_EQ(WalkerChoice(wanted, kUsable, {}, kBoth).modes(), Modes{Mode::separate_thread});
+  EXPECT_EQ(refusal(wanted, kUsable, {Mode::same_thread}, {}),
+            "walker asgst-env has no mode same-thread");
+}
+
+TEST(WalkerChoice, GivesAnInputAWalkerOfItsMode) {
+  const WalkerChoice choice({}, kUsable, {}, kBoth);
+  std::set<WalkerId> given;
+  for (unsigned i = 0; i < static_cast<unsigned>(WalkerId::count); ++i) {
+    for (const Mode mode : kBoth) {
+      Input input;
+      input.walker = static_cast<WalkerId>(i);
+      input.mode = mode;
+      const Input before = input;
+      const bool changed = choice.settle(&input);
+      EXPECT_EQ(changed, input.walker != before.walker);
+      EXPECT_TRUE(traits_of(input.walker).walks_in(mode));
+      EXPECT_NE(std::ranges::find(kUsable, input.walker), kUsable.end());
+      Input again = before;
+      choice.settle(&again);
+      EXPECT_EQ(again, input);
+      EXPECT_FALSE(choice.settle(&again));
+      given.insert(input.walker);
+    }
+  }
+  EXPECT_EQ(given.size(), kUsable.size()) << "each gets some";
+  Input own;
+  own.walker = WalkerId::asgst;
+  EXPECT_FALSE(choice.settle(&own));
+  EXPECT_EQ(own.walker, WalkerId::asgst);
+}
+
+}  // namespace
+}  // namespace framestorm
