@@ -11,6 +11,7 @@
 #include "fuzz/mutator_values.h"
 #include "harness/input/seed_folder.h"
 #include "harness/input/text.h"
+#include "harness/input/walker_traits.h"
 
 namespace framestorm {
 namespace {
@@ -28,7 +29,7 @@ class Seeds : public testing::TestWithParam<std::string> {
 
 INSTANTIATE_TEST_SUITE_P(Targets, Seeds,
                          testing::Values("fuzz_ucontext", "fuzz_frame", "fuzz_stack",
-                                         "fuzz_thread_state", "fuzz_call"),
+                                         "fuzz_thread_state", "fuzz_call", "fuzz_iterator"),
                          [](const auto& target) { return target.param; });
 
 TEST_P(Seeds, HaveEveryScenario) {
@@ -43,7 +44,17 @@ TEST_P(Seeds, StayInTheProfileOfTheirTarget) {
   const MutatorProfile* profile = find_mutator_profile(GetParam());
   ASSERT_NE(profile, nullptr);
   for (const Input& input : inputs_) {
-    EXPECT_TRUE(profile->call_args || input.call == CallArgs{}) << to_text(input);
+    EXPECT_TRUE(profile->call_args ||
+                (input.call.context == ContextArg::victim && input.call.env == EnvArg::victim))
+        << to_text(input);
+    EXPECT_NE(std::ranges::find(profile->walkers, input.walker), profile->walkers.end())
+        << to_text(input);
+    const WalkerTraits traits = traits_of(input.walker);
+    EXPECT_TRUE(traits.walks_in(input.mode)) << to_text(input);
+    EXPECT_EQ(input.call.options & ~traits.options, 0U) << to_text(input);
+    EXPECT_TRUE(traits.masks || input.call.accepted_kinds + input.call.accepted_states == 0)
+        << to_text(input);
+    EXPECT_EQ(input.iterator_calls.empty(), !profile->iterator_calls) << to_text(input);
     for (const Mutation& mutation : input.mutations) {
       constexpr auto kKinds = static_cast<size_t>(MutationKind::count);
       const std::array<bool, kKinds> allowed = {
@@ -63,7 +74,8 @@ TEST_P(Seeds, DifferFromEachOther) {
 
 TEST_P(Seeds, HaveOneUnmutatedWalkAndOtherwiseChangeSomething) {
   const auto unmutated = std::ranges::count_if(inputs_, [](const Input& input) {
-    return std::ranges::all_of(input.mutations, is_no_op) && input.call == CallArgs{};
+    return std::ranges::all_of(input.mutations, is_no_op) && input.call == CallArgs{} &&
+           input.iterator_calls.size() <= 1;
   });
   EXPECT_EQ(unmutated, 1);
 }

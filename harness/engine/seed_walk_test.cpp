@@ -29,7 +29,7 @@ class SeedWalk : public JvmTest, public testing::WithParamInterface<std::string>
 
 INSTANTIATE_TEST_SUITE_P(Targets, SeedWalk,
                          testing::Values("fuzz_ucontext", "fuzz_frame", "fuzz_stack",
-                                         "fuzz_thread_state", "fuzz_call"),
+                                         "fuzz_thread_state", "fuzz_call", "fuzz_iterator"),
                          [](const auto& target) { return target.param; });
 
 TEST_P(SeedWalk, ReachesAWalk) {

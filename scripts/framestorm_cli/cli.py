@@ -46,7 +46,9 @@ def framestorm() -> None:
     show_default=True,
     help="What mutates: libFuzzer, or AFL++ (installed when it is missing).",
 )
-@click.option("--walker", default="", help="Walker under test: asgct (default) or plugin.")
+@click.option(
+    "--walker", default="", help="Walkers under test, comma separated. Default: all the JDK has."
+)
 @click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
 @click.option("--mode", "modes", multiple=True, help="same-thread or separate-thread; repeatable.")
 @click.option(

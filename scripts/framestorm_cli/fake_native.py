@@ -168,7 +168,7 @@ def native(plan: dict[str, Any]) -> int:
         sys.stdout.buffer.write(b"FAKEencoded")
     elif command == "names":
         names = {"scenarios": ["c1", "c2-inlined"], "modes": ["same-thread", "separate-thread"]}
-        print(json.dumps({**names, "walkers": ["asgct", "gst", "plugin"]}))
+        print(json.dumps({**names, "walkers": ["asgct", "gst", "plugin", "asgst"]}))
     elif command == "scenarios":
         print(json.dumps(plan[command]))
     elif command == "coverage":

@@ -11,7 +11,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from framestorm_cli import afl, fuzzing, liveness, native, paths, results, steps, summary, toolchain
+from framestorm_cli import (
+    afl,
+    fuzzing,
+    liveness,
+    native,
+    paths,
+    results,
+    steps,
+    summary,
+    toolchain,
+    walkers,
+)
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.fuzz_process import FuzzOptions
 from framestorm_cli.fuzzing import Fuzzer
@@ -37,7 +48,7 @@ def check_names(
     names = json.loads(native.query([tools.program(NATIVE), "names"]))
     known("scenario", scenarios, names.get("scenarios", []))
     known("mode", modes, names.get("modes", []))
-    known("walker", (walker,) if walker else (), names.get("walkers", []))
+    known("walker", walkers.names(walker), names.get("walkers", []))
 
 
 def check_corpus(corpus: tuple[Path, ...]) -> None:
@@ -52,13 +63,20 @@ def check_corpus(corpus: tuple[Path, ...]) -> None:
 
 
 def _plugin(walker: str, plugin: Path | None) -> str:
-    if (walker == "plugin") != (plugin is not None):
+    if ("plugin" in walkers.names(walker)) != (plugin is not None):
         raise FramestormError("--walker plugin and --walker-plugin FILE go together")
     if plugin is None:
         return ""
     if not plugin.is_file():
         raise FramestormError(f"walker plugin {plugin} does not exist")
     return str(plugin.resolve())
+
+
+def _usable_targets(tools: Toolchain, walker: str) -> tuple[str, ...]:
+    usable, left_out = walkers.usable_targets(tools.jdk.libjvm, walker)
+    for target, why in left_out.items():
+        steps.say(f"without {target}: {why}")
+    return tuple(usable)
 
 
 def new_folder(out: Path | None, name: str) -> Path:
@@ -111,12 +129,13 @@ def fuzz_command(
         if engine == "afl":
             afl.ensure(tools)
         check_names(tools, walker, scenarios, modes)
+        chosen = tuple(dict.fromkeys(targets)) or _usable_targets(tools, walker)
     except BaseException:
         if not any(folder.iterdir()):
             shutil.rmtree(folder)
         raise
     options = FuzzOptions(
-        targets=tuple(dict.fromkeys(targets)) or paths.TARGETS,
+        targets=chosen,
         seconds=seconds if seconds is not None or runs is not None else 60.0,
         runs=runs,
         seed=seed if seed is not None else int(time.time()),

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli import found_inputs, native, paths, records
+from framestorm_cli import found_inputs, native, paths, records, walkers
 from framestorm_cli.records import FindingsFile, Json
 from framestorm_cli.schedule import Slice
 from framestorm_cli.toolchain import Toolchain
@@ -130,8 +130,8 @@ def command_of(program: Path, toolchain: Toolchain, options: FuzzOptions, out: P
         command += ["--scenario", name]
     for name in options.modes:
         command += ["--mode", name]
-    if options.walker:
-        command += ["--walker", options.walker]
+    for name in walkers.names(options.walker):
+        command += ["--walker", name]
     if options.walker_plugin:
         command += ["--walker-plugin", options.walker_plugin]
     if options.strict:

@@ -11,18 +11,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from framestorm_cli import elf, native, toolchain
 from framestorm_cli import jdk as jdks
+from framestorm_cli import native, toolchain
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.toolchain import NATIVE
+from framestorm_cli.walkers import WALKERS
 
 _SHOWN_WRONG = 3
-# Entry points by which a libjvm shows that it has a walker; None: always there.
-_WALKERS: dict[str, tuple[str | None, str]] = {
-    "asgct": ("AsyncGetCallTrace", "AsyncGetCallTrace"),
-    "gst": (None, "JVMTI GetStackTrace, at safepoints only: the reference"),
-    "plugin": (None, "a .so with framestorm_walker.h's functions (--walker-plugin FILE)"),
-}
 
 
 def _console() -> Console:
@@ -75,11 +70,11 @@ def walkers_command(jdk: Path | None) -> int:
     chosen = jdks.choose(jdk)
     names = _answer(native.query([programs / NATIVE, "names"]), "names")["walkers"]
     table = Table(box=box.SIMPLE, title=f"walkers on {chosen}", title_justify="left")
-    for column in ("walker", "available", "entry point"):
+    for column in ("walker", "available", "what"):
         table.add_column(column)
     for name in names:
-        symbol, what = _WALKERS.get(name, (None, ""))
-        there = symbol is None or elf.exports(chosen.libjvm, symbol)
-        table.add_row(name, "yes" if there else f"no: libjvm.so does not export {symbol}", what)
+        walker = WALKERS[name]
+        why = walker.why_missing(chosen.libjvm)
+        table.add_row(name, f"no: {why}" if why else "yes", walker.description)
     _console().print(table)
     return 0

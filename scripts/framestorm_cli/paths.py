@@ -11,7 +11,14 @@ SCRIPTS = CHECKOUT / "scripts"
 SEEDS = CHECKOUT / "corpus" / "seeds"
 CRASHES = CHECKOUT / "corpus" / "crashes"
 SUMMARY_SCHEMA = CHECKOUT / "docs" / "summary.schema.json"
-TARGETS = ("fuzz_ucontext", "fuzz_frame", "fuzz_stack", "fuzz_thread_state", "fuzz_call")
+TARGETS = (
+    "fuzz_ucontext",
+    "fuzz_frame",
+    "fuzz_stack",
+    "fuzz_thread_state",
+    "fuzz_call",
+    "fuzz_iterator",
+)
 
 
 def cache() -> Path:

@@ -382,6 +382,8 @@ def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
     code, out, _ = framestorm("walkers", "--jdk", fakes.tools.jdk.home)
     assert code == 0
     assert "asgct" in out
+    assert "libjvm.so does not export AsyncGetStackTrace" in out
+    assert "jdk build" in out
 
 
 BENCH = {

@@ -13,7 +13,7 @@ from framestorm_cli.jdk import Jdk
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(small LANGUAGES CXX)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-foreach(name fuzz_ucontext fuzz_frame fuzz_stack fuzz_thread_state fuzz_call framestorm-native)
+foreach(name fuzz_ucontext fuzz_frame fuzz_stack fuzz_thread_state fuzz_call fuzz_iterator framestorm-native)
   add_executable(${name} main.cpp)
 endforeach()
 """
