@@ -14,6 +14,7 @@ class Minimizer {
     while (shrunk && budget_ > 0) {
       shrunk = drop_mutations();
       shrunk = reset_call() || shrunk;
+      shrunk = drop_iterator_calls() || shrunk;
       shrunk = simplify_values() || shrunk;
     }
     return best_;
@@ -49,10 +50,36 @@ class Minimizer {
     reset(&CallArgs::context);
     reset(&CallArgs::env);
     reset(&CallArgs::options);
+    reset(&CallArgs::accepted_kinds);
+    reset(&CallArgs::accepted_states);
+    for (uint32_t bit = 1; bit != 0; bit <<= 1) {
+      if ((best_.call.options & bit) == 0) continue;
+      Input candidate = best_;
+      candidate.call.options &= ~bit;
+      shrunk = keep_if_fails(candidate) || shrunk;
+    }
     Input candidate = best_;
     candidate.call.depth = plain.depth;
     candidate.call.raw_depth = plain.raw_depth;
     return keep_if_fails(candidate) || shrunk;
+  }
+
+  bool drop_iterator_calls() {
+    if (best_.iterator_calls.empty()) return false;
+    Input candidate = best_;
+    candidate.iterator_calls.clear();
+    bool shrunk = keep_if_fails(candidate);
+    for (size_t i = best_.iterator_calls.size(); i-- > 0;) {
+      candidate = best_;
+      candidate.iterator_calls.erase(candidate.iterator_calls.begin() + static_cast<ptrdiff_t>(i));
+      shrunk = keep_if_fails(candidate) || shrunk;
+    }
+    for (size_t i = 0; i < best_.iterator_calls.size(); ++i) {
+      candidate = best_;
+      candidate.iterator_calls[i].argument = 0;
+      shrunk = keep_if_fails(candidate) || shrunk;
+    }
+    return shrunk;
   }
 
   // Values that say less: no delta, then halves of it; the first index.

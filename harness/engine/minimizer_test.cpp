@@ -26,7 +26,8 @@ bool has(const Input& input, Register reg) {
 
 Input everything_set() {
   Input input;
-  input.call = {DepthKind::huge, 0, ContextArg::misaligned, EnvArg::null, 7};
+  input.call = {DepthKind::huge, 0, ContextArg::misaligned, EnvArg::null, 7, 1, 5};
+  input.iterator_calls = {{IteratorCallKind::next, 2}, {IteratorCallKind::drain}};
   input.mutations = {
       set(Register::pc, ValueKind::real_pc, 5), set(Register::sp, ValueKind::real_sp, -64),
       set(Register::fp, ValueKind::unmapped), set(Register::r0, ValueKind::raw, 0, 0, 9)};
@@ -58,6 +59,34 @@ TEST(Minimizer, ResetsEachCallArgumentThatDoesNotMatter) {
   const Input depth = minimize(
       everything_set(), [](const Input& i) { return i.call.depth == DepthKind::huge; }, kBudget);
   EXPECT_EQ(depth.call, (CallArgs{.depth = DepthKind::huge}));
+}
+
+TEST(Minimizer, ResetsOptionsBitByBit) {
+  const Input smallest =
+      minimize(everything_set(), [](const Input& i) { return (i.call.options & 2) != 0; }, kBudget);
+  EXPECT_EQ(smallest.call, (CallArgs{.options = 2}));
+  EXPECT_TRUE(smallest.iterator_calls.empty());
+}
+
+TEST(Minimizer, DropsIteratorCallsThatDoNotMatter) {
+  Input input;
+  input.iterator_calls = {{IteratorCallKind::open},         {IteratorCallKind::next, 7},
+                          {IteratorCallKind::thread_state}, {IteratorCallKind::leave},
+                          {IteratorCallKind::select, 1},    {IteratorCallKind::state}};
+  const auto used_after_its_end = [](const Input& i) {
+    const auto position = [&](IteratorCallKind kind) {
+      return std::ranges::find(i.iterator_calls, kind, &IteratorCall::kind);
+    };
+    const auto leave = position(IteratorCallKind::leave);
+    return leave != i.iterator_calls.end() &&
+           std::find(leave, i.iterator_calls.end(), IteratorCall{IteratorCallKind::select, 1}) !=
+               i.iterator_calls.end() &&
+           position(IteratorCallKind::next) != i.iterator_calls.end();
+  };
+  const Input smallest = minimize(input, used_after_its_end, kBudget);
+  const std::vector<IteratorCall> expected = {
+      {IteratorCallKind::next, 0}, {IteratorCallKind::leave}, {IteratorCallKind::select, 1}};
+  EXPECT_EQ(smallest.iterator_calls, expected);
 }
 
 TEST(Minimizer, ResetsARawDepthAsAWhole) {
