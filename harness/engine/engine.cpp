@@ -78,9 +78,13 @@ struct Engine::Prepared {
   }
 
   // HotSpot's fatal path notes that it is dying (vmError.cpp, _first_error_tid): a later real error
-  // would wait for it for ever. So would whoever wants a lock that an abandoned walk holds.
+  // would wait for it for ever. So would whoever wants a lock that an abandoned walk holds. A
+  // failed check of ASan's does neither by itself.
   bool poisons() const {
-    return end == WalkEnd::terminal_call || (end != WalkEnd::returned && fault.locks_held > 0);
+    if (end == WalkEnd::returned) return false;
+    const bool dying = end == WalkEnd::terminal_call &&
+                       std::string_view(fault.function) != sanitizer::kTerminalCall;
+    return dying || fault.locks_held > 0;
   }
 
   // On the host's stack. Signal context in same-thread mode.

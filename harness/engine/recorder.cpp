@@ -90,6 +90,14 @@ const char* state_name(uint32_t state) {
   return state < std::size(kNames) ? kNames[state] : "invalid";
 }
 
+// With what the address of a sanitizer's report is near, which a walk has no time to find out.
+std::string detail_of(const Finding& finding) {
+  if (finding.kind != FindingKind::sanitizer || finding.fault.address == 0) return finding.detail;
+  const std::string place = sanitizer::describe_address(finding.fault.address);
+  const bool known = place.empty() || finding.detail.find("-byte region") != std::string::npos;
+  return known ? finding.detail : finding.detail + ", " + place;
+}
+
 void open_for_writing(std::ofstream* file, const std::filesystem::path& path) {
   file->open(path, std::ios::trunc);
   if (!*file) throw std::system_error(errno, std::generic_category(), "writing " + path.string());
@@ -306,7 +314,7 @@ void Recorder::record(uint64_t key, const Finding& finding, size_t index,
       {"t", elapsed()},
       {"kind", std::string(name_of(finding.kind))},
       {"clause", finding.clause},
-      {"detail", finding.detail},
+      {"detail", detail_of(finding)},
       {"artifact", artifact_name},
       {"text", to_text(input)},
       {"signal", fault.signo == 0 ? "" : std::string("SIG") + sigabbrev_np(fault.signo)},

@@ -2,18 +2,24 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sanitizer/asan_interface.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "harness/guard/guard.h"
 
 extern "C" {
-int plugin_read_past(volatile char* block, size_t size);
-void plugin_write_past(volatile char* block, size_t size);
-int plugin_read_past_fatally(volatile char* block, size_t size);
+int read_byte_recoverable(volatile char* at);
+int read_byte_fatal(volatile char* at);
+int read_byte_outlined(volatile char* at);
+void write_byte_recoverable(volatile char* at);
+int read_word_recoverable(volatile int* at);
+void copy_recoverable(void* to, const void* from, size_t size);
 }
 
 namespace framestorm {
@@ -52,6 +58,8 @@ class SanitizerTest : public testing::Test {
     return walked;
   }
 
+  char* past() const { return block_.get() + kSize; }
+
   static constexpr size_t kSize = 16;
   std::unique_ptr<char[]> block_{new char[kSize]};
   static int pipe_[2];
@@ -61,14 +69,14 @@ int SanitizerTest::pipe_[2] = {-1, -1};
 
 TEST_F(SanitizerTest, TheAllocatorIsAsans) {
   ASSERT_TRUE(sanitizer::has_asan());
-  const auto walked = walk([this] { plugin_read_past(block_.get(), kSize); });
+  const auto walked = walk([this] { read_byte_recoverable(past()); });
   EXPECT_EQ(walked.reports.count, 1U) << "a block of glibc's has no redzone";
 }
 
 TEST_F(SanitizerTest, AReportOfAWalkIsRecordedAndTheWalkGoesOn) {
   bool went_on = false;
   const auto walked = walk([&] {
-    plugin_write_past(block_.get(), kSize);
+    write_byte_recoverable(past());
     went_on = true;
   });
   EXPECT_EQ(walked.end, WalkEnd::returned);
@@ -79,10 +87,9 @@ TEST_F(SanitizerTest, AReportOfAWalkIsRecordedAndTheWalkGoesOn) {
   EXPECT_TRUE(report.is_write);
   EXPECT_EQ(report.access_size, 1U);
   EXPECT_EQ(report.address, reinterpret_cast<uintptr_t>(block_.get()) + kSize);
-  EXPECT_THAT(report.place, HasSubstr("0 bytes after 16-byte region"));
   ASSERT_GT(report.stack_size, 0U);
   EXPECT_EQ(report.stack[0], report.pc);
-  const auto function = reinterpret_cast<uintptr_t>(&plugin_write_past);
+  const auto function = reinterpret_cast<uintptr_t>(&write_byte_recoverable);
   EXPECT_GT(report.pc, function);
   EXPECT_LT(report.pc, function + 256);
   ASSERT_GT(report.stack_size, 1U);
@@ -94,7 +101,7 @@ TEST_F(SanitizerTest, AReportLeavesErrnoAlone) {
   int after = 0;
   walk([&] {
     errno = 4711;
-    plugin_read_past(block_.get(), kSize);
+    read_byte_recoverable(past());
     after = errno;
   });
   EXPECT_EQ(after, 4711);
@@ -102,13 +109,13 @@ TEST_F(SanitizerTest, AReportLeavesErrnoAlone) {
 
 TEST_F(SanitizerTest, ThePlaceIsReportedByEachWalk) {
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(walk([this] { plugin_read_past(block_.get(), kSize); }).reports.count, 1U) << i;
+    EXPECT_EQ(walk([this] { read_byte_recoverable(past()); }).reports.count, 1U) << i;
   }
 }
 
 TEST_F(SanitizerTest, MoreReportsThanThereIsRoomForAreCounted) {
   const auto walked = walk([this] {
-    for (int i = 0; i < 10; ++i) plugin_read_past(block_.get(), kSize);
+    for (int i = 0; i < 10; ++i) read_byte_recoverable(past());
   });
   EXPECT_EQ(walked.reports.count, 10U);
   EXPECT_STREQ(walked.reports.reports[kMaxSanitizerReports - 1].check, "heap-buffer-overflow");
@@ -116,23 +123,113 @@ TEST_F(SanitizerTest, MoreReportsThanThereIsRoomForAreCounted) {
 
 TEST_F(SanitizerTest, AReportOutsideAWalkIsKeptApart) {
   const uint64_t before = sanitizer::reports_elsewhere();
-  plugin_read_past(block_.get(), kSize);
+  read_byte_recoverable(past());
   EXPECT_EQ(sanitizer::reports_elsewhere(), before + 1);
   EXPECT_THAT(read_elsewhere(), HasSubstr("heap-buffer-overflow"));
   EXPECT_EQ(walk([] {}).reports.count, 0U);
+}
+
+TEST_F(SanitizerTest, EachKindOfMemoryHasItsCheck) {
+  const auto check = [](char* at) {
+    const auto walked = walk([at] { read_byte_recoverable(at); });
+    return walked.reports.count == 1 ? std::string(walked.reports.reports[0].check) : "no report";
+  };
+  EXPECT_EQ(check(past()), "heap-buffer-overflow");
+  EXPECT_EQ(check(block_.get() - 1), "heap-buffer-overflow");
+  std::unique_ptr<char[]> gone{new char[kSize]};
+  char* const freed = gone.get();
+  gone.reset();
+  EXPECT_EQ(check(freed), "heap-use-after-free");
+  const std::unique_ptr<char[]> poisoned{new char[4 * kSize]};
+  __asan_poison_memory_region(poisoned.get() + kSize, kSize);
+  EXPECT_EQ(check(poisoned.get() + kSize), "use-after-poison");
+  __asan_unpoison_memory_region(poisoned.get() + kSize, kSize);
+}
+
+TEST_F(SanitizerTest, AnAccessThatIsPartlyAllowedIsReportedForTheRest) {
+  const std::unique_ptr<char[]> odd{new char[kSize + 2]};
+  const auto walked =
+      walk([&] { read_word_recoverable(reinterpret_cast<int*>(odd.get() + kSize)); });
+  ASSERT_EQ(walked.reports.count, 1U);
+  EXPECT_STREQ(walked.reports.reports[0].check, "heap-buffer-overflow");
+  EXPECT_EQ(walked.reports.reports[0].access_size, sizeof(int));
+}
+
+// These are ASan's reports, not ours.
+TEST_F(SanitizerTest, WhatAsansOwnFunctionsFindIsRecordedToo) {
+  char to[2 * kSize];
+  const auto walked = walk([&] { copy_recoverable(to, block_.get(), kSize + 1); });
+  EXPECT_EQ(walked.end, WalkEnd::returned);
+  ASSERT_EQ(walked.reports.count, 1U);
+  EXPECT_STREQ(walked.reports.reports[0].check, "heap-buffer-overflow");
+  EXPECT_THAT(walked.reports.reports[0].place, HasSubstr("0 bytes after 16-byte region"));
+  EXPECT_EQ(walked.unsafe.count, 0U);
+}
+
+TEST_F(SanitizerTest, AnAddressIsDescribed) {
+  const auto describe = [](const char* at) {
+    return sanitizer::describe_address(reinterpret_cast<uintptr_t>(at));
+  };
+  EXPECT_EQ(describe(past()), "0 bytes after 16-byte region");
+  EXPECT_EQ(describe(block_.get() - 3), "3 bytes before 16-byte region");
+  EXPECT_EQ(describe(block_.get() + 5), "5 bytes inside of 16-byte region");
+  EXPECT_EQ(describe(nullptr), "");
+}
+
+// A report of the thread's own, made by hand, holds the lock that ASan's reports take.
+TEST_F(SanitizerTest, AWalkWaitsForNoLockOfAsans) {
+  static std::atomic<bool> reporting;
+  static std::atomic<bool> done;
+  reporting = done = false;
+  // The callback runs with the lock held.
+  __asan_set_error_report_callback([](const char*) {
+    reporting = true;
+    while (!done) std::this_thread::yield();
+  });
+  std::thread reporter([this] { read_byte_recoverable(past()); });
+  while (!reporting) std::this_thread::yield();
+  const auto walked = walk([this] { read_byte_recoverable(past()); });
+  done = true;
+  reporter.join();
+  sanitizer::install(pipe_[1]);
+  EXPECT_EQ(walked.end, WalkEnd::returned);
+  EXPECT_EQ(walked.reports.count, 1U);
+}
+
+TEST_F(SanitizerTest, WhereTheCodeEndsTheProcessTheWalkEndsAndTheProcessGoesOn) {
+  for (int i = 0; i < 2; ++i) {
+    bool went_on = false;
+    const auto walked = walk([&] {
+      read_byte_fatal(past());
+      went_on = true;
+    });
+    EXPECT_FALSE(went_on);
+    ASSERT_EQ(walked.end, WalkEnd::terminal_call);
+    EXPECT_STREQ(walked.fault.function, sanitizer::kTerminalCall);
+    EXPECT_EQ(walked.fault.locks_held, 0U);
+    ASSERT_EQ(walked.reports.count, 1U);
+    EXPECT_STREQ(walked.reports.reports[0].check, "heap-buffer-overflow");
+  }
 }
 
 TEST_F(SanitizerTest, WhereAsanEndsTheProcessTheWalkEnds) {
   // The process must not walk on: a death test has one of its own.
   EXPECT_EXIT(
       {
-        const auto walked = walk([this] { plugin_read_past_fatally(block_.get(), kSize); });
+        const auto walked = walk([this] { read_byte_outlined(past()); });
         const bool right = walked.end == WalkEnd::terminal_call &&
                            std::string(walked.fault.function) == sanitizer::kTerminalCall &&
-                           walked.reports.count == 1;
+                           walked.fault.locks_held > 0 && walked.reports.count == 1;
         _exit(right ? 7 : 8);
       },
       testing::ExitedWithCode(7), "");
+}
+
+TEST_F(SanitizerTest, WhereAsanEndsTheProcessOutsideAWalkTheLogSaysSo) {
+  EXPECT_EXIT(read_byte_outlined(past()), testing::ExitedWithCode(1), "");
+  const std::string text = read_elsewhere();
+  EXPECT_THAT(text, HasSubstr("heap-buffer-overflow"));
+  EXPECT_TRUE(text.ends_with(sanitizer::kEndsProcess)) << text;
 }
 
 TEST_F(SanitizerTest, UbsanInAWalkIsRecorded) {

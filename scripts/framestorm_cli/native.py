@@ -20,6 +20,7 @@ EXIT_NOT_REUSABLE = 3
 EXIT_SETUP = 2
 EXIT_STRICT = 77
 DID_NOT_END = "did not end"
+ASAN_END = "framestorm: AddressSanitizer ends the process"  # harness/guard/sanitizer.h
 
 _LIBFUZZER = re.compile(r"INFO: |#\d+\s|WARNING: Failed to find function|Done \d+ runs")
 
@@ -86,6 +87,7 @@ class Death:
     how: str  # "SIGSEGV", "exit 1", DID_NOT_END
     hs_err: Path | None
     log_tail: str
+    asan_log: Path | None = None  # its last report of ASan's ended the process
 
 
 def death_of(code: int | None, out: Path) -> Death | None:
@@ -100,7 +102,10 @@ def death_of(code: int | None, out: Path) -> Death | None:
     else:
         how = f"exit {code}"
     reports = sorted(out.glob("hs_err*.log"), key=lambda p: p.stat().st_mtime)
-    return Death(how, reports[-1] if reports else None, own_words(out / "log.txt"))
+    # Fuzz targets keep reports apart, the others print them.
+    logs = (out / "sanitizer.log", out / "log.txt")
+    asan_log = next((log for log in logs if ASAN_END in steps.tail(log, 10)), None)
+    return Death(how, reports[-1] if reports else None, own_words(out / "log.txt"), asan_log)
 
 
 def own_words(log: Path) -> str:

@@ -121,7 +121,7 @@ def run_try(
     result.replay = records.read_json(folder / "replay.json")
     result.death = native.death_of(code, folder)
     if result.death is not None:
-        case = triage_cases.of_death(result.death, request.artifact, "")
+        case = triage_cases.of_death(result.death, request.artifact, "", symbolizer)
         result.cases.append(case)
     if request.signature is not None:
         result.matched = next((c for c in result.cases if c.signature == request.signature), None)

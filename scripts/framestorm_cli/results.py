@@ -44,16 +44,18 @@ def cases_of(process: Process, toolchain: Toolchain, symbolizer: Symbolizer) -> 
     """Every finding of a process, and its death if it died."""
     found = triage_cases.of_process(process.folder, symbolizer, process.target)
     if process.death is not None:
-        found.append(_death(process, process.death, toolchain))
+        found.append(_death(process, process.death, toolchain, symbolizer))
     for case in found:
         case.target, case.seed = process.target, process.seed
     return found
 
 
-def _death(process: Process, death: native.Death, toolchain: Toolchain) -> Case:
+def _death(
+    process: Process, death: native.Death, toolchain: Toolchain, symbolizer: Symbolizer
+) -> Case:
     data = records.read_current_input(process.folder)
     if data is None:
-        return triage_cases.of_death(death, None, "")
+        return triage_cases.of_death(death, None, "", symbolizer)
     artifact = process.folder / "artifacts" / "death.bin"
     artifact.parent.mkdir(exist_ok=True)
     artifact.write_bytes(data)
@@ -62,7 +64,7 @@ def _death(process: Process, death: native.Death, toolchain: Toolchain) -> Case:
     except FramestormError as error:
         text = ""
         steps.say(f"the input of a process that died has no text form: {error.message}")
-    return triage_cases.of_death(death, artifact.resolve(), text)
+    return triage_cases.of_death(death, artifact.resolve(), text, symbolizer)
 
 
 def jvm_of(run: Run) -> Json:

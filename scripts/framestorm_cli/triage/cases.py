@@ -1,5 +1,6 @@
 """Cases from whatever shows a crash: framestorm's own findings, dead processes, foreign files."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from framestorm_cli.triage import hs_err, sanitizer
 from framestorm_cli.triage.buckets import Case
 from framestorm_cli.triage.signature import TOP_FRAMES, Signature, signature_of, symbolise, telling
 
+_MODULE_PLACE = re.compile(r"\((?P<path>\S*?(?P<name>[^/\s]+))\+(?P<offset>0x[0-9a-f]+)\)")
 _LARGEST_LOG = 64 << 20  # bytes; larger files are not looked into
 
 
@@ -97,11 +99,38 @@ def of_sanitizer(path: Path) -> list[Case]:
     return cases
 
 
-def of_death(death: native.Death, artifact: Path | None, text: str) -> Case:
-    """A process that died while it executed an input: the input is the artifact, hs_err the stack."""
+def _of_last_report(path: Path, symbolizer: Symbolizer) -> Case | None:
+    """The last report of a log of ASan's, which names modules and offsets only."""
+    reports = sanitizer.parse(path)
+    if not reports:
+        return None
+    report = reports[-1]
+    places = [m for line in report.lines if (m := _MODULE_PLACE.search(line)) is not None]
+    finding = Finding(
+        key=str(path),
+        kind="sanitizer",
+        clause=report.what,
+        detail=f"{report.tool}: {report.message}",
+        stack=tuple(f"{place['name']}+{place['offset']}" for place in places),
+        modules={place["name"]: place["path"] for place in places},
+    )
+    # The places are those of the calls already.
+    frames = [symbolizer.frame(one, finding.modules, is_return=False) for one in finding.stack]
+    return Case(finding, signature_of(finding, frames), frames)
+
+
+def of_death(death: native.Death, artifact: Path | None, text: str, symbolizer: Symbolizer) -> Case:
+    """A process that died while it executed an input: the input is the artifact; hs_err, or else the
+    report with which ASan ended it, says the stack."""
     frames: list[Frame] = []
     base: Case | None = None
-    if death.hs_err is not None:
+    how = death.how
+    if death.asan_log is not None:
+        base = _of_last_report(death.asan_log, symbolizer)
+    if base is not None:
+        frames = base.frames
+        how = base.finding.clause  # however the process ended then, which depends on the engine
+    elif death.hs_err is not None:
         try:
             base = of_hs_err(death.hs_err)
             frames = base.frames
@@ -109,7 +138,7 @@ def of_death(death: native.Death, artifact: Path | None, text: str) -> Case:
             pass  # cut off before its head: the log's last lines are all there is
     known = base.finding if base is not None else None
     # HotSpot aborts when it has written its report: the signal that counts is the one in there.
-    how = known.signal if known is not None and known.signal else death.how
+    how = known.signal if known is not None and known.signal else how
     finding = Finding(
         key=f"death-{how}",
         kind="process_death",
@@ -123,6 +152,7 @@ def of_death(death: native.Death, artifact: Path | None, text: str) -> Case:
         pc=known.pc if known else "",
         registers=known.registers if known else {},
         stack=known.stack if known else (),
+        modules=known.modules if known else {},
     )
     names = base.signature.frames if base is not None else ()
     return Case(finding, Signature("process_death", how, names), frames)

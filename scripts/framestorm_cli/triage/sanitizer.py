@@ -11,7 +11,7 @@ _ASAN = re.compile(
 )
 _UBSAN = re.compile(r"^(?P<place>\S+?:\d+(?::\d+)?): runtime error: (?P<message>.*)$")
 _FRAME = re.compile(
-    r"^\s*#(?P<index>\d+) 0x[0-9a-f]+ (?:in (?P<function>.+?) )?(?P<place>\(\S+?\+0x[0-9a-f]+\).*|\S+)$"
+    r"^\s*#(?P<index>\d+) 0x[0-9a-f]+ +(?:in (?P<function>.+?) )?(?P<place>\(\S+?\+0x[0-9a-f]+\).*|\S+)$"
 )
 _ACCESS = re.compile(r"^(READ|WRITE) of size (\d+) at (0x[0-9a-f]+)")
 
