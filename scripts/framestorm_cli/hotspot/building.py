@@ -281,6 +281,7 @@ class Build:
                 self.folder / "support" / "modules_libs" / "java.base" / "server" / "libjvm.so",
                 scratch,
             )
+            folder.put_headers(scratch)
             folder.finish(scratch, log)
             store.write(
                 scratch,

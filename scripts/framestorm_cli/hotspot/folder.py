@@ -17,6 +17,7 @@ ASAN_OPTIONS = "libclang_rt.asan-framestorm.so"
 _OPTIONS_SOURCE = additions.FOLDER / "runtime" / "asan_options.c"
 _OPTIONS_FLAGS = ("-shared", "-fPIC", "-O1", "-nostdlib", f"-Wl,-soname,{ASAN_OPTIONS}")
 _LIBJVM = Path("lib") / "server" / "libjvm.so"
+_HEADERS = "src/java.base/share/native/include/"
 
 
 def options_source() -> bytes:
@@ -52,7 +53,12 @@ def put_libjvm(library: Path, into: Path) -> None:
     """Puts a libjvm into the folder, after a look at what has to be in it."""
     missing = [
         name
-        for name in ("AsyncGetCallTrace", "gHotSpotVMStructs", "framestorm_coverage")
+        for name in (
+            "AsyncGetCallTrace",
+            "AsyncGetStackTrace",
+            "gHotSpotVMStructs",
+            "framestorm_coverage",
+        )
         if not elf.exports(library, name)
     ]
     if missing:
@@ -62,6 +68,17 @@ def put_libjvm(library: Path, into: Path) -> None:
     target = into / _LIBJVM
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(library, target)
+
+
+def put_headers(into: Path) -> None:
+    """Puts the headers of the added walkers where jni.h is."""
+    for name, content in additions.load().files.items():
+        if not name.startswith(_HEADERS):
+            continue
+        target = into / "include" / Path(name).name
+        target.parent.mkdir(exist_ok=True)
+        target.unlink(missing_ok=True)  # not through a hard link
+        target.write_bytes(content)
 
 
 def add_asan(into: Path, compiler: str) -> None:

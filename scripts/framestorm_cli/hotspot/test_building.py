@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ LIBRARY = """
 extern "C" {
 void* gHotSpotVMStructs = 0;
 int AsyncGetCallTrace() { return 6; }
+void AsyncGetStackTrace() {}
 void framestorm_coverage() {}
 }
 """
@@ -41,15 +43,14 @@ touch $objects/forte.o $objects/frame.o
 cp "$FAKE_LIBJVM" support/modules_libs/java.base/server/libjvm.so
 if [ "$1" = jdk-image ]; then mkdir -p images; cp -r "$FAKE_IMAGE" images/jdk; fi
 """
-# Where the additions have a say in HotSpot's own files.
-DEBUG_CPP = """
-static void print_error_for_unit_test(const char* message, const char* detail_fmt, va_list detail_args) {
-}
-  print_error_for_unit_test(error_msg, detail_fmt, detail_args);
-  print_error_for_unit_test("fatal error", detail_fmt, detail_args);
-  print_error_for_unit_test(nullptr, detail_fmt, detail_args);
-"""
 JAVA = '#!/bin/sh\necho "java $@" >> "$(dirname "$0")/../started"\n'
+
+
+def what_matches(anchor: str) -> str:
+    """The place of HotSpot's own file that an anchor of edits.toml is for."""
+    lines = re.sub(r"\((\w+)\|\w+\)", r"\1", anchor).split(r"\n")
+    plain = [re.sub(r"\\(.)", r"\1", re.sub(r"^\^|\$$", "", line)) for line in lines]
+    return "\n".join(plain) + "\n"
 
 
 @pytest.fixture(scope="session")
@@ -80,12 +81,10 @@ def user(
     tree = make_tree(tmp_path / "jdk")
     (tree / "configure").write_text(CONFIGURE)
     (tree / "make.sh").write_text(MAKE)
-    for name, text in (
-        ("make/hotspot/lib/CompileJvm.gmk", "$(eval $(call SetupJdkLibrary, BUILD_LIBJVM, \\\n"),
-        ("src/hotspot/share/utilities/debug.cpp", DEBUG_CPP),
-    ):
-        (tree / name).parent.mkdir(parents=True)
-        (tree / name).write_text(text)
+    for edit in additions.load().edits:
+        (tree / edit.file).parent.mkdir(parents=True, exist_ok=True)
+        with (tree / edit.file).open("a", encoding="utf-8") as file:
+            file.write(what_matches(edit.anchor))
     monkeypatch.setenv("FAKE_LIBJVM", str(libjvm))
     monkeypatch.setenv("FAKE_IMAGE", str(boot))
     monkeypatch.setattr(packages, "ensure", lambda *_: None)
@@ -112,6 +111,7 @@ def test_a_complete_folder_with_the_built_libjvm(request_of: Request, libjvm: Pa
     home = building.ensure(request_of)
     assert (home / "lib" / "server" / "libjvm.so").read_bytes() == libjvm.read_bytes()
     assert (home / "lib" / "modules").read_text() == "classes"
+    assert "AsyncGetStackTrace" in (home / "include" / "profile.h").read_text()
     assert not (home / "lib" / "server" / "classes.jsa").exists()
     *dumps, last = lines(home / "started")
     assert set(dumps) == {"java -Xshare:dump", "java -XX:-UseCompressedOops -Xshare:dump"}
@@ -368,11 +368,11 @@ def test_a_cache_that_cannot_be_written(
         building.ensure(request_of)
 
 
-def test_a_libjvm_without_the_coverage_function(
+def test_a_libjvm_without_the_added_functions(
     request_of: Request, jdk_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_LIBJVM", str(jdk_home / "lib" / "server" / "libjvm.so"))
-    with pytest.raises(FramestormError, match="does not export framestorm_coverage"):
+    with pytest.raises(FramestormError, match=r"does not export .*framestorm_coverage"):
         building.ensure(request_of)
     assert store.finished() == []
 

@@ -24,7 +24,6 @@
 
 #ifdef __cplusplus
 namespace asgct2 {
-extern "C" {
 #endif
 
 enum FrameTypeId {
@@ -51,15 +50,19 @@ typedef struct {
   void *frame_info; /* out: as in ASGST_CallTrace of profile.h */
 } CallTrace;
 
+#ifdef __cplusplus
+}
+#define ASGCT2_TYPE(name) asgct2::name
+extern "C"
+#else
+#define ASGCT2_TYPE(name) name
+#endif
 /*
  * Walks the calling thread from `ucontext`, which may be null outside Java. For signal handlers, as
  * AsyncGetCallTrace. Async-signal-safe; writes *trace and frames[0..depth) only.
  */
-JNIEXPORT void JNICALL AsyncGetCallTrace2(CallTrace *trace, jint depth, void *ucontext);
-
-#ifdef __cplusplus
-}
-}
-#endif
+JNIEXPORT void JNICALL AsyncGetCallTrace2(ASGCT2_TYPE(CallTrace) *trace, jint depth,
+                                          void *ucontext);
+#undef ASGCT2_TYPE
 
 #endif /* ASGCT2_H */

@@ -101,8 +101,9 @@ typedef struct {
   jint num_frames;         /* out: frames, or an ASGST_Error */
   uint8_t kind;            /* in: mask of accepted kinds, 0 all; out: the trace's */
   jint state;              /* in: mask of accepted states, 0 all; out: a subset of what JVMTI's
-                              GetThreadState says (never INTERRUPTED, PARKED), -1 for traces that are
-                              not Java's, which are always accepted */
+                              GetThreadState says (a thread that sleeps or is parked is WAITING;
+                              never INTERRUPTED), -1 for traces that are not Java's, which are
+                              always accepted */
   ASGST_CallFrame *frames; /* the caller's, room for `depth` frames; callee before caller */
   void *frame_info;        /* out: null when the walk came to the stack's end or to `depth`, else
                               a constant string that says where and why it stopped */

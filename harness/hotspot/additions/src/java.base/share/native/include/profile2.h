@@ -130,8 +130,8 @@ JNIEXPORT void JNICALL ASGST_RewindIterator(ASGST_Iterator *iterator);
 JNIEXPORT int JNICALL ASGST_State(ASGST_Iterator *iterator);
 
 /*
- * A subset of the calling thread's JVMTI state: never INTERRUPTED or PARKED, SUSPENDED only for a
- * thread suspended by JVMTI. 0 for a thread that is not Java's. Async-signal-safe.
+ * A subset of the calling thread's JVMTI state: a thread that sleeps or is parked is WAITING; never
+ * INTERRUPTED; SUSPENDED only for a thread suspended by JVMTI. 0 for a thread that is not Java's. Async-signal-safe.
  */
 JNIEXPORT int JNICALL ASGST_ThreadState(void);
 

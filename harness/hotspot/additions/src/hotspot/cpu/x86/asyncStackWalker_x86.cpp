@@ -1,0 +1,336 @@
+/*
+ * Copyright (c) 2026, the framestorm authors.
+ *
+ * This code is free software; you can redistribute it and/or modify it
+ * under the terms of the GNU General Public License version 2 only, as
+ * published by the Free Software Foundation, with the "Classpath" exception
+ * of the OpenJDK sources it is compiled with.
+ *
+ * This code is distributed in the hope that it will be useful, but WITHOUT
+ * ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or
+ * FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+ * version 2 for more details.
+ */
+
+#include "prims/asyncStackWalker.hpp"
+
+#include "code/codeBlob.hpp"
+#include "code/codeCache.hpp"
+#include "code/nmethod.hpp"
+#include "interpreter/interpreter.hpp"
+#include "prims/asyncMethods.hpp"
+#include "prims/asyncUnwindTables.hpp"
+#include "runtime/frame.hpp"
+#include "runtime/stubCodeGenerator.hpp"
+
+#include <ucontext.h>
+
+// What x86-64 knows of a frame that a thread was interrupted in while it was being built or taken
+// down: the instructions around pc say how far that had come. They are ones that HotSpot's
+// assembler emits for prologues and epilogues (macroAssembler_x86.cpp, c1_MacroAssembler_x86.cpp,
+// x86_64.ad); what else is met falls back to asking which word is a return address.
+
+// The interpreter's method entries: where frames of interpreted methods are built.
+static const int kMaxEntries = 64;
+static struct {
+  uintptr_t begin;
+  uintptr_t end;
+} _method_entries[kMaxEntries];
+static int _method_entry_count = 0;
+
+static bool in_method_entry(uintptr_t pc) {
+  for (int i = 0; i < _method_entry_count; i++) {
+    if (pc >= _method_entries[i].begin && pc < _method_entries[i].end) return true;
+  }
+  return false;
+}
+
+void AsyncStackWalker::pd_initialize() {
+  for (int kind = 0; kind < AbstractInterpreter::number_of_method_entries; kind++) {
+    const address entry =
+        Interpreter::entry_for_kind(static_cast<AbstractInterpreter::MethodKind>(kind));
+    if (entry == nullptr || in_method_entry(p2u(entry)) || _method_entry_count == kMaxEntries) {
+      continue;
+    }
+    const InterpreterCodelet* const codelet = Interpreter::codelet_containing(entry);
+    if (codelet == nullptr) continue;
+    _method_entries[_method_entry_count++] = {p2u(codelet->code_begin()), p2u(codelet->code_end())};
+  }
+}
+
+static uintptr_t register_of(const void* ucontext, int index) {
+  return static_cast<uintptr_t>(static_cast<const ucontext_t*>(ucontext)->uc_mcontext.gregs[index]);
+}
+
+uintptr_t AsyncStackWalker::interrupted_bcp() const {
+  if (_ucontext == nullptr || in_method_entry(_at.pc)) return 0;
+  return register_of(_ucontext, REG_R13);
+}
+
+// Whether the bytes at `at` are these, all of them below `end`.
+template <size_t N>
+static bool bytes_are(const u1* at, const u1* end, const u1 (&bytes)[N]) {
+  return static_cast<size_t>(end - at) >= N && memcmp(at, bytes, N) == 0;
+}
+
+static const u1 kRet[] = {0xc3};
+static const u1 kPopFp[] = {0x5d};
+static const u1 kPushFp[] = {0x55};
+static const u1 kMoveSpToFp[] = {0x48, 0x8b, 0xec};
+static const u1 kSubtractSp8[] = {0x48, 0x83, 0xec};
+static const u1 kSubtractSp32[] = {0x48, 0x81, 0xec};
+static const u1 kSaveFp8[] = {0x48, 0x89, 0x6c, 0x24};
+static const u1 kSaveFp32[] = {0x48, 0x89, 0xac, 0x24};
+static const u1 kBangStack[] = {0x89, 0x84, 0x24};
+static const u1 kComparePollWithSp8[] = {0x49, 0x3b, 0x67};
+static const u1 kComparePollWithSp32[] = {0x49, 0x3b, 0xa7};
+static const u1 kJumpAbove[] = {0x0f, 0x87};
+static const u1 kVzeroupper[] = {0xc5, 0xf8, 0x77};
+static const u1 kLoadPcToR10[] = {0x4c, 0x8d, 0x15};
+static const u1 kStoreR10ToThread[] = {0x4d, 0x89, 0x97};
+static const u1 kJump[] = {0xe9};
+
+bool AsyncStackWalker::pd_follows_call(const u1* pc, const u1* begin) {
+  const ptrdiff_t before = pc - begin;
+  if (before >= 5 && pc[-5] == 0xe8) return true;                   // call rel32
+  return before >= 2 && pc[-2] == 0xff && (pc[-1] & 0xf8) == 0xd0;  // call register
+}
+
+// Whether the frame is already taken down at pc: only the return address is left.
+static bool is_taken_down(const u1* pc, const u1* begin, const u1* end) {
+  if (bytes_are(pc, end, kRet) || bytes_are(pc, end, kComparePollWithSp8) ||
+      bytes_are(pc, end, kComparePollWithSp32)) {
+    return true;
+  }
+  if (bytes_are(pc, end, kVzeroupper)) return bytes_are(pc + 3, end, kRet);
+  if (bytes_are(pc, end, kJumpAbove)) {
+    return (pc - begin >= 4 && bytes_are(pc - 4, end, kComparePollWithSp8)) ||
+           (pc - begin >= 7 && bytes_are(pc - 7, end, kComparePollWithSp32));
+  }
+  // The return poll's slow path, behind the method's code.
+  const size_t load = 7, store = 7;
+  if (bytes_are(pc, end, kLoadPcToR10)) return bytes_are(pc + load, end, kStoreR10ToThread);
+  if (bytes_are(pc, end, kStoreR10ToThread)) {
+    return pc - begin >= static_cast<ptrdiff_t>(load) && bytes_are(pc - load, end, kLoadPcToR10);
+  }
+  if (bytes_are(pc, end, kJump)) {
+    return pc - begin >= static_cast<ptrdiff_t>(load + store) &&
+           bytes_are(pc - store, end, kStoreR10ToThread) &&
+           bytes_are(pc - store - load, end, kLoadPcToR10);
+  }
+  return false;
+}
+
+enum class Built { no, pushed, allocated, complete, unknown };
+
+// How far the frame is built at pc, by the instructions from the entry on.
+static Built how_far(const u1* entry, const u1* pc, const u1* end) {
+  const u1* at = entry;
+  bool pushed = false, allocated = false, saved = false;
+  while (at < pc) {
+    if (bytes_are(at, end, kBangStack)) {
+      at += 7;
+    } else if (bytes_are(at, end, kPushFp)) {
+      pushed = true;
+      at += 1;
+    } else if (bytes_are(at, end, kMoveSpToFp)) {
+      at += 3;
+    } else if (bytes_are(at, end, kSubtractSp8)) {
+      allocated = true;
+      at += 4;
+    } else if (bytes_are(at, end, kSubtractSp32)) {
+      allocated = true;
+      at += 7;
+    } else if (bytes_are(at, end, kSaveFp8)) {
+      saved = true;
+      at += 5;
+    } else if (bytes_are(at, end, kSaveFp32)) {
+      saved = true;
+      at += 8;
+    } else if (*at == 0x90) {
+      at += 1;
+    } else if (at[0] == 0x66 && at[1] == 0x90) {
+      at += 2;
+    } else if (at[0] == 0x0f && at[1] == 0x1f) {
+      // A long nop: its length is in its operand's form.
+      const u1 form = at[2];
+      const bool sib = (form & 7) == 4;
+      at += 3 + (sib ? 1 : 0) + ((form >> 6) == 1 ? 1 : (form >> 6) == 2 ? 4 : 0);
+    } else {
+      return Built::unknown;
+    }
+    if (allocated && (pushed || saved)) return Built::complete;
+  }
+  if (at != pc) return Built::unknown;
+  return allocated ? Built::allocated : pushed ? Built::pushed : Built::no;
+}
+
+bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
+  const nmethod* const nm = _blob->as_nmethod();
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const begin = nm->code_begin();
+  const u1* const end = nm->code_end();
+  uintptr_t top = 0, second = 0;
+  const bool readable = read(_at.sp, &top) && read(_at.sp + wordSize, &second);
+  if (!readable) return false;
+  const Registers frameless = {top, _at.sp + wordSize, _at.fp};
+  const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
+
+  if (is_taken_down(pc, begin, end) && is_return_address(top)) {
+    *caller = frameless;
+    return true;
+  }
+  if (bytes_are(pc, end, kPopFp) && is_return_address(second)) {
+    *caller = fp_pushed;
+    return true;
+  }
+  const u1* entry = nm->verified_entry_point();
+  if (nm->is_osr_method() && pc >= nm->osr_entry()) entry = nm->osr_entry();
+  Built built = Built::unknown;
+  if (pc <= entry && pc >= nm->entry_point()) {
+    built = Built::no;  // the inline cache's check
+  } else if (pc > entry && pc - entry < 64) {
+    built = how_far(entry, pc, end);
+  }
+  switch (built) {
+    case Built::no:
+      if (!is_return_address(top)) break;
+      *caller = frameless;
+      return true;
+    case Built::pushed:
+      if (!is_return_address(second)) break;
+      *caller = fp_pushed;
+      return true;
+    case Built::allocated: {
+      // The frame pointer is not saved yet, so it still is the caller's.
+      const uintptr_t sp = _at.sp + nm->frame_size() * wordSize;
+      uintptr_t return_pc = 0;
+      if (!read(sp - wordSize, &return_pc) || !is_return_address(return_pc)) break;
+      *caller = {return_pc, sp, _at.fp};
+      return true;
+    }
+    case Built::complete:
+      return false;
+    case Built::unknown:
+      break;
+  }
+  if (nm->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) return false;
+  if (is_return_address(top)) {
+    *caller = frameless;
+    return true;
+  }
+  if (top == _at.fp && is_return_address(second)) {
+    *caller = fp_pushed;
+    return true;
+  }
+  return false;
+}
+
+bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const end = _blob->code_end();
+  uintptr_t top = 0, second = 0;
+  if (!read(_at.sp, &top)) {
+    fail(Stop::bad_stack);
+    return true;
+  }
+  read(_at.sp + wordSize, &second);
+  const Registers frameless = {top, _at.sp + wordSize, _at.fp};
+  const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
+  const auto returns_to = [](uintptr_t word) {
+    return is_return_address(word) || is_leaf_return_address(word) ||
+           AsyncUnwindTables::is_code(word);
+  };
+
+  if (_blob->is_adapter_blob() && _ucontext != nullptr) {
+    // Between interpreted and compiled code: the return address is on top of the stack or, while
+    // arguments are moved, in rax; r13 is the caller's sp.
+    const uintptr_t sender_sp = register_of(_ucontext, REG_R13);
+    const uintptr_t sp = sender_sp > _at.sp && on_stack(sender_sp) ? sender_sp : _at.sp + wordSize;
+    const uintptr_t in_rax = register_of(_ucontext, REG_RAX);
+    *caller = {is_return_address(top) ? top : in_rax, sp, _at.fp};
+    return true;
+  }
+  if (_blob->is_vtable_blob()) {
+    *caller = frameless;
+    return true;
+  }
+  if (is_framed(_blob)) {
+    if (bytes_are(pc, end, kRet) && is_return_address(top)) {
+      *caller = frameless;
+      return true;
+    }
+    if (_blob->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) return false;
+    if (top == _at.fp && is_return_address(second)) {
+      *caller = fp_pushed;
+      return true;
+    }
+    if (!is_return_address(top)) return false;
+    *caller = frameless;
+    return true;
+  }
+
+  // A leaf that HotSpot generated: most begin with push rbp, mov rbp, rsp.
+  const u1* begin = _blob->code_begin();
+  const StubCodeDesc* const stub = StubCodeDesc::desc_for(reinterpret_cast<address>(_at.pc));
+  if (stub != nullptr) begin = stub->begin();
+  const bool has_fp = bytes_are(begin, end, kPushFp) && bytes_are(begin + 1, end, kMoveSpToFp);
+  if (has_fp && pc > begin && pc < begin + 4 && returns_to(second)) {
+    *caller = fp_pushed;
+    return true;
+  }
+  if (has_fp && pc >= begin + 4 && !bytes_are(pc, end, kRet)) {
+    uintptr_t link = 0, return_pc = 0;
+    if (_at.fp >= _at.sp && read(_at.fp, &link) &&
+        read(_at.fp + frame::return_addr_offset * wordSize, &return_pc) && returns_to(return_pc)) {
+      *caller = {return_pc, _at.fp + frame::sender_sp_offset * wordSize, link};
+      return true;
+    }
+  }
+  if (returns_to(top)) {
+    *caller = frameless;
+    return true;
+  }
+  fail(Stop::bad_frame);
+  return true;
+}
+
+bool AsyncStackWalker::interrupted_interpreted(uintptr_t* method, Registers* caller) const {
+  if (_ucontext == nullptr || !in_method_entry(_at.pc)) return false;
+  // At the entry rbx is the method, r13 the caller's sp; the return address is on top of the stack,
+  // then (while locals are pushed) in rax, then below the locals again.
+  const uintptr_t in_rbx = register_of(_ucontext, REG_RBX);
+  const uintptr_t in_rax = register_of(_ucontext, REG_RAX);
+  const uintptr_t sender_sp = register_of(_ucontext, REG_R13);
+  uintptr_t top = 0, second = 0;
+  if (!AsyncMethods::is_method(in_rbx) || !read(_at.sp, &top)) return false;
+  read(_at.sp + wordSize, &second);
+  const bool sender_known = sender_sp >= _at.sp && on_stack(sender_sp);
+  *method = in_rbx;
+  if (is_return_address(top) && sender_known) {
+    *caller = {top, sender_sp, _at.fp};
+    return true;
+  }
+  if (top == _at.fp && is_return_address(second) && sender_known) {
+    *caller = {second, sender_sp, _at.fp};
+    return true;
+  }
+  // The frame pointer is set, the fixed part below it is being pushed.
+  uintptr_t link = 0, return_pc = 0;
+  const intptr_t pushed = static_cast<intptr_t>(_at.fp - _at.sp) / wordSize;
+  if (_at.fp >= _at.sp && pushed <= -frame::interpreter_frame_initial_sp_offset &&
+      read(_at.fp, &link) && read(_at.fp + frame::return_addr_offset * wordSize, &return_pc) &&
+      is_return_address(return_pc)) {
+    uintptr_t sp = sender_sp;
+    if (pushed >= -frame::interpreter_frame_sender_sp_offset) {
+      read(_at.fp + frame::interpreter_frame_sender_sp_offset * wordSize, &sp);
+    }
+    *caller = {return_pc, sp, link};
+    return true;
+  }
+  if (is_return_address(in_rax) && sender_known) {
+    *caller = {in_rax, sender_sp, _at.fp};
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,255 @@
+/*
+ * Copyright (c) 2026, the framestorm authors.
+ *
+ * This code is free software; you can redistribute it and/or modify it
+ * under the terms of the GNU General Public License version 2 only, as
+ * published by the Free Software Foundation, with the "Classpath" exception
+ * of the OpenJDK sources it is compiled with.
+ *
+ * This code is distributed in the hope that it will be useful, but WITHOUT
+ * ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or
+ * FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+ * version 2 for more details.
+ */
+
+#include "profile2.h"
+
+#include "prims/asyncStackWalker.hpp"
+#include "prims/asyncThreads.hpp"
+#include "prims/asyncWalkedThread.hpp"
+#include "runtime/atomic.hpp"
+
+#include <errno.h>
+#include <new>
+
+// The iterators of profile2.h: each a walker that stands still between frames.
+
+namespace {
+
+// Lives on the stack of ASGST_RunWithIterator, while its handler runs.
+class Iteration {
+ public:
+  explicit Iteration(const AsyncStackWalker& at_top)
+      : _at_top(at_top), _walker(at_top), _looked(false), _has_next(false) {}
+
+  void rewind() {
+    ::new (static_cast<void*>(&_walker)) AsyncStackWalker(_at_top);
+    _looked = false;
+  }
+
+  // What next() will return; looks one frame ahead.
+  int state() {
+    if (!_looked) {
+      _has_next = _walker.next(&_next);
+      _looked = true;
+    }
+    return _has_next ? 1 : code_of(_walker.stop());
+  }
+
+  int next(ASGST_Frame* frame) {
+    const int result = state();
+    if (result != 1) return result;
+    _looked = false;
+    frame->type = static_cast<uint8_t>(_next.type);
+    frame->comp_level = _next.comp_level;
+    frame->bci = _next.bci;
+    frame->method = _next.method;
+    frame->pc = reinterpret_cast<void*>(_next.pc);
+    frame->sp = reinterpret_cast<void*>(_next.sp);
+    frame->fp = reinterpret_cast<void*>(_next.fp);
+    return 1;
+  }
+
+ private:
+  static int code_of(AsyncStackWalker::Stop stop) {
+    switch (stop) {
+      case AsyncStackWalker::Stop::bad_stack:
+        return ASGST_STOPPED_BAD_STACK;
+      case AsyncStackWalker::Stop::bad_pc:
+        return ASGST_STOPPED_BAD_PC;
+      case AsyncStackWalker::Stop::bad_frame:
+        return ASGST_STOPPED_BAD_FRAME;
+      case AsyncStackWalker::Stop::no_unwind_info:
+        return ASGST_STOPPED_NO_UNWIND_INFO;
+      case AsyncStackWalker::Stop::too_deep:
+        return ASGST_STOPPED_TOO_DEEP;
+      case AsyncStackWalker::Stop::none:
+      case AsyncStackWalker::Stop::end:
+        break;
+    }
+    return ASGST_NO_FRAME;
+  }
+
+  const AsyncStackWalker _at_top;
+  AsyncStackWalker _walker;
+  bool _looked;
+  bool _has_next;
+  AsyncStackWalker::Frame _next;
+};
+
+// An ASGST_Iterator* is a ticket, not an address: the number of a slot and its generation, so that
+// one whose handler has returned is recognised for ever.
+struct Slot {
+  volatile uintptr_t iteration;  // address, 0 when the slot is free
+  volatile uintptr_t owner;      // the thread's identity
+  volatile uint32_t generation;  // changes with each claim
+};
+
+constexpr uint32_t kSlots = 256;
+Slot slots[kSlots];
+
+// Unique to a thread, whether the VM knows it or not, and no system call.
+uintptr_t thread_identity() { return p2u(&errno); }
+
+// Whether a slot's handler was left by longjmp: its iteration does not lie above `here` on one
+// stack, so that frame is gone.
+bool is_abandoned(uintptr_t iteration, uintptr_t owner, uintptr_t here) {
+  if (owner != thread_identity() || iteration > here) return false;
+  AsyncThreads::Entry stack;
+  return AsyncThreads::find_by_stack(here, &stack) && iteration >= stack.stack_low;
+}
+
+ASGST_Iterator* ticket_of(uint32_t slot, uint32_t generation) {
+  return reinterpret_cast<ASGST_Iterator*>((uintptr_t(generation) << 16) | (slot << 1) | 1);
+}
+
+// Null when all slots are taken.
+ASGST_Iterator* claim(Iteration* iteration) {
+  const uintptr_t address = p2u(iteration);
+  for (uint32_t i = 0; i < kSlots; i++) {
+    Slot& slot = slots[i];
+    const uintptr_t old = slot.iteration;
+    if (old != 0 && !is_abandoned(old, slot.owner, address)) continue;
+    if (Atomic::cmpxchg(&slot.iteration, old, address) != old) continue;
+    slot.owner = thread_identity();
+    return ticket_of(i, Atomic::add(&slot.generation, uint32_t(1)));
+  }
+  return nullptr;
+}
+
+void release(ASGST_Iterator* ticket) {
+  Slot& slot = slots[(p2u(ticket) & 0xffff) >> 1];
+  Atomic::inc(&slot.generation);
+  Atomic::release_store(&slot.iteration, uintptr_t(0));
+}
+
+// Null for what is no ticket, or no longer.
+Iteration* resolve(const ASGST_Iterator* ticket) {
+  const uintptr_t bits = p2u(ticket);
+  const uintptr_t index = (bits & 0xffff) >> 1;
+  if ((bits & 1) == 0 || index >= kSlots) return nullptr;
+  const Slot& slot = slots[index];
+  const uintptr_t iteration = Atomic::load_acquire(&slot.iteration);
+  if (iteration == 0 || slot.generation != static_cast<uint32_t>(bits >> 16)) return nullptr;
+  if (bits >> 48 != 0) return nullptr;
+  if (is_abandoned(iteration, slot.owner, p2u(&bits))) return nullptr;
+  return reinterpret_cast<Iteration*>(iteration);
+}
+
+int run(const AsyncStackWalker& walker, int kind, ASGST_IteratorHandler fun, void* argument) {
+  Iteration iteration(walker);
+  ASGST_Iterator* const ticket = claim(&iteration);
+  if (ticket == nullptr) return ASGST_TOO_MANY_ITERATORS;
+  fun(ticket, argument);
+  release(ticket);
+  return kind;
+}
+
+int error_of(AsyncWalkedThread::Refusal refusal) {
+  switch (refusal) {
+    case AsyncWalkedThread::Refusal::no_thread:
+      return ASGST_NO_THREAD;
+    case AsyncWalkedThread::Refusal::exiting:
+      return ASGST_THREAD_EXIT;
+    default:
+      return ASGST_UNSAFE_STATE;
+  }
+}
+
+bool has(int options, int option) { return (options & option) != 0; }
+
+// The part both ways to run share: whether the thread may be walked now; kind or error.
+int judge(const AsyncWalkedThread& thread, int options) {
+  if (thread.java_thread() != nullptr) {
+    const AsyncWalkedThread::Refusal refusal =
+        thread.refusal(has(options, ASGST_WALK_DURING_UNSAFE_STATES));
+    if (refusal != AsyncWalkedThread::Refusal::none) return error_of(refusal);
+  } else if (!has(options, ASGST_INCLUDE_NON_JAVA_THREADS)) {
+    return ASGST_NO_THREAD;
+  }
+  return thread.kind();
+}
+
+}  // namespace
+
+extern "C" {
+
+JNIEXPORT int JNICALL ASGST_Capabilities(void) { return 0; }
+
+JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
+                                            ASGST_IteratorHandler fun, void* argument) {
+  if (fun == nullptr) return ASGST_INVALID_ARGUMENT;
+  AsyncContext context;
+  const bool has_context = AsyncWalkedThread::context_of(ucontext, &context);
+  AsyncWalkedThread thread = AsyncWalkedThread::current();
+  const int kind = judge(thread, options);
+  if (kind <= 0) return kind;
+  const bool c_frames = has(options, ASGST_INCLUDE_NON_JAVA_FRAMES);
+  if (thread.java_thread() == nullptr) {
+    if (!has_context) return ASGST_NO_TOP_JAVA_FRAME;
+    if (thread.thread() == nullptr) thread.assume_stack(context.sp);
+    AsyncStackWalker walker(nullptr, thread.low(), thread.high(), /*c_frames=*/true);
+    if (!walker.start_at_context(context)) return ASGST_NO_TOP_JAVA_FRAME;
+    return run(walker, kind, fun, argument);
+  }
+  AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
+  switch (thread.start(&walker, has_context ? &context : nullptr, c_frames)) {
+    case AsyncWalkedThread::Start::started:
+      return run(walker, kind, fun, argument);
+    case AsyncWalkedThread::Start::unknown_state:
+      return ASGST_UNSAFE_STATE;
+    case AsyncWalkedThread::Start::no_java_frame:
+    case AsyncWalkedThread::Start::failed:
+      break;
+  }
+  return ASGST_NO_TOP_JAVA_FRAME;
+}
+
+JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* pc, int options,
+                                                     ASGST_IteratorHandler fun, void* argument) {
+  if (fun == nullptr) return ASGST_INVALID_ARGUMENT;
+  AsyncWalkedThread thread;
+  if (!AsyncWalkedThread::with_stack(p2u(sp), &thread)) return ASGST_NO_THREAD;
+  const int kind = judge(thread, options);
+  if (kind <= 0) return kind;
+  const bool c_frames =
+      has(options, ASGST_INCLUDE_NON_JAVA_FRAMES) || thread.java_thread() == nullptr;
+  AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
+  const AsyncContext frame = {p2u(pc), p2u(sp), p2u(fp), nullptr};
+  if (!walker.start_at_frame(frame)) return ASGST_NO_TOP_JAVA_FRAME;
+  return run(walker, kind, fun, argument);
+}
+
+JNIEXPORT int JNICALL ASGST_NextFrame(ASGST_Iterator* iterator, ASGST_Frame* frame) {
+  Iteration* const iteration = resolve(iterator);
+  if (iteration == nullptr) return ASGST_INVALID_ITERATOR;
+  return frame == nullptr ? ASGST_INVALID_ARGUMENT : iteration->next(frame);
+}
+
+JNIEXPORT void JNICALL ASGST_RewindIterator(ASGST_Iterator* iterator) {
+  Iteration* const iteration = resolve(iterator);
+  if (iteration != nullptr) iteration->rewind();
+}
+
+JNIEXPORT int JNICALL ASGST_State(ASGST_Iterator* iterator) {
+  if (iterator == nullptr) return ASGST_NO_FRAME;
+  Iteration* const iteration = resolve(iterator);
+  return iteration == nullptr ? ASGST_INVALID_ITERATOR : iteration->state();
+}
+
+JNIEXPORT int JNICALL ASGST_ThreadState(void) {
+  const AsyncWalkedThread thread = AsyncWalkedThread::current();
+  return thread.java_thread() == nullptr ? 0 : thread.jvmti_state();
+}
+
+}  // extern "C"

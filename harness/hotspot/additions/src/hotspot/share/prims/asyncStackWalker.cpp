@@ -1,0 +1,501 @@
+/*
+ * Copyright (c) 2026, the framestorm authors.
+ *
+ * This code is free software; you can redistribute it and/or modify it
+ * under the terms of the GNU General Public License version 2 only, as
+ * published by the Free Software Foundation, with the "Classpath" exception
+ * of the OpenJDK sources it is compiled with.
+ *
+ * This code is distributed in the hope that it will be useful, but WITHOUT
+ * ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or
+ * FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+ * version 2 for more details.
+ */
+
+#include "prims/asyncStackWalker.hpp"
+
+#include "code/codeBlob.hpp"
+#include "code/codeCache.hpp"
+#include "code/debugInfo.hpp"
+#include "code/nmethod.inline.hpp"
+#include "code/pcDesc.hpp"
+#include "interpreter/interpreter.hpp"
+#include "oops/method.hpp"
+#include "prims/asyncMethods.hpp"
+#include "prims/asyncUnwindTables.hpp"
+#include "runtime/continuation.hpp"
+#include "runtime/continuationEntry.hpp"
+#include "runtime/frame.hpp"
+#include "runtime/javaCalls.hpp"
+#include "runtime/javaFrameAnchor.hpp"
+#include "runtime/javaThread.hpp"
+#include "runtime/safefetch.hpp"
+#include "runtime/stubRoutines.hpp"
+#include "runtime/vmStructs.hpp"
+
+extern "C" {
+extern VMStructEntry* gHotSpotVMStructs;
+}
+
+// Private members of HotSpot's classes, by the names that its serviceability agent knows.
+static int _orig_pc_offset = -1;     // byte offset, in nmethod, of an int
+static int _frame_data_offset = -1;  // byte offset, in UpcallStub, of an int
+
+static int offset_of_field(const char* type, const char* field) {
+  for (const VMStructEntry* entry = gHotSpotVMStructs; entry->typeName != nullptr; entry++) {
+    if (strcmp(entry->typeName, type) == 0 && strcmp(entry->fieldName, field) == 0) {
+      return checked_cast<int>(entry->offset);
+    }
+  }
+  return -1;
+}
+
+void AsyncStackWalker::initialize() {
+  _orig_pc_offset = offset_of_field("nmethod", "_orig_pc_offset");
+  _frame_data_offset = offset_of_field("UpcallStub", "_frame_data_offset");
+  AsyncMethods::initialize();
+  pd_initialize();
+}
+
+const char* AsyncStackWalker::explain(Stop stop) {
+  switch (stop) {
+    case Stop::none:
+    case Stop::end:
+      return nullptr;
+    case Stop::bad_stack:
+      return "the stack pointer left the thread's stack or did not advance";
+    case Stop::bad_pc:
+      return "no return address that a call leaves";
+    case Stop::bad_frame:
+      return "the frame of interpreted code or of a call into Java does not look like one";
+    case Stop::no_unwind_info:
+      return "C/C++ code without frame pointer and unwind table";
+    case Stop::too_deep:
+      return "more inlined scopes than a compiled frame can have";
+  }
+  return nullptr;
+}
+
+AsyncStackWalker::AsyncStackWalker(JavaThread* thread, uintptr_t low, uintptr_t high, bool c_frames)
+    : _thread(thread), _low(low), _high(high), _c_frames(c_frames), _at{0, 0, 0} {}
+
+static bool safe_read(uintptr_t address, uintptr_t* word) {
+  // Two tries, since any value may be a word's own.
+  const intptr_t first = SafeFetchN(reinterpret_cast<intptr_t*>(address), 0);
+  if (first == 0 && SafeFetchN(reinterpret_cast<intptr_t*>(address), -1) == -1) return false;
+  *word = static_cast<uintptr_t>(first);
+  return true;
+}
+
+bool AsyncStackWalker::read(uintptr_t address, uintptr_t* word) const {
+  return on_stack(address) && safe_read(address, word);
+}
+
+// The code blob whose code, not only its memory, holds pc.
+static CodeBlob* blob_of(uintptr_t pc) {
+  CodeBlob* const blob = CodeCache::find_blob(reinterpret_cast<void*>(pc));
+  return blob != nullptr && blob->code_contains(reinterpret_cast<address>(pc)) ? blob : nullptr;
+}
+
+// The first descriptor at or after an offset into the code; null when there is none. The first and
+// last of the table are sentinels, with offsets below and above all others.
+static const PcDesc* pc_desc_from(const nmethod* nm, int offset) {
+  const PcDesc* low = nm->scopes_pcs_begin();
+  const PcDesc* const end = nm->scopes_pcs_end();
+  const PcDesc* high = end;
+  while (low < high) {
+    const PcDesc* const middle = low + (high - low) / 2;
+    if (middle->pc_offset() < offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < end ? low : nullptr;
+}
+
+static int code_offset(const nmethod* nm, uintptr_t pc) {
+  return checked_cast<int>(pc - p2u(nm->code_begin()));
+}
+
+static const PcDesc* pc_desc_at(const nmethod* nm, uintptr_t pc) {
+  const int offset = code_offset(nm, pc);
+  const PcDesc* const desc = pc_desc_from(nm, offset);
+  return desc != nullptr && desc->pc_offset() == offset ? desc : nullptr;
+}
+
+static bool has_scope(const nmethod* nm, const PcDesc* desc) {
+  return desc != nullptr && desc->scope_decode_offset() > 0 &&
+         desc->scope_decode_offset() < nm->scopes_data_size();
+}
+
+bool AsyncStackWalker::is_framed(const CodeBlob* blob) {
+  return blob->frame_size() > 0 &&
+         (blob->is_runtime_stub() || blob->is_safepoint_stub() || blob->is_deoptimization_stub() ||
+          blob->is_uncommon_trap_stub() || blob->is_exception_stub());
+}
+
+bool AsyncStackWalker::is_return_address(uintptr_t pc) {
+  if (pc == 0) return false;
+  const address at = reinterpret_cast<address>(pc);
+  if (Interpreter::contains(at) || StubRoutines::returns_to_call_stub(at) ||
+      Continuation::is_return_barrier_entry(at)) {
+    return true;
+  }
+  CodeBlob* const blob = blob_of(pc);
+  if (blob == nullptr) return false;
+  if (!blob->is_nmethod()) return blob->is_upcall_stub() || is_framed(blob);
+  nmethod* const nm = blob->as_nmethod();
+  if (nm->method() == nullptr || nm->frame_size() <= 0) return false;
+  return nm->is_native_method() || nm->is_deopt_pc(at) || has_scope(nm, pc_desc_at(nm, pc));
+}
+
+bool AsyncStackWalker::is_leaf_return_address(uintptr_t pc) {
+  CodeBlob* const blob = blob_of(pc);
+  if (blob == nullptr || !blob->is_nmethod()) return false;
+  nmethod* const nm = blob->as_nmethod();
+  const address at = reinterpret_cast<address>(pc);
+  return nm->method() != nullptr && nm->frame_size() > 0 && nm->is_frame_complete_at(at) &&
+         pd_follows_call(at, nm->code_begin());
+}
+
+bool AsyncStackWalker::complete_anchor(AsyncAnchor* anchor, uintptr_t low, uintptr_t high) {
+  if (anchor->sp < low + sizeof(uintptr_t) || anchor->sp >= high ||
+      !is_aligned(anchor->sp, sizeof(uintptr_t))) {
+    return false;
+  }
+  if (anchor->pc == 0 && !safe_read(anchor->sp - sizeof(uintptr_t), &anchor->pc)) return false;
+  return is_return_address(anchor->pc);
+}
+
+bool AsyncStackWalker::start_at_context(const AsyncContext& context) {
+  _at = {context.pc, context.sp, context.fp};
+  _ucontext = context.ucontext;
+  _interrupted = true;
+  if (context.sp < _low || !on_stack(context.sp)) return fail(Stop::bad_stack);
+  _low = context.sp;
+  return classify();
+}
+
+bool AsyncStackWalker::start_at_frame(const AsyncContext& frame) {
+  if (!start_at_context(frame)) return false;
+  _interrupted = _code != Code::c && !is_return_address(frame.pc);
+  return true;
+}
+
+bool AsyncStackWalker::start_at_anchor(const AsyncAnchor& anchor, const AsyncContext* context) {
+  _anchor = anchor;
+  _has_anchor = true;
+  if (_c_frames && context != nullptr && context->sp < anchor.sp && start_at_context(*context) &&
+      _code == Code::c) {
+    return true;
+  }
+  _stop = Stop::none;
+  _low = anchor.sp;
+  return arrive_at_anchor();
+}
+
+// What the code at _at.pc is.
+bool AsyncStackWalker::classify() {
+  _given = false;
+  _scope = 0;
+  _scopes = 0;
+  _caller_known = false;
+  _blob = nullptr;
+  const address pc = reinterpret_cast<address>(_at.pc);
+  if (Interpreter::contains(pc)) {
+    _code = Code::interpreter;
+    return true;
+  }
+  CodeBlob* const blob = CodeCache::find_blob(pc);
+  if (blob == nullptr) {
+    _code = Code::c;
+    // Somewhere in no code at all; a return address was checked before.
+    return !_interrupted || AsyncUnwindTables::is_code(_at.pc) || fail(Stop::bad_pc);
+  }
+  if (!blob->code_contains(pc)) return fail(Stop::bad_pc);
+  _blob = blob;
+  if (blob->is_nmethod()) return classify_nmethod(blob->as_nmethod());
+  if (StubRoutines::returns_to_call_stub(pc)) {
+    _code = Code::entry;
+  } else if (blob->is_upcall_stub() && !_interrupted) {
+    _code = Code::upcall;
+  } else {
+    _code = is_framed(blob) ? Code::framed_stub : Code::stub;
+  }
+  return true;
+}
+
+bool AsyncStackWalker::classify_nmethod(nmethod* nm) {
+  if (nm->method() == nullptr || nm->frame_size() <= 0) return fail(Stop::bad_pc);
+  _code = nm->is_native_method() ? Code::native : Code::compiled;
+  if (!nm->is_deopt_pc(reinterpret_cast<address>(_at.pc))) return true;
+  // Returned into for deoptimisation (or going to be): the frame keeps where it really was.
+  uintptr_t original = 0;
+  int offset = -1;
+  if (_orig_pc_offset >= 0) offset = *reinterpret_cast<int*>(p2u(nm) + _orig_pc_offset);
+  const bool known = offset > 0 && read(_at.sp + offset, &original) &&
+                     nm->code_contains(reinterpret_cast<address>(original)) &&
+                     has_scope(nm, pc_desc_at(nm, original));
+  if (known) {
+    _at.pc = original;
+    _interrupted = false;
+    return true;
+  }
+  return _interrupted || fail(Stop::bad_frame);
+}
+
+bool AsyncStackWalker::arrive_at_anchor() {
+  _has_anchor = false;
+  if (_anchor.sp < _low) return fail(Stop::bad_stack);
+  _at = {_anchor.pc, _anchor.sp, _anchor.fp};
+  _low = _anchor.sp;
+  _interrupted = false;
+  return classify();
+}
+
+// Goes to a caller, if it can be one.
+bool AsyncStackWalker::arrive(const Registers& caller) {
+  Registers to = caller;
+  if (to.sp <= _at.sp || !on_stack(to.sp)) return fail(Stop::bad_stack);
+  if (Continuation::is_return_barrier_entry(reinterpret_cast<address>(to.pc))) {
+    // The callers of this frame are still frozen, in the heap. On the stack there follows what
+    // entered the continuation.
+    if (_thread == nullptr) return fail(Stop::bad_pc);
+    uintptr_t entry = p2u(_thread->last_continuation());
+    for (int i = 0; entry <= _at.sp; i++) {
+      if (i == kMaxContinuations || entry == 0 ||
+          !safe_read(entry + in_bytes(ContinuationEntry::parent_offset()), &entry)) {
+        return fail(Stop::bad_pc);
+      }
+    }
+    if (!on_stack(entry)) return fail(Stop::bad_stack);
+    to = {p2u(ContinuationEntry::entry_pc()), entry, entry + ContinuationEntry::size()};
+  }
+  if (!is_return_address(to.pc)) {
+    const bool from_leaf = _code == Code::c || _code == Code::stub;
+    // Generated code is called from C/C++ only through stubs.
+    const bool from_c = from_leaf || _code == Code::entry || _code == Code::upcall;
+    if (!(from_leaf && is_leaf_return_address(to.pc)) &&
+        !(from_c && AsyncUnwindTables::is_code(to.pc))) {
+      return fail(Stop::bad_pc);
+    }
+  }
+  _at = to;
+  _low = to.sp;
+  _interrupted = false;
+  return classify();
+}
+
+bool AsyncStackWalker::caller() {
+  Registers to;
+  if (_caller_known) return arrive(_caller);
+  switch (_code) {
+    case Code::c:
+      return caller_of_c();
+    case Code::interpreter:
+      return caller_of_interpreted();
+    case Code::compiled:
+    case Code::native:
+      if (_interrupted && interrupted_compiled_caller(&to)) {
+        return _stop == Stop::none && arrive(to);
+      }
+      return caller_of_framed();
+    case Code::framed_stub:
+      if (_interrupted && interrupted_stub_caller(&to)) return _stop == Stop::none && arrive(to);
+      return caller_of_framed();
+    case Code::stub:
+      if (_interrupted && interrupted_stub_caller(&to)) return _stop == Stop::none && arrive(to);
+      return fail(Stop::bad_frame);
+    case Code::entry: {
+      uintptr_t wrapper = 0;
+      if (!read(_at.fp + frame::entry_frame_call_wrapper_offset * wordSize, &wrapper) ||
+          wrapper <= _at.fp || !on_stack(wrapper)) {
+        return fail(Stop::bad_frame);
+      }
+      return caller_of_entry(p2u(reinterpret_cast<JavaCallWrapper*>(wrapper)->anchor()));
+    }
+    case Code::upcall: {
+      if (_frame_data_offset < 0) return fail(Stop::bad_frame);
+      return caller_of_entry(_at.sp + *reinterpret_cast<int*>(p2u(_blob) + _frame_data_offset));
+    }
+  }
+  return fail(Stop::bad_frame);
+}
+
+bool AsyncStackWalker::caller_of_interpreted() {
+  uintptr_t link = 0, pc = 0, sender_sp = 0;
+  const uintptr_t fp = _at.fp;
+  if (!read(fp, &link) || !read(fp + frame::return_addr_offset * wordSize, &pc) ||
+      !read(fp + frame::interpreter_frame_sender_sp_offset * wordSize, &sender_sp)) {
+    return fail(Stop::bad_frame);
+  }
+  // The callee's locals extend the caller's frame downwards. Method handle linkers pop an argument,
+  // so that sp may be one word above.
+  const uintptr_t raw_sp = fp + frame::sender_sp_offset * wordSize;
+  if (sender_sp < raw_sp - wordSize) return fail(Stop::bad_frame);
+  return arrive({pc, sender_sp, link});
+}
+
+// The caller of a frame with a known size: the return address is its uppermost word, and below it
+// stands the frame pointer, which all generated code saves there.
+bool AsyncStackWalker::caller_of_framed() {
+  const uintptr_t sp = _at.sp + _blob->frame_size() * wordSize;
+  uintptr_t link = 0, pc = 0;
+  if (!read(sp - wordSize, &pc) || !read(sp - frame::sender_sp_offset * wordSize, &link)) {
+    return fail(Stop::bad_stack);
+  }
+  return arrive({pc, sp, link});
+}
+
+// The caller of a call into Java: the last Java frame before it, kept in the anchor that the call
+// saved; in between are C/C++ frames.
+bool AsyncStackWalker::caller_of_entry(uintptr_t anchor_address) {
+  AsyncAnchor anchor;
+  if (!read(anchor_address + in_bytes(JavaFrameAnchor::last_Java_sp_offset()), &anchor.sp) ||
+      !read(anchor_address + in_bytes(JavaFrameAnchor::last_Java_fp_offset()), &anchor.fp) ||
+      !read(anchor_address + in_bytes(JavaFrameAnchor::last_Java_pc_offset()), &anchor.pc)) {
+    return fail(Stop::bad_frame);
+  }
+  const bool first = anchor.sp == 0;
+  if (first && !_c_frames) return fail(Stop::end);
+  if (!first && !complete_anchor(&anchor, _at.sp, _high)) return fail(Stop::bad_frame);
+  _anchor = anchor;
+  _has_anchor = !first;
+  if (_c_frames) {
+    uintptr_t link = 0, pc = 0;
+    const uintptr_t fp = _at.fp;
+    const bool c_caller = fp >= _at.sp && read(fp, &link) &&
+                          read(fp + frame::return_addr_offset * wordSize, &pc) &&
+                          CodeCache::find_blob(reinterpret_cast<void*>(pc)) == nullptr;
+    if (c_caller && arrive({pc, fp + frame::sender_sp_offset * wordSize, link})) return true;
+    if (first) return _stop != Stop::none ? false : fail(Stop::bad_frame);
+    _stop = Stop::none;
+  }
+  return arrive_at_anchor();
+}
+
+bool AsyncStackWalker::caller_of_c() {
+  AsyncRegisters registers = {_at.pc, _at.sp, _at.fp};
+  const AsyncUnwindTables::Step step =
+      AsyncUnwindTables::step(&registers, _interrupted, _low, _high);
+  bool found = step == AsyncUnwindTables::Step::stepped;
+  if (!found && step != AsyncUnwindTables::Step::end) {
+    uintptr_t link = 0, pc = 0;
+    const uintptr_t fp = _at.fp;
+    if (fp >= _at.sp && read(fp, &link) && read(fp + frame::return_addr_offset * wordSize, &pc) &&
+        pc != 0) {
+      registers = {pc, fp + frame::sender_sp_offset * wordSize, link};
+      found = true;
+    }
+  }
+  if (_has_anchor) {
+    // Java frames begin where the anchor says, whatever unwinding made of the last C frame.
+    if (!found || registers.sp >= _anchor.sp ||
+        CodeCache::find_blob(reinterpret_cast<void*>(registers.pc)) != nullptr) {
+      return arrive_at_anchor();
+    }
+    if (arrive({registers.pc, registers.sp, registers.fp})) return true;
+    _stop = Stop::none;
+    return arrive_at_anchor();
+  }
+  if (step == AsyncUnwindTables::Step::end || (found && registers.pc == 0)) return fail(Stop::end);
+  if (!found) return fail(Stop::no_unwind_info);
+  return arrive({registers.pc, registers.sp, registers.fp});
+}
+
+void AsyncStackWalker::fill_plain(Frame* frame, FrameType type, Method* method) const {
+  *frame = {type, -1, -1, method, _at.pc, _at.sp, _at.fp, _code != Code::c};
+}
+
+bool AsyncStackWalker::fill_interpreted(Frame* frame) {
+  uintptr_t method = 0;
+  bool starting = false;
+  if (_interrupted && interrupted_interpreted(&method, &_caller)) {
+    starting = true;
+    _caller_known = true;
+  } else if (_at.fp < _at.sp ||
+             !read(_at.fp + frame::interpreter_frame_method_offset * wordSize, &method)) {
+    return fail(Stop::bad_frame);
+  }
+  if (!AsyncMethods::is_method(method)) return fail(Stop::bad_frame);
+  Method* const m = reinterpret_cast<Method*>(method);
+  fill_plain(frame, m->is_native() ? FrameType::java_native : FrameType::java, m);
+  frame->comp_level = 0;
+  if (m->is_native()) return true;
+  if (starting) {
+    frame->bci = 0;
+    return true;
+  }
+  // While bytecodes run, the bytecode pointer is in a register; the frame's own is of the last
+  // call.
+  if (_interrupted) frame->bci = AsyncMethods::bci_of(m, interrupted_bcp());
+  uintptr_t bcp = 0;
+  if (frame->bci < 0 && read(_at.fp + frame::interpreter_frame_bcp_offset * wordSize, &bcp)) {
+    frame->bci = AsyncMethods::bci_of(m, bcp);
+  }
+  return true;
+}
+
+bool AsyncStackWalker::fill_compiled(Frame* frame) {
+  nmethod* const nm = _blob->as_nmethod();
+  // At a call the descriptor stands at the return address. Elsewhere, and at calls of leaves, the
+  // next one holds, since descriptors stand at the ends of the ranges they describe.
+  const PcDesc* desc = _interrupted ? nullptr : pc_desc_at(nm, _at.pc);
+  if (desc == nullptr) desc = pc_desc_from(nm, code_offset(nm, _at.pc) + 1);
+  if (!has_scope(nm, desc)) {
+    fill_plain(frame, FrameType::java, nm->method());
+    frame->comp_level = nm->comp_level();
+    return true;
+  }
+  _scope = desc->scope_decode_offset();
+  fill_scope(frame);
+  return true;
+}
+
+void AsyncStackWalker::fill_scope(Frame* frame) {
+  nmethod* const nm = _blob->as_nmethod();
+  DebugInfoReadStream stream(nm, _scope);
+  const int sender = stream.read_int();
+  Method* const method = stream.read_method();
+  const int bci = stream.read_bci();
+  const bool inlined = sender > 0 && sender < nm->scopes_data_size();
+  fill_plain(frame, inlined ? FrameType::java_inlined : FrameType::java, method);
+  frame->comp_level = nm->comp_level();
+  frame->bci = bci < 0 ? -1 : bci;
+  _scope = inlined ? sender : 0;
+  if (++_scopes > kMaxScopes) {
+    _scope = 0;
+    fail(Stop::too_deep);
+  }
+}
+
+bool AsyncStackWalker::next(Frame* frame) {
+  while (_stop == Stop::none) {
+    if (_given) {
+      if (_scope != 0) {
+        fill_scope(frame);
+        return true;
+      }
+      if (!caller()) return false;
+      continue;
+    }
+    _given = true;
+    switch (_code) {
+      case Code::interpreter:
+        return fill_interpreted(frame);
+      case Code::compiled:
+        return fill_compiled(frame);
+      case Code::native:
+        fill_plain(frame, FrameType::java_native, _blob->as_nmethod()->method());
+        frame->comp_level = _blob->as_nmethod()->comp_level();
+        return true;
+      default:
+        if (_c_frames) {
+          fill_plain(frame, FrameType::non_java, nullptr);
+          return true;
+        }
+    }
+  }
+  return false;
+}

@@ -1,0 +1,196 @@
+/*
+ * Copyright (c) 2026, the framestorm authors.
+ *
+ * This code is free software; you can redistribute it and/or modify it
+ * under the terms of the GNU General Public License version 2 only, as
+ * published by the Free Software Foundation, with the "Classpath" exception
+ * of the OpenJDK sources it is compiled with.
+ *
+ * This code is distributed in the hope that it will be useful, but WITHOUT
+ * ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or
+ * FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+ * version 2 for more details.
+ */
+
+#ifndef SHARE_PRIMS_ASYNCSTACKWALKER_HPP
+#define SHARE_PRIMS_ASYNCSTACKWALKER_HPP
+
+#include "utilities/align.hpp"
+#include "utilities/globalDefinitions.hpp"
+
+class CodeBlob;
+class JavaThread;
+class Method;
+class nmethod;
+
+// The one stack walk under AsyncGetStackTrace, AsyncGetCallTrace2 and the iterators of profile2.h.
+//
+// A walk starts from where a halted thread was interrupted (or from a frame) and gives one frame
+// after the other, from callee to caller. It never believes what it reads from the stack, from the
+// context or from the thread: words are read by SafeFetch and only inside the thread's stack, sp
+// advances with each physical frame, return addresses have to be ones that calls leave, and methods
+// are checked before anything is read from them. It builds no HotSpot frame and calls nothing that
+// asserts something of one. What it does believe is the VM's own: code blobs, their debug
+// information, the bounds of stacks.
+//
+// So a walk of anything ends, without a fault, after a number of steps that the stack's size
+// bounds. Everything here is async-signal-safe: no allocation, no lock, no system call.
+
+// What the registers of an interrupted thread are to a walk.
+struct AsyncContext {
+  uintptr_t pc;
+  uintptr_t sp;
+  uintptr_t fp;
+  // Null when only the three above are known.
+  const void* ucontext;
+};
+
+// The three words of a JavaFrameAnchor, as read.
+struct AsyncAnchor {
+  uintptr_t sp;
+  uintptr_t fp;
+  uintptr_t pc;
+};
+
+class AsyncStackWalker {
+ public:
+  enum class FrameType : uint8_t { java = 1, java_inlined = 2, java_native = 3, non_java = 4 };
+
+  struct Frame {
+    FrameType type;
+    int comp_level;  // -1 in frames that are not Java's
+    int bci;         // -1: none or unknown
+    Method* method;  // null in frames that are not Java's
+    uintptr_t pc;
+    uintptr_t sp;  // of the physical frame
+    uintptr_t fp;
+    bool in_code_cache;
+  };
+
+  // Why there is no further frame.
+  enum class Stop : uint8_t {
+    none,            // there may be one
+    end,             // it was the stack's first
+    bad_stack,       // sp left the stack or did not advance
+    bad_pc,          // a return address that no call leaves
+    bad_frame,       // a frame that does not look like one
+    no_unwind_info,  // C code without frame pointer and table
+    too_deep         // more scopes than a compiled frame can have
+  };
+
+  // `thread` is whose stack it is, null when it is no Java thread; low and high bound the stack.
+  AsyncStackWalker(JavaThread* thread, uintptr_t low, uintptr_t high, bool c_frames);
+
+  // Where to begin; one of them, once. False when no frame could be made of it: stop() says why.
+  //
+  // From the context alone: the thread is in Java, or has no Java frames.
+  bool start_at_context(const AsyncContext& context);
+  // From a frame's three registers: pc is a return address where it can be one.
+  bool start_at_frame(const AsyncContext& frame);
+  // From the last Java frame; with C frames, those between it and the context come first. The
+  // context may be null.
+  bool start_at_anchor(const AsyncAnchor& anchor, const AsyncContext* context);
+
+  // False at the end, which stop() explains. *frame is then unchanged.
+  bool next(Frame* frame);
+
+  Stop stop() const { return _stop; }
+  // "no return address that a call leaves", for people; constant. Null for none and end.
+  static const char* explain(Stop stop);
+
+  // Whether an anchor can be walked from: its sp on the stack, its pc in the code cache, found one
+  // word below sp when the anchor has none.
+  static bool complete_anchor(AsyncAnchor* anchor, uintptr_t low, uintptr_t high);
+
+  // Once, when the VM's code is generated.
+  static void initialize();
+
+ private:
+  static void pd_initialize();
+
+  enum class Code : uint8_t {
+    c,  // outside the code cache
+    interpreter,
+    compiled,     // nmethod of a Java method
+    native,       // nmethod of a native method
+    framed_stub,  // a blob with a frame size
+    entry,        // the call stub, after its call
+    upcall,       // an upcall stub
+    stub          // other generated code
+  };
+
+  struct Registers {
+    uintptr_t pc;
+    uintptr_t sp;  // for compiled frames the unextended one
+    uintptr_t fp;
+  };
+
+  static constexpr int kMaxScopes = 4096;
+  static constexpr int kMaxContinuations = 64;
+
+  bool fail(Stop stop) {
+    _stop = stop;
+    return false;
+  }
+  // A word of the stack; false when it is not on the part of the stack that is still to be walked.
+  bool read(uintptr_t address, uintptr_t* word) const;
+  bool on_stack(uintptr_t address) const {
+    return address >= _low && address <= _high - sizeof(uintptr_t) &&
+           is_aligned(address, sizeof(uintptr_t));
+  }
+  // Whether a call may have left this return address, in generated code.
+  static bool is_return_address(uintptr_t pc);
+  // The same for calls of C/C++ leaf functions and leaf stubs, which compiled code describes
+  // nowhere.
+  static bool is_leaf_return_address(uintptr_t pc);
+  static bool pd_follows_call(const u1* pc, const u1* begin);
+  static bool is_framed(const CodeBlob* blob);
+
+  bool classify();
+  bool classify_nmethod(nmethod* nm);
+  bool arrive(const Registers& caller);
+  bool arrive_at_anchor();
+
+  bool caller();
+  bool caller_of_interpreted();
+  bool caller_of_framed();
+  bool caller_of_entry(uintptr_t anchor_address);
+  bool caller_of_c();
+
+  bool fill_interpreted(Frame* frame);
+  bool fill_compiled(Frame* frame);
+  void fill_scope(Frame* frame);
+  void fill_plain(Frame* frame, FrameType type, Method* method) const;
+
+  // The architecture's part, for the frame a thread was interrupted in, while it is being built or
+  // taken down. False: the ordinary rules hold. True: *caller is set, or stop().
+  bool interrupted_compiled_caller(Registers* caller);
+  bool interrupted_stub_caller(Registers* caller);
+  // An interpreted frame under construction: its method and its caller.
+  bool interrupted_interpreted(uintptr_t* method, Registers* caller) const;
+  // The bytecode pointer register; 0 when the context is not known.
+  uintptr_t interrupted_bcp() const;
+
+  JavaThread* const _thread;
+  uintptr_t _low;  // lower end of what is still to be walked
+  const uintptr_t _high;
+  const bool _c_frames;
+
+  Registers _at;
+  const void* _ucontext = nullptr;  // while _interrupted
+  bool _interrupted = false;        // _at.pc is no return address
+  Code _code = Code::c;
+  CodeBlob* _blob = nullptr;
+  Stop _stop = Stop::none;
+  bool _given = false;       // the frame at _at has been given
+  bool _has_anchor = false;  // Java frames go on here once the C frames are through
+  AsyncAnchor _anchor = {0, 0, 0};
+  // A caller that the architecture's part already found.
+  bool _caller_known = false;
+  Registers _caller = {0, 0, 0};
+  // The scope to give next, in the debug information of _blob; 0 when there is none.
+  int _scope = 0;
+  int _scopes = 0;
+};
+
+#endif  // SHARE_PRIMS_ASYNCSTACKWALKER_HPP

@@ -1,0 +1,80 @@
+// The methods and classes of a live JVM, by JVMTI and JNI, and the functions of profile2.h under
+// test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/hotspot/methods_test/class_file.h"
+#include "harness/jvm/jvm.h"
+#include "profile2.h"
+
+namespace framestorm::methods_test {
+
+struct Functions {
+  decltype(&ASGST_GetMethodInfo) method_info = nullptr;
+  decltype(&ASGST_GetClassInfo) class_info = nullptr;
+  decltype(&ASGST_GetLineNumber) line_number = nullptr;
+  decltype(&ASGST_GetLineNumberTable) line_number_table = nullptr;
+  decltype(&ASGST_MethodToJMethodID) to_id = nullptr;
+  decltype(&ASGST_JMethodIDToMethod) from_id = nullptr;
+  decltype(&ASGST_RegisterClassUnloadHandler) register_handler = nullptr;
+  decltype(&ASGST_DeregisterClassUnloadHandler) deregister_handler = nullptr;
+};
+
+struct MethodInfo {
+  ASGST_Class klass = nullptr;
+  std::string name;
+  std::string signature;
+  std::string generic_signature;
+  int modifiers = 0;
+};
+
+struct ClassInfo {
+  std::string name;
+  std::string generic_name;
+  int modifiers = 0;
+};
+
+// A JVM that has the functions; skipped, with the reason, on one that has none of them.
+class MethodsTest : public testing::Test {
+ protected:
+  void SetUp() override;
+
+  Jvm& jvm() { return *jvm_; }
+  JNIEnv* env() { return jvm_->env(); }
+  const Functions& functions() const { return functions_; }
+
+  bool is_method(const void* word) const {
+    return functions_.method_info(const_cast<void*>(word), nullptr) != 0;
+  }
+  bool is_method(uintptr_t word) const { return is_method(reinterpret_cast<const void*>(word)); }
+  bool is_class(uintptr_t word) const {
+    return functions_.class_info(reinterpret_cast<void*>(word), nullptr) != 0;
+  }
+  // Of what is one.
+  MethodInfo method_info(ASGST_Method method) const;
+  ClassInfo class_info(ASGST_Class klass) const;
+  std::vector<LineNumber> lines(ASGST_Method method) const;
+
+  jclass define(const std::vector<uint8_t>& bytes, jobject loader);
+  jobject new_loader();
+  void collect_garbage();
+  ASGST_Method method(jclass klass, const char* name, const char* descriptor);
+
+  // All methods that JVMTI knows.
+  std::set<uintptr_t> known_methods();
+
+ private:
+  Jvm* jvm_ = nullptr;
+  Functions functions_;
+};
+
+// framestorm/Sample<T>: pair, far (whose lines leap), asleep (sleeps for so long), unlined,
+// outside.
+std::vector<uint8_t> sample_class(int64_t milliseconds);
+
+}  // namespace framestorm::methods_test

@@ -1,0 +1,473 @@
+// Methods and classes of profile2.h on a live JVM: what they say of every loaded method, what they
+// refuse, and when a class goes.
+#include <gtest/gtest.h>
+#include <jvmti.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "harness/hotspot/methods_test/live_methods.h"
+#include "harness/jvm/vm_structs.h"
+
+namespace framestorm::methods_test {
+namespace {
+
+constexpr const char* kSample = "framestorm/Sample";
+
+std::string taken(jvmtiEnv* jvmti, char* text) {
+  std::string copy = text == nullptr ? "" : text;
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(text));
+  return copy;
+}
+
+uintptr_t word(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+TEST_F(MethodsTest, NamesSignaturesAndModifiersOfAKnownClass) {
+  jclass sample = define(sample_class(1), new_loader());
+  ASGST_Method pair = method(sample, "pair", "(Ljava/lang/Object;I)V");
+  ASSERT_NE(pair, nullptr);
+  const MethodInfo info = method_info(pair);
+  EXPECT_EQ(info.name, "pair");
+  EXPECT_EQ(info.signature, "(Ljava/lang/Object;I)V");
+  EXPECT_EQ(info.generic_signature, "<T:Ljava/lang/Object;>(TT;I)V");
+  EXPECT_EQ(info.modifiers, 0x9);
+  const ClassInfo klass = class_info(info.klass);
+  EXPECT_EQ(klass.name, kSample);
+  EXPECT_EQ(klass.generic_name, "<T:Ljava/lang/Object;>Ljava/lang/Object;");
+  EXPECT_EQ(klass.modifiers, 0x21);
+
+  const MethodInfo outside = method_info(method(sample, "outside", "()V"));
+  EXPECT_EQ(outside.modifiers, 0x109);
+  EXPECT_EQ(outside.generic_signature, "");
+  EXPECT_EQ(outside.klass, info.klass);
+}
+
+TEST_F(MethodsTest, NamesAreCutToTheirBuffers) {
+  ASGST_Method pair =
+      method(define(sample_class(1), new_loader()), "pair", "(Ljava/lang/Object;I)V");
+  for (int size = 0; size <= 6; ++size) {
+    std::array<char, 8> buffer{};
+    buffer.fill('#');
+    ASGST_MethodInfo info = {};
+    info.method_name = buffer.data();
+    info.method_name_length = size;
+    ASSERT_EQ(functions().method_info(pair, &info), 1);
+    EXPECT_EQ(info.method_name_length, 4);
+    EXPECT_EQ(info.signature_length, 22);
+    const std::string_view all(buffer.data(), buffer.size());
+    const auto copied = static_cast<size_t>(size);
+    if (size > 0) {
+      const std::string expected = std::string("pair").substr(0, std::min<size_t>(copied - 1, 4));
+      EXPECT_STREQ(buffer.data(), expected.c_str());
+    }
+    EXPECT_EQ(all.substr(copied).find_first_not_of('#'), std::string_view::npos) << size;
+  }
+
+  // Not within a character.
+  ClassFile file("framestorm/Umlaut");
+  file.add({.name = "\xc3\xa4\xe2\x82\xac", .descriptor = "()V", .flags = 9, .code = {0xb1}});
+  ASGST_Method umlaut = method(define(file.bytes(), new_loader()), "\xc3\xa4\xe2\x82\xac", "()V");
+  for (const auto& [size, expected] : {std::pair{1, ""},
+                                       {2, ""},
+                                       {3, "\xc3\xa4"},
+                                       {4, "\xc3\xa4"},
+                                       {5, "\xc3\xa4"},
+                                       {6, "\xc3\xa4\xe2\x82\xac"}}) {
+    std::array<char, 8> buffer{};
+    ASGST_MethodInfo info = {};
+    info.method_name = buffer.data();
+    info.method_name_length = size;
+    ASSERT_EQ(functions().method_info(umlaut, &info), 1);
+    EXPECT_EQ(info.method_name_length, 5);
+    EXPECT_STREQ(buffer.data(), expected) << size;
+  }
+}
+
+TEST_F(MethodsTest, LinesOfAKnownClass) {
+  jclass sample = define(sample_class(1), new_loader());
+  ASGST_Method pair = method(sample, "pair", "(Ljava/lang/Object;I)V");
+  EXPECT_EQ(lines(pair), (std::vector<LineNumber>{{0, 10}, {1, 11}, {3, 12}}));
+  const std::vector<int> expected = {-1, 10, 11, 11, 12, -1};
+  for (int bci = -1; bci <= 4; ++bci) {
+    EXPECT_EQ(functions().line_number(pair, bci), expected[static_cast<size_t>(bci + 1)]) << bci;
+  }
+  std::array<ASGST_LineNumberEntry, 3> entries{};
+  EXPECT_EQ(functions().line_number_table(pair, entries.data(), 2), 3);
+  EXPECT_EQ(entries[1].line_number, 11);
+  EXPECT_EQ(entries[2].line_number, 0);
+
+  ASGST_Method far = method(sample, "far", "()V");
+  EXPECT_EQ(
+      lines(far),
+      (std::vector<LineNumber>{
+          {0, 65000}, {31, 1}, {32, 8}, {300, 9}, {200, 30000}, {200, 30001}, {3999, 65535}}));
+  for (const auto& [bci, line] : {std::pair{30, 65000},
+                                  {31, 1},
+                                  {199, 8},
+                                  {299, 30000},
+                                  {300, 9},
+                                  {3998, 9},
+                                  {3999, 65535}}) {
+    EXPECT_EQ(functions().line_number(far, bci), line) << bci;
+  }
+
+  for (const char* name : {"unlined", "outside"}) {
+    ASGST_Method none = method(sample, name, "()V");
+    EXPECT_EQ(functions().line_number(none, 0), -1);
+    EXPECT_EQ(functions().line_number_table(none, nullptr, 0), 0);
+  }
+  EXPECT_EQ(functions().line_number(&entries, 0), -1);
+  EXPECT_EQ(functions().line_number_table(&entries, nullptr, 0), -1);
+}
+
+// Methods, of a class or not, made by the VM itself: nobody has their IDs.
+bool is_of_the_vm(const MethodInfo& info) {
+  constexpr int kNativeSynthetic = 0x1100;
+  constexpr int kBridgeSynthetic = 0x1040;
+  return (info.modifiers & kNativeSynthetic) == kNativeSynthetic ||
+         (info.modifiers & kBridgeSynthetic) == kBridgeSynthetic;
+}
+
+TEST_F(MethodsTest, AgreesWithJvmtiOnEveryLoadedMethod) {
+  jvmtiEnv* jvmti = jvm().jvmti();
+  jint class_count = 0;
+  jclass* classes = nullptr;
+  ASSERT_EQ(jvmti->GetLoadedClasses(&class_count, &classes), JVMTI_ERROR_NONE);
+  int methods_seen = 0;
+  int lined = 0;
+  for (jint i = 0; i < class_count && !HasFailure(); ++i) {
+    char* signature = nullptr;
+    char* generic = nullptr;
+    jint count = 0;
+    jmethodID* methods = nullptr;
+    ASSERT_EQ(jvmti->GetClassSignature(classes[i], &signature, &generic), JVMTI_ERROR_NONE);
+    const std::string class_signature = taken(jvmti, signature);
+    const std::string class_generic = taken(jvmti, generic);
+    if (jvmti->GetClassMethods(classes[i], &count, &methods) != JVMTI_ERROR_NONE) continue;
+    for (jint j = 0; j < count; ++j) {
+      ++methods_seen;
+      ASGST_Method method = functions().from_id(methods[j]);
+      ASSERT_NE(method, nullptr) << class_signature;
+      EXPECT_EQ(functions().to_id(method), methods[j]);
+      const MethodInfo info = method_info(method);
+      char* name = nullptr;
+      ASSERT_EQ(jvmti->GetMethodName(methods[j], &name, &signature, &generic), JVMTI_ERROR_NONE);
+      EXPECT_EQ(info.name, taken(jvmti, name));
+      EXPECT_EQ(info.signature, taken(jvmti, signature));
+      EXPECT_EQ(info.generic_signature, taken(jvmti, generic));
+      jint modifiers = 0;
+      ASSERT_EQ(jvmti->GetMethodModifiers(methods[j], &modifiers), JVMTI_ERROR_NONE);
+      EXPECT_EQ(info.modifiers, modifiers);
+
+      const ClassInfo klass = class_info(info.klass);
+      // A hidden class's last dot stands for the + of its internal name.
+      std::string expected = class_signature.substr(1, class_signature.size() - 2);
+      if (const size_t dot = expected.rfind('.'); dot != std::string::npos) expected[dot] = '+';
+      EXPECT_EQ(klass.name, expected);
+      EXPECT_EQ(klass.generic_name, class_generic);
+
+      jint entry_count = 0;
+      jvmtiLineNumberEntry* entries = nullptr;
+      const jvmtiError lines_error = jvmti->GetLineNumberTable(methods[j], &entry_count, &entries);
+      const std::vector<LineNumber> found = lines(method);
+      if (lines_error != JVMTI_ERROR_NONE) entry_count = 0;
+      ASSERT_EQ(found.size(), static_cast<size_t>(entry_count)) << info.name;
+      for (jint k = 0; k < entry_count; ++k) {
+        ++lined;
+        EXPECT_EQ(found[static_cast<size_t>(k)].bci, entries[k].start_location);
+        EXPECT_EQ(found[static_cast<size_t>(k)].line, entries[k].line_number);
+      }
+      jvmti->Deallocate(reinterpret_cast<unsigned char*>(entries));
+    }
+    jvmti->Deallocate(reinterpret_cast<unsigned char*>(methods));
+    env()->DeleteLocalRef(classes[i]);
+  }
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(classes));
+  EXPECT_GT(methods_seen, 3000);
+  EXPECT_GT(lined, 10000);
+}
+
+TEST_F(MethodsTest, WhatIsNearAMethodOrClassIsNone) {
+  const std::set<uintptr_t> known = known_methods();
+  std::set<uintptr_t> classes;
+  ASSERT_GT(known.size(), 3000U);
+  for (const uintptr_t method : known) {
+    ASSERT_TRUE(is_method(method));
+    for (const int offset : {-16, -8, -4, -1, 1, 2, 4, 8, 16, 24, 32, 64, 88, 96}) {
+      const uintptr_t near = method + static_cast<uintptr_t>(offset);
+      if (known.count(near) != 0) continue;
+      ASSERT_TRUE(!is_method(near) || is_of_the_vm(method_info(reinterpret_cast<void*>(near))))
+          << offset;
+    }
+    ASSERT_FALSE(is_class(method));
+    classes.insert(word(method_info(reinterpret_cast<void*>(method)).klass));
+  }
+  ASSERT_GT(classes.size(), 300U);
+  for (const uintptr_t klass : classes) {
+    ASSERT_TRUE(is_class(klass));
+    ASSERT_FALSE(is_method(klass));
+    for (const int offset : {-8, -1, 1, 8, 16, 64, 256}) {
+      const uintptr_t near = klass + static_cast<uintptr_t>(offset);
+      ASSERT_TRUE(classes.count(near) != 0 || !is_class(near));
+    }
+  }
+}
+
+TEST_F(MethodsTest, WhatIsNoMetadataIsNone) {
+  void* page = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  int local = 0;
+  for (const uintptr_t value : {uintptr_t{0}, uintptr_t{1}, uintptr_t{8}, ~uintptr_t{0},
+                                ~uintptr_t{7}, uintptr_t{1} << 47, uintptr_t{1} << 63, word(page),
+                                word(page) + 8, word(&local), word(env()), word(jvm().vm())}) {
+    EXPECT_FALSE(is_method(value)) << value;
+    EXPECT_FALSE(is_class(value)) << value;
+    EXPECT_EQ(functions().to_id(reinterpret_cast<void*>(value)), nullptr);
+    EXPECT_EQ(functions().from_id(reinterpret_cast<jmethodID>(value)), nullptr);
+    EXPECT_EQ(functions().line_number(reinterpret_cast<void*>(value), 0), -1);
+  }
+  munmap(page, 4096);
+}
+
+// Words of memory that holds pointers of all kinds; addresses in it too. What is taken for a method
+// has to be one that JVMTI knows too, or the VM's own.
+struct Counts {
+  int words = 0;
+  int known = 0;
+  int of_the_vm = 0;
+};
+
+class GarbageTest : public MethodsTest {
+ protected:
+  Counts feed(uintptr_t low, uintptr_t high, bool addresses) {
+    const std::set<uintptr_t> known = known_methods();
+    Counts counts;
+    for (uintptr_t at = low; at + 8 <= high; at += 8) {
+      const uintptr_t value = addresses ? at : *reinterpret_cast<const uintptr_t*>(at);
+      ++counts.words;
+      // Either way it is asked for, nothing faults.
+      const bool klass = is_class(value);
+      const bool method = is_method(value);
+      EXPECT_FALSE(klass && method);
+      if (known.count(value) != 0) {
+        ++counts.known;
+        EXPECT_TRUE(method);
+      } else if (method) {
+        ++counts.of_the_vm;
+        const MethodInfo info = method_info(reinterpret_cast<void*>(value));
+        EXPECT_TRUE(is_of_the_vm(info)) << info.name << info.signature << " " << info.modifiers;
+      }
+      if (HasFailure()) break;
+    }
+    return counts;
+  }
+};
+
+TEST_F(GarbageTest, WordsOfStacks) {
+  pthread_attr_t attributes;
+  void* low = nullptr;
+  size_t size = 0;
+  pthread_getattr_np(pthread_self(), &attributes);
+  pthread_attr_getstack(&attributes, &low, &size);
+  pthread_attr_destroy(&attributes);
+  int local = 0;
+  const Counts counts = feed(word(&local) & ~uintptr_t{7}, word(low) + size, false);
+  EXPECT_GT(counts.words, 100);
+}
+
+TEST_F(GarbageTest, AddressesAndWordsOfTheCdsArchive) {
+  const VmStructs& structs = jvm().structs();
+  const auto* base = structs.static_address("MetaspaceObj", "_shared_metaspace_base");
+  const auto* top = structs.static_address("MetaspaceObj", "_shared_metaspace_top");
+  ASSERT_NE(base, nullptr);
+  const auto low = *reinterpret_cast<const uintptr_t*>(base);
+  const auto high = *reinterpret_cast<const uintptr_t*>(top);
+  if (low == high) GTEST_SKIP() << "this JVM runs without a CDS archive";
+  const Counts addresses = feed(low, high, true);
+  EXPECT_GT(addresses.known, 3000);
+  const Counts words = feed(low, high, false);
+  EXPECT_GT(words.known, 3000);
+}
+
+TEST_F(MethodsTest, ANullIdAndOneOfNothingHaveNoMethod) {
+  uintptr_t no_method = 0x1234560;
+  EXPECT_EQ(functions().from_id(nullptr), nullptr);
+  EXPECT_EQ(functions().from_id(reinterpret_cast<jmethodID>(&no_method)), nullptr);
+  EXPECT_EQ(functions().from_id(reinterpret_cast<jmethodID>(word(&no_method) + 1)), nullptr);
+}
+
+// A method that is running when its class is redefined.
+TEST_F(MethodsTest, AReplacedMethodIsOneWhileItRuns) {
+  jclass sample =
+      static_cast<jclass>(env()->NewGlobalRef(define(sample_class(600'000), new_loader())));
+  const jmethodID id = env()->GetStaticMethodID(sample, "asleep", "()V");
+  ASGST_Method old = functions().from_id(id);
+  ASSERT_NE(old, nullptr);
+
+  std::atomic<jobject> sleeper = nullptr;
+  JavaVM* vm = jvm().vm();
+  std::thread thread([&] {
+    JNIEnv* own = nullptr;
+    vm->AttachCurrentThread(reinterpret_cast<void**>(&own), nullptr);
+    jclass threads = own->FindClass("java/lang/Thread");
+    sleeper = own->NewGlobalRef(own->CallStaticObjectMethod(
+        threads, own->GetStaticMethodID(threads, "currentThread", "()Ljava/lang/Thread;")));
+    own->CallStaticVoidMethod(sample, id);
+    own->ExceptionClear();
+    vm->DetachCurrentThread();
+  });
+  while (sleeper == nullptr) std::this_thread::yield();
+  jvmtiEnv* jvmti = nullptr;
+  ASSERT_EQ(vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11), JNI_OK);
+  jvmtiCapabilities capabilities = {};
+  capabilities.can_redefine_classes = 1;
+  ASSERT_EQ(jvmti->AddCapabilities(&capabilities), JVMTI_ERROR_NONE);
+  jint state = 0;
+  while ((state & JVMTI_THREAD_STATE_SLEEPING) == 0) {
+    ASSERT_EQ(jvmti->GetThreadState(sleeper, &state), JVMTI_ERROR_NONE);
+  }
+  ASSERT_TRUE(is_method(old));
+
+  const std::vector<uint8_t> changed = sample_class(1);
+  const jvmtiClassDefinition definition = {sample, static_cast<jint>(changed.size()),
+                                           changed.data()};
+  ASSERT_EQ(jvmti->RedefineClasses(1, &definition), JVMTI_ERROR_NONE);
+  EXPECT_TRUE(is_method(old));
+  EXPECT_EQ(method_info(old).name, "asleep");
+  EXPECT_EQ(functions().line_number(old, 0), 40);
+  ASGST_Method replacement = functions().from_id(id);
+  EXPECT_NE(replacement, old);
+  EXPECT_TRUE(is_method(replacement));
+  EXPECT_EQ(functions().to_id(replacement), id);
+
+  jclass threads = env()->FindClass("java/lang/Thread");
+  env()->CallVoidMethod(sleeper, env()->GetMethodID(threads, "interrupt", "()V"));
+  thread.join();
+  // Not running any more, and freed when the class is redefined again.
+  const std::vector<uint8_t> again = sample_class(2);
+  const jvmtiClassDefinition second = {sample, static_cast<jint>(again.size()), again.data()};
+  ASSERT_EQ(jvmti->RedefineClasses(1, &second), JVMTI_ERROR_NONE);
+  EXPECT_FALSE(is_method(old));
+  jvmti->DisposeEnvironment();
+}
+
+// What unload handlers saw of one class.
+struct Unloaded {
+  const MethodsTest* test = nullptr;
+  const Functions* functions = nullptr;
+  std::atomic<int> calls = 0;
+  std::set<uintptr_t> methods;
+  ASGST_Class klass = nullptr;
+  int readable = 0;  // methods that still have their names then
+};
+
+void on_unload(ASGST_Class klass, ASGST_Method* methods, int count, void* argument) {
+  auto& seen = *static_cast<Unloaded*>(argument);
+  std::array<char, 64> name{};
+  ASGST_ClassInfo info = {};
+  info.class_name = name.data();
+  info.class_name_length = static_cast<int>(name.size());
+  if (seen.functions->class_info(klass, &info) != 1 || std::strcmp(name.data(), kSample) != 0) {
+    return;
+  }
+  ++seen.calls;
+  seen.klass = klass;
+  for (int i = 0; i < count; ++i) {
+    seen.methods.insert(word(methods[i]));
+    ASGST_MethodInfo method = {};
+    seen.readable += seen.functions->method_info(methods[i], &method);
+  }
+}
+
+void on_unload_too(ASGST_Class klass, ASGST_Method* methods, int count, void* argument) {
+  on_unload(klass, methods, count, argument);
+}
+
+class UnloadTest : public MethodsTest {
+ protected:
+  // Loads the sample class and drops it again, with all of its loader.
+  struct Dropped {
+    ASGST_Method pair = nullptr;
+    jmethodID id = nullptr;
+    ASGST_Class klass = nullptr;
+  };
+  Dropped load_and_drop() {
+    constexpr int kReferences = 32;
+    Dropped dropped;
+    env()->PushLocalFrame(kReferences);
+    jclass sample = define(sample_class(1), new_loader());
+    dropped.id = env()->GetStaticMethodID(sample, "pair", "(Ljava/lang/Object;I)V");
+    dropped.pair = functions().from_id(dropped.id);
+    dropped.klass = method_info(dropped.pair).klass;
+    EXPECT_TRUE(is_class(word(dropped.klass)));
+    env()->PopLocalFrame(nullptr);
+    return dropped;
+  }
+};
+
+TEST_F(UnloadTest, HandlersAreCalledForAClassOfADroppedLoader) {
+  Unloaded seen;
+  seen.functions = &functions();
+  ASSERT_EQ(functions().register_handler(on_unload, &seen), 1);
+  const Dropped dropped = load_and_drop();
+  EXPECT_EQ(seen.calls, 0);
+  collect_garbage();
+  EXPECT_EQ(seen.calls, 1);
+  EXPECT_EQ(seen.klass, dropped.klass);
+  EXPECT_EQ(seen.methods.size(), 5U);
+  EXPECT_EQ(seen.readable, 5);
+  EXPECT_EQ(seen.methods.count(word(dropped.pair)), 1U);
+
+  // Gone.
+  for (const uintptr_t method : seen.methods) EXPECT_FALSE(is_method(method));
+  EXPECT_FALSE(is_class(word(dropped.klass)));
+  EXPECT_EQ(functions().from_id(dropped.id), nullptr);
+  EXPECT_EQ(functions().to_id(dropped.pair), nullptr);
+
+  // Deregistered: not called any more.
+  EXPECT_EQ(functions().deregister_handler(on_unload, &seen), 1);
+  const Dropped another = load_and_drop();
+  collect_garbage();
+  EXPECT_EQ(seen.calls, 1);
+  EXPECT_FALSE(is_method(another.pair));
+}
+
+TEST_F(UnloadTest, AClassThatIsHeldStays) {
+  Unloaded seen;
+  seen.functions = &functions();
+  ASSERT_EQ(functions().register_handler(on_unload, &seen), 1);
+  jclass sample = define(sample_class(1), new_loader());
+  ASGST_Method pair = method(sample, "pair", "(Ljava/lang/Object;I)V");
+  collect_garbage();
+  EXPECT_EQ(seen.calls, 0);
+  EXPECT_TRUE(is_method(pair));
+  EXPECT_EQ(functions().deregister_handler(on_unload, &seen), 1);
+}
+
+TEST_F(UnloadTest, ThereAreSixtyFourHandlers) {
+  std::array<Unloaded, 65> seen;
+  for (auto& one : seen) one.functions = &functions();
+  EXPECT_EQ(functions().register_handler(nullptr, nullptr), 0);
+  for (size_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(functions().register_handler(on_unload, &seen[i]), 1);
+  }
+  EXPECT_EQ(functions().register_handler(on_unload, &seen[64]), 0);
+  EXPECT_EQ(functions().deregister_handler(on_unload, &seen[64]), 0);
+  EXPECT_EQ(functions().deregister_handler(on_unload_too, &seen[7]), 0);
+  EXPECT_EQ(functions().deregister_handler(on_unload, &seen[7]), 1);
+  EXPECT_EQ(functions().register_handler(on_unload, &seen[8]), 0) << "twice";
+  EXPECT_EQ(functions().register_handler(on_unload_too, &seen[8]), 1) << "another pair";
+
+  load_and_drop();
+  collect_garbage();
+  for (size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].calls, i == 7 || i == 64 ? 0 : i == 8 ? 2 : 1) << i;
+  }
+  for (size_t i = 0; i < 64; ++i) functions().deregister_handler(on_unload, &seen[i]);
+  EXPECT_EQ(functions().deregister_handler(on_unload_too, &seen[8]), 1);
+}
+
+}  // namespace
+}  // namespace framestorm::methods_test

@@ -1,0 +1,406 @@
+// AsyncGetStackTrace on live victims: every trace kind, error code, option and frame type of
+// profile.h is reached, or stands in the table of what cannot be with the reason.
+#include "profile.h"
+
+#include <jvmti.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/engine/jvm_test.h"
+#include "harness/victim/context.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::JvmTest;
+
+constexpr uint8_t kEveryKind = 0;
+
+struct Traced {
+  ASGST_CallTrace trace;
+  std::vector<ASGST_CallFrame> frames;
+
+  size_t count(uint8_t type) const {
+    return static_cast<size_t>(std::count_if(
+        frames.begin(), frames.end(), [&](const auto& frame) { return frame.type == type; }));
+  }
+  bool has_tier(int tier) const {
+    return std::any_of(frames.begin(), frames.end(), [&](const auto& frame) {
+      return frame.type != ASGST_FRAME_CPP && frame.java_frame.comp_level == tier;
+    });
+  }
+  std::vector<jmethodID> methods() const {
+    std::vector<jmethodID> ids;
+    for (const auto& frame : frames) {
+      if (frame.type != ASGST_FRAME_CPP) ids.push_back(frame.java_frame.method_id);
+    }
+    return ids;
+  }
+  std::string why() const {
+    const auto* text = static_cast<const char*>(trace.frame_info);
+    return "result " + std::to_string(trace.num_frames) + " kind " + std::to_string(trace.kind) +
+           (text == nullptr ? "" : std::string(": ") + text);
+  }
+};
+
+class AsgstTest : public JvmTest {
+ protected:
+  using Function = void (*)(ASGST_CallTrace*, jint, void*, uint32_t);
+  using OfThread = void (*)(ASGST_CallTrace*, jint, void*, uint32_t, jlong);
+  using Count = jlong (*)();
+
+  template <typename T>
+  T function(const char* name) {
+    void* const address = session().jvm().symbol(name);
+    EXPECT_NE(address, nullptr) << session().jvm().library_path() << " has no " << name
+                                << ": test with a JDK that `framestorm jdk build` made";
+    return reinterpret_cast<T>(address);
+  }
+  jlong contained() { return function<Count>("AsyncGetStackTraceContainedFaults")(); }
+
+  // A walk of a halted victim from the conductor.
+  Traced walk(ScenarioId scenario, uint32_t options, uint8_t kinds = kEveryKind, jint states = 0,
+              jint depth = 512) {
+    return walk_context(victim(scenario).slot->context, options, kinds, states, depth);
+  }
+  Traced walk_context(void* context, uint32_t options, uint8_t kinds = kEveryKind, jint states = 0,
+                      jint depth = 512) {
+    return traced(kinds, states, depth, [&](ASGST_CallTrace* trace) {
+      function<Function>("AsyncGetStackTrace")(trace, depth, context, options);
+    });
+  }
+  Traced walk_thread(jlong tid, void* context, uint32_t options) {
+    return traced(kEveryKind, 0, 512, [&](ASGST_CallTrace* trace) {
+      function<OfThread>("AsyncGetStackTraceOfThread")(trace, 512, context, options, tid);
+    });
+  }
+  template <typename Walk>
+  static Traced traced(uint8_t kinds, jint states, jint depth, Walk walk) {
+    Traced result;
+    result.frames.resize(static_cast<size_t>(std::max(depth, 0)) + 1);
+    std::memset(&result.trace, 0xa5, sizeof(result.trace));
+    result.trace.kind = kinds;
+    result.trace.state = states;
+    result.trace.frames = result.frames.data();
+    walk(&result.trace);
+    result.frames.resize(static_cast<size_t>(std::max(result.trace.num_frames, 0)));
+    return result;
+  }
+
+  // Sets a field of the victim's JavaThread for one walk.
+  template <typename T>
+  Traced walk_with_field(ScenarioId scenario, size_t offset, T value, uint32_t options = 0) {
+    auto* const field =
+        reinterpret_cast<T*>(static_cast<char*>(victim(scenario).java_thread) + offset);
+    const T saved = *field;
+    *field = value;
+    Traced result = walk(scenario, options);
+    *field = saved;
+    return result;
+  }
+  const ThreadLayout& layout() { return session().jvm().layout(); }
+};
+
+TEST_F(AsgstTest, AnInterpretedStackIsJavaFramesOfTierZero) {
+  start({ScenarioId::interpreted_recursion});
+  halt_in_java(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced traced = walk(ScenarioId::interpreted_recursion, 0);
+  ASSERT_GT(traced.trace.num_frames, 2) << traced.why();
+  EXPECT_EQ(traced.trace.kind, ASGST_JAVA_TRACE);
+  EXPECT_EQ(traced.trace.env_id, victim(ScenarioId::interpreted_recursion).jni_env);
+  EXPECT_EQ(traced.trace.frame_info, nullptr) << traced.why();
+  EXPECT_TRUE(traced.has_tier(0));
+  EXPECT_EQ(traced.count(ASGST_FRAME_CPP), 0U);
+  EXPECT_TRUE(traced.trace.state & JVMTI_THREAD_STATE_RUNNABLE);
+}
+
+TEST_F(AsgstTest, InlinedMethodsAreFramesOfTheirOwn) {
+  start({ScenarioId::c2_inlined});
+  halt_in_java(ScenarioId::c2_inlined);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced traced = walk(ScenarioId::c2_inlined, 0);
+  EXPECT_GT(traced.count(ASGST_FRAME_JAVA_INLINED), 0U) << traced.why();
+  EXPECT_TRUE(traced.has_tier(4));
+}
+
+TEST_F(AsgstTest, NativeMethodsHaveNoBci) {
+  start({ScenarioId::native_method});
+  halt(ScenarioId::native_method);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced traced = walk(ScenarioId::native_method, 0);
+  ASSERT_GT(traced.count(ASGST_FRAME_JAVA_NATIVE), 0U) << traced.why();
+  for (const ASGST_CallFrame& frame : traced.frames) {
+    if (frame.type == ASGST_FRAME_JAVA_NATIVE) EXPECT_EQ(frame.java_frame.bci, 65535);
+  }
+  EXPECT_TRUE(traced.trace.state & JVMTI_THREAD_STATE_IN_NATIVE);
+}
+
+TEST_F(AsgstTest, CFramesStandBetweenTheJavaFramesAndTakeNoneAway) {
+  start({ScenarioId::jni_sandwich});
+  halt(ScenarioId::jni_sandwich);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced without = walk(ScenarioId::jni_sandwich, 0);
+  const Traced with = walk(ScenarioId::jni_sandwich, ASGST_INCLUDE_C_FRAMES);
+  ASSERT_GT(without.trace.num_frames, 0) << without.why();
+  EXPECT_EQ(without.count(ASGST_FRAME_CPP), 0U);
+  EXPECT_GT(with.count(ASGST_FRAME_CPP), 3U) << with.why();
+  EXPECT_EQ(with.methods(), without.methods());
+  // Native code above, between and below Java.
+  EXPECT_EQ(with.frames.front().type, ASGST_FRAME_CPP);
+  EXPECT_EQ(with.frames.back().type, ASGST_FRAME_CPP);
+  const auto first_java = std::find_if(with.frames.begin(), with.frames.end(),
+                                       [](const auto& f) { return f.type != ASGST_FRAME_CPP; });
+  const auto between = std::find_if(first_java, with.frames.end(),
+                                    [](const auto& f) { return f.type == ASGST_FRAME_CPP; });
+  EXPECT_NE(std::find_if(between, with.frames.end(),
+                         [](const auto& f) { return f.type != ASGST_FRAME_CPP; }),
+            with.frames.end());
+}
+
+TEST_F(AsgstTest, UnknownOptionBitsAreIgnored) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced plain = walk(ScenarioId::c1, 0);
+  const Traced odd = walk(ScenarioId::c1, 0xfffffff0U);
+  EXPECT_GT(plain.trace.num_frames, 0) << plain.why();
+  EXPECT_EQ(odd.methods(), plain.methods());
+}
+
+TEST_F(AsgstTest, DepthBoundsTheFramesFromTheTop) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced all = walk(ScenarioId::c1, 0);
+  ASSERT_GT(all.trace.num_frames, 2) << all.why();
+  for (const jint depth : {0, 1, 2, all.trace.num_frames}) {
+    const Traced some = walk(ScenarioId::c1, 0, kEveryKind, 0, depth);
+    EXPECT_EQ(some.trace.num_frames, depth);
+    const auto methods = all.methods();
+    EXPECT_EQ(some.methods(), std::vector<jmethodID>(methods.begin(), methods.begin() + depth));
+  }
+  EXPECT_EQ(walk(ScenarioId::c1, 0, kEveryKind, 0, -1).trace.num_frames, 0);
+}
+
+TEST_F(AsgstTest, MasksRefuseOtherKindsAndStates) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced kind = walk(ScenarioId::c1, 0, ASGST_GC_TRACE | ASGST_CPP_TRACE);
+  EXPECT_EQ(kind.trace.num_frames, ASGST_WRONG_KIND);
+  EXPECT_EQ(kind.trace.kind, ASGST_JAVA_TRACE);
+  const Traced state = walk(ScenarioId::c1, 0, kEveryKind, JVMTI_THREAD_STATE_SLEEPING);
+  EXPECT_EQ(state.trace.num_frames, ASGST_WRONG_STATE);
+  EXPECT_TRUE(state.trace.state & JVMTI_THREAD_STATE_RUNNABLE);
+  EXPECT_GT(walk(ScenarioId::c1, 0, ASGST_JAVA_TRACE | ASGST_GC_TRACE,
+                 JVMTI_THREAD_STATE_RUNNABLE | JVMTI_THREAD_STATE_SLEEPING)
+                .trace.num_frames,
+            0);
+}
+
+TEST_F(AsgstTest, StatesAreThoseOfJvmti) {
+  start({ScenarioId::monitor_blocked, ScenarioId::parked, ScenarioId::sleeping});
+  halt(ScenarioId::sleeping);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(walk(ScenarioId::monitor_blocked, 0).trace.state &
+              JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER);
+  EXPECT_TRUE(walk(ScenarioId::parked, 0).trace.state & JVMTI_THREAD_STATE_WAITING);
+  EXPECT_TRUE(walk(ScenarioId::sleeping, 0).trace.state & JVMTI_THREAD_STATE_WAITING);
+}
+
+TEST_F(AsgstTest, ThreadsThatAreNotJavasAreWalkedWhenAsked) {
+  start({ScenarioId::native_attached, ScenarioId::native_unattached, ScenarioId::gc_thread,
+         ScenarioId::vm_thread, ScenarioId::compiler_thread});
+  halt(ScenarioId::native_attached);
+  ASSERT_FALSE(HasFatalFailure());
+  const uint32_t all = ASGST_INCLUDE_NON_JAVA_THREADS | ASGST_INCLUDE_C_FRAMES;
+  EXPECT_EQ(walk(ScenarioId::gc_thread, 0).trace.num_frames, ASGST_THREAD_NOT_JAVA);
+  EXPECT_EQ(walk(ScenarioId::vm_thread, 0).trace.num_frames, ASGST_THREAD_NOT_JAVA);
+  EXPECT_EQ(walk(ScenarioId::native_unattached, 0).trace.num_frames, ASGST_NO_THREAD);
+  // Attached, but never in Java.
+  EXPECT_EQ(walk(ScenarioId::native_attached, 0).trace.num_frames, ASGST_NO_JAVA_FRAME);
+
+  for (const auto& [scenario, kind] : {std::pair{ScenarioId::gc_thread, ASGST_GC_TRACE},
+                                       std::pair{ScenarioId::vm_thread, ASGST_CPP_TRACE},
+                                       std::pair{ScenarioId::native_unattached, ASGST_CPP_TRACE},
+                                       std::pair{ScenarioId::native_attached, ASGST_JAVA_TRACE}}) {
+    const Traced traced = walk(scenario, all);
+    EXPECT_EQ(traced.trace.kind, kind) << name_of(scenario);
+    EXPECT_GT(traced.trace.num_frames, 1) << name_of(scenario) << ": " << traced.why();
+    EXPECT_EQ(traced.count(ASGST_FRAME_CPP), traced.frames.size());
+    EXPECT_EQ(traced.trace.frame_info, nullptr) << name_of(scenario) << ": " << traced.why();
+    if (kind != ASGST_JAVA_TRACE) EXPECT_EQ(traced.trace.state, -1);
+  }
+  EXPECT_EQ(walk(ScenarioId::gc_thread, all, ASGST_JAVA_TRACE).trace.num_frames, ASGST_WRONG_KIND);
+}
+
+TEST_F(AsgstTest, AContextOfNoThreadIsRefused) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(walk_context(nullptr, 0).trace.num_frames, ASGST_NO_THREAD);
+  ucontext_t elsewhere;
+  copy_context(*victim(ScenarioId::c1).slot->context, &elsewhere);
+  set_register(&elsewhere, Register::sp, 4096);
+  EXPECT_EQ(walk_context(&elsewhere, 0).trace.num_frames, ASGST_NO_THREAD);
+  // By its OS thread id the thread is known, but such an sp is of no use.
+  const int tid = victim(ScenarioId::c1).tid;
+  EXPECT_EQ(walk_thread(tid, &elsewhere, 0).trace.num_frames, ASGST_UNKNOWN_JAVA);
+  EXPECT_GT(walk_thread(tid, victim(ScenarioId::c1).slot->context, 0).trace.num_frames, 0);
+  EXPECT_EQ(walk_thread(0x7fffffff, victim(ScenarioId::c1).slot->context, 0).trace.num_frames,
+            ASGST_NO_THREAD);
+}
+
+TEST_F(AsgstTest, AThreadIsFoundByItsEnv) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& walked = victim(ScenarioId::c1);
+  const auto of_env = [&](void* env) {
+    return traced(kEveryKind, 0, 512, [&](ASGST_CallTrace* trace) {
+      trace->env_id = static_cast<JNIEnv*>(env);
+      function<Function>("AsyncGetStackTraceOfEnv")(trace, 512, walked.slot->context, 0);
+    });
+  };
+  const Traced traced = of_env(walked.jni_env);
+  EXPECT_GT(traced.trace.num_frames, 0) << traced.why();
+  EXPECT_EQ(traced.methods(), walk(ScenarioId::c1, 0).methods());
+  EXPECT_EQ(of_env(reinterpret_cast<void*>(0x1234)).trace.num_frames, ASGST_NO_THREAD);
+}
+
+TEST_F(AsgstTest, WhatIsNoCodeIsNotWalked) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  ucontext_t changed;
+  copy_context(*victim(ScenarioId::c1).slot->context, &changed);
+  set_register(&changed, Register::pc, 0x1000);
+  const Traced no_code = walk_context(&changed, 0);
+  EXPECT_EQ(no_code.trace.num_frames, ASGST_UNKNOWN_JAVA);
+  EXPECT_NE(no_code.trace.frame_info, nullptr);
+}
+
+TEST_F(AsgstTest, AnInterpretedFrameThatIsNoneIsNotWalkable) {
+  start({ScenarioId::interpreted_recursion});
+  halt_in_java(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  ucontext_t changed;
+  copy_context(*victim(ScenarioId::interpreted_recursion).slot->context, &changed);
+  set_register(&changed, Register::fp, 8);
+  EXPECT_EQ(walk_context(&changed, 0).trace.num_frames, ASGST_NOT_WALKABLE_JAVA);
+}
+
+TEST_F(AsgstTest, TheThreadsOwnFieldsAreNotBelieved) {
+  start({ScenarioId::parked});
+  halt(ScenarioId::parked);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto broken_sp = walk_with_field<uintptr_t>(ScenarioId::parked, layout().last_java_sp, 8);
+  EXPECT_EQ(broken_sp.trace.num_frames, ASGST_UNKNOWN_NOT_JAVA);
+  const auto no_frame = walk_with_field<uintptr_t>(ScenarioId::parked, layout().last_java_sp, 0);
+  EXPECT_EQ(no_frame.trace.num_frames, ASGST_NO_JAVA_FRAME);
+  const auto state = walk_with_field<uint32_t>(ScenarioId::parked, layout().state, 4711);
+  EXPECT_EQ(state.trace.num_frames, ASGST_UNKNOWN_STATE);
+  EXPECT_GT(walk(ScenarioId::parked, 0).trace.num_frames, 0);
+}
+
+TEST_F(AsgstTest, DyingThreadsAreRefused) {
+  start({ScenarioId::thread_exiting});
+  bool refused = false;
+  for (int i = 0; i < 50 && !refused; ++i) {
+    halt(ScenarioId::thread_exiting);
+    ASSERT_FALSE(HasFatalFailure());
+    refused = walk(ScenarioId::thread_exiting, 0).trace.num_frames == ASGST_THREAD_EXIT;
+  }
+  EXPECT_TRUE(refused);
+}
+
+TEST_F(AsgstTest, DuringACollectionNothingIsWalkedUnlessAsked) {
+  start({ScenarioId::parked});
+  halt(ScenarioId::parked);
+  ASSERT_FALSE(HasFatalFailure());
+  // The collector's own flag, since the halted world collects nothing.
+  const VmStructs& structs = session().jvm().structs();
+  const auto heap = read_at<char*>(structs.static_address("Universe", "_collectedHeap"));
+  auto* const active =
+      reinterpret_cast<bool*>(heap + structs.required_offset("CollectedHeap", "_is_stw_gc_active"));
+  *active = true;
+  const Traced refused = walk(ScenarioId::parked, 0);
+  const Traced masked = walk(ScenarioId::parked, 0, ASGST_JAVA_TRACE);
+  const Traced walked = walk(ScenarioId::parked, ASGST_WALK_DURING_UNSAFE_STATES);
+  *active = false;
+  EXPECT_EQ(refused.trace.num_frames, ASGST_GC_ACTIVE);
+  EXPECT_EQ(refused.trace.kind, ASGST_GC_TRACE);
+  EXPECT_EQ(masked.trace.num_frames, ASGST_WRONG_KIND);
+  EXPECT_GT(walked.trace.num_frames, 0) << walked.why();
+}
+
+// Runs at a safepoint, on the VM thread.
+struct AtSafepoint {
+  std::function<void()> walk;
+  bool done = false;
+};
+jint JNICALL on_first_object(jlong, jlong, jlong*, jint, void* data) {
+  auto* const at = static_cast<AtSafepoint*>(data);
+  if (!at->done) at->walk();
+  at->done = true;
+  return JVMTI_VISIT_ABORT;
+}
+
+TEST_F(AsgstTest, AtASafepointNothingIsWalkedUnlessAsked) {
+  start({ScenarioId::parked});
+  jvmtiEnv* jvmti = nullptr;
+  ASSERT_EQ(session().jvm().vm()->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11),
+            JNI_OK);
+  jvmtiCapabilities wanted{};
+  wanted.can_tag_objects = 1;
+  ASSERT_EQ(jvmti->AddCapabilities(&wanted), JVMTI_ERROR_NONE);
+  const jlong tid = gettid();
+  Traced refused, walked;
+  AtSafepoint at{[&] {
+    refused = walk_thread(tid, nullptr, 0);
+    walked = walk_thread(tid, nullptr, ASGST_WALK_DURING_UNSAFE_STATES);
+  }};
+  jvmtiHeapCallbacks callbacks{};
+  callbacks.heap_iteration_callback = &on_first_object;
+  ASSERT_EQ(jvmti->IterateThroughHeap(0, nullptr, &callbacks, &at), JVMTI_ERROR_NONE);
+  ASSERT_TRUE(at.done);
+  EXPECT_EQ(refused.trace.num_frames, ASGST_UNSAFE_STATE);
+  // This thread has no Java frame; the walk took place.
+  EXPECT_EQ(walked.trace.num_frames, ASGST_NO_JAVA_FRAME);
+}
+
+TEST_F(AsgstTest, WithoutClassLoadEventsThereAreNoMethodIds) {
+  start({ScenarioId::parked});
+  jvmtiEnv* const jvmti = session().jvm().jvmti();
+  ASSERT_EQ(jvmti->SetEventNotificationMode(JVMTI_DISABLE, JVMTI_EVENT_CLASS_LOAD, nullptr),
+            JVMTI_ERROR_NONE);
+  halt(ScenarioId::parked);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(walk(ScenarioId::parked, 0).trace.num_frames, ASGST_NO_CLASS_LOAD);
+}
+
+TEST_F(AsgstTest, AFaultOfTheWalkIsContainedAndCounted) {
+  start({ScenarioId::parked});
+  halt(ScenarioId::parked);
+  ASSERT_FALSE(HasFatalFailure());
+  // The one thing a walk has to trust is where to write.
+  void* const unwritable = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(unwritable, MAP_FAILED);
+  const jlong before = contained();
+  const Traced traced = AsgstTest::traced(kEveryKind, 0, 16, [&](ASGST_CallTrace* trace) {
+    trace->frames = static_cast<ASGST_CallFrame*>(unwritable);
+    function<Function>("AsyncGetStackTrace")(trace, 16, victim(ScenarioId::parked).slot->context,
+                                             0);
+  });
+  EXPECT_EQ(traced.trace.num_frames, ASGST_CONTAINED_FAULT);
+  EXPECT_EQ(contained(), before + 1);
+  EXPECT_GT(walk(ScenarioId::parked, 0).trace.num_frames, 0) << "and the next walk is as ever";
+  munmap(unwritable, 4096);
+}
+
+}  // namespace
+}  // namespace framestorm

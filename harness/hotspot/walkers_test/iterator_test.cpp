@@ -1,0 +1,290 @@
+// The iterators of profile2.h on live victims, call by call.
+#include "profile2.h"
+
+#include <jvmti.h>
+#include <csetjmp>
+
+#include <functional>
+
+#include "harness/engine/jvm_test.h"
+#include "harness/victim/context.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::JvmTest;
+
+bool same(const ASGST_Frame& a, const ASGST_Frame& b) {
+  return a.type == b.type && a.comp_level == b.comp_level && a.bci == b.bci &&
+         a.method == b.method && a.pc == b.pc && a.sp == b.sp && a.fp == b.fp;
+}
+
+bool same(const std::vector<ASGST_Frame>& a, const std::vector<ASGST_Frame>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return same(x, y); });
+}
+
+class IteratorTest : public JvmTest {
+ protected:
+  using Handler = std::function<void(ASGST_Iterator*)>;
+
+  void begin(ScenarioId scenario) {
+    start({scenario});
+    ASSERT_FALSE(HasFatalFailure());
+    find(&run_, "ASGST_RunWithIterator");
+    find(&run_from_frame_, "ASGST_RunWithIteratorFromFrame");
+    find(&next_, "ASGST_NextFrame");
+    find(&rewind_, "ASGST_RewindIterator");
+    find(&state_, "ASGST_State");
+    find(&thread_state_, "ASGST_ThreadState");
+    find(&capabilities_, "ASGST_Capabilities");
+    ASSERT_FALSE(HasFatalFailure());
+    scenario_ = scenario;
+    halt_in_java(scenario);
+  }
+
+  // As the victim, from its context.
+  int run(const Handler& handler, int options = 0) {
+    return run_context(victim(scenario_).slot->context, handler, options);
+  }
+  int run_context(void* context, const Handler& handler, int options = 0) {
+    const ThreadIdentity::Scoped as_victim(session().jvm().identity(),
+                                           victim(scenario_).java_thread);
+    return run_(context, options, &call, const_cast<Handler*>(&handler));
+  }
+  int run_from(const ASGST_Frame& frame, const Handler& handler, int options = 0) {
+    return run_from_frame_(frame.sp, frame.fp, frame.pc, options, &call,
+                           const_cast<Handler*>(&handler));
+  }
+  std::vector<ASGST_Frame> rest(ASGST_Iterator* iterator) {
+    std::vector<ASGST_Frame> frames;
+    ASGST_Frame frame;
+    while (next_(iterator, &frame) == 1) frames.push_back(frame);
+    return frames;
+  }
+  std::vector<ASGST_Frame> all(int options = 0) {
+    std::vector<ASGST_Frame> frames;
+    EXPECT_EQ(run([&](ASGST_Iterator* it) { frames = rest(it); }, options), ASGST_JAVA_TRACE);
+    return frames;
+  }
+
+  ScenarioId scenario_ = ScenarioId::count;
+  decltype(&ASGST_RunWithIterator) run_ = nullptr;
+  decltype(&ASGST_RunWithIteratorFromFrame) run_from_frame_ = nullptr;
+  decltype(&ASGST_NextFrame) next_ = nullptr;
+  decltype(&ASGST_RewindIterator) rewind_ = nullptr;
+  decltype(&ASGST_State) state_ = nullptr;
+  decltype(&ASGST_ThreadState) thread_state_ = nullptr;
+  decltype(&ASGST_Capabilities) capabilities_ = nullptr;
+
+ private:
+  template <typename T>
+  void find(T* function, const char* name) {
+    *function = reinterpret_cast<T>(session().jvm().symbol(name));
+    ASSERT_NE(*function, nullptr) << session().jvm().library_path() << " has no " << name
+                                  << ": test with a JDK that `framestorm jdk build` made";
+  }
+  static void call(ASGST_Iterator* iterator, void* handler) {
+    (*static_cast<const Handler*>(handler))(iterator);
+  }
+};
+
+TEST_F(IteratorTest, GivesTheFramesThatTheScenarioHas) {
+  begin(ScenarioId::c2_inlined);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto frames = all();
+  ASSERT_GT(frames.size(), 2U);
+  bool inlined = false;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    EXPECT_NE(frames[i].method, nullptr);
+    EXPECT_NE(frames[i].pc, nullptr);
+    inlined = inlined || frames[i].type == ASGST_FRAME_JAVA_INLINED;
+    if (i == 0) continue;
+    if (frames[i - 1].type == ASGST_FRAME_JAVA_INLINED) {
+      EXPECT_EQ(frames[i].sp, frames[i - 1].sp) << "an inlined frame is in the next one";
+    } else {
+      EXPECT_GT(frames[i].sp, frames[i - 1].sp);
+    }
+  }
+  EXPECT_TRUE(inlined);
+}
+
+TEST_F(IteratorTest, StateSaysWhatNextWillReturn) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const size_t count = all().size();
+  std::vector<int> states;
+  ASGST_Frame frame;
+  run([&](ASGST_Iterator* it) {
+    states.push_back(state_(it));
+    while (next_(it, &frame) == 1) states.push_back(state_(it));
+    states.push_back(next_(it, &frame));
+  });
+  ASSERT_EQ(states.size(), count + 2);
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(states[i], 1);
+  EXPECT_EQ(states[count], ASGST_NO_FRAME);
+  EXPECT_EQ(states[count + 1], ASGST_NO_FRAME);
+}
+
+TEST_F(IteratorTest, RewindsToTheTop) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto frames = all();
+  std::vector<ASGST_Frame> at_the_end, in_the_middle;
+  run([&](ASGST_Iterator* it) {
+    rest(it);
+    rewind_(it);
+    at_the_end = rest(it);
+    rewind_(it);
+    ASGST_Frame frame;
+    next_(it, &frame);
+    state_(it);
+    rewind_(it);
+    in_the_middle = rest(it);
+  });
+  EXPECT_TRUE(same(at_the_end, frames));
+  EXPECT_TRUE(same(in_the_middle, frames));
+}
+
+TEST_F(IteratorTest, NestedIteratorsAreApart) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto frames = all();
+  std::vector<ASGST_Frame> outer, inner;
+  run([&](ASGST_Iterator* it) {
+    ASGST_Frame frame;
+    while (next_(it, &frame) == 1) {
+      outer.push_back(frame);
+      inner = all();
+    }
+  });
+  EXPECT_TRUE(same(outer, frames));
+  EXPECT_TRUE(same(inner, frames));
+}
+
+TEST_F(IteratorTest, AnIteratorEndsWithItsHandler) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  ASGST_Iterator* kept = nullptr;
+  ASGST_Frame frame{};
+  run([&](ASGST_Iterator* it) { kept = it; });
+  EXPECT_EQ(next_(kept, &frame), ASGST_INVALID_ITERATOR);
+  EXPECT_EQ(state_(kept), ASGST_INVALID_ITERATOR);
+  rewind_(kept);
+  // Nor is it another one's, at the same place of the stack.
+  int during_another = 0;
+  run([&](ASGST_Iterator*) { during_another = next_(kept, &frame); });
+  EXPECT_EQ(during_another, ASGST_INVALID_ITERATOR);
+  EXPECT_EQ(frame.method, nullptr) << "the frame is left alone";
+}
+
+TEST_F(IteratorTest, HandlersMayLeaveByLongjmp) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto frames = all();
+  // More often than there are slots.
+  for (volatile int i = 0; i < 1000; i = i + 1) {
+    jmp_buf out;
+    if (setjmp(out) == 0) {
+      run([&](ASGST_Iterator*) { std::longjmp(out, 1); });
+    }
+  }
+  EXPECT_TRUE(same(all(), frames));
+}
+
+TEST_F(IteratorTest, TooManyAtOnceAreRefused) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  int deepest = 0;
+  bool refused = false;
+  int result = 0;
+  const std::function<void(int)> nest = [&](int level) {
+    result = run([&](ASGST_Iterator*) {
+      deepest = level;
+      nest(level + 1);
+    });
+    refused = refused || (result == ASGST_TOO_MANY_ITERATORS && level == deepest + 1);
+  };
+  nest(1);
+  EXPECT_EQ(deepest, 256);
+  EXPECT_TRUE(refused);
+  EXPECT_FALSE(all().empty()) << "all of them ended";
+}
+
+TEST_F(IteratorTest, NullsAreErrors) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  ASGST_Frame frame;
+  EXPECT_EQ(next_(nullptr, &frame), ASGST_INVALID_ITERATOR);
+  EXPECT_EQ(state_(nullptr), ASGST_NO_FRAME);
+  rewind_(nullptr);
+  EXPECT_EQ(next_(reinterpret_cast<ASGST_Iterator*>(0x1234), &frame), ASGST_INVALID_ITERATOR);
+  int without_frame = 0;
+  run([&](ASGST_Iterator* it) { without_frame = next_(it, nullptr); });
+  EXPECT_EQ(without_frame, ASGST_INVALID_ARGUMENT);
+  EXPECT_EQ(run_(victim(scenario_).slot->context, 0, nullptr, nullptr), ASGST_INVALID_ARGUMENT);
+}
+
+TEST_F(IteratorTest, EachPhysicalFrameStartsTheRest) {
+  begin(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto frames = all();
+  ASSERT_GT(frames.size(), 3U);
+  for (size_t i = 1; i < frames.size(); ++i) {
+    if (frames[i - 1].type == ASGST_FRAME_JAVA_INLINED) continue;
+    std::vector<ASGST_Frame> from_here;
+    EXPECT_EQ(run_from(frames[i], [&](ASGST_Iterator* it) { from_here = rest(it); }),
+              ASGST_JAVA_TRACE);
+    EXPECT_TRUE(same(from_here, {frames.begin() + static_cast<ptrdiff_t>(i), frames.end()}))
+        << "from frame " << i << ": " << from_here.size() << " frames";
+  }
+}
+
+TEST_F(IteratorTest, AFrameOnNoStackIsRefused) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  bool called = false;
+  const auto handler = [&](ASGST_Iterator*) { called = true; };
+  ASGST_Frame frame = all().front();
+  frame.sp = reinterpret_cast<void*>(4096);
+  EXPECT_EQ(run_from(frame, handler), ASGST_NO_THREAD);
+  frame = all().front();
+  frame.pc = reinterpret_cast<void*>(4096);
+  EXPECT_EQ(run_from(frame, handler), ASGST_NO_TOP_JAVA_FRAME);
+  EXPECT_FALSE(called);
+}
+
+TEST_F(IteratorTest, AWalkThatStopsSaysWhere) {
+  begin(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto frames = all();
+  // The second frame's return address is no code.
+  auto* const return_pc = static_cast<uintptr_t*>(frames[1].fp) + 1;
+  const uintptr_t saved = *return_pc;
+  *return_pc = 0x1000;
+  std::vector<ASGST_Frame> seen;
+  int end = 0;
+  run([&](ASGST_Iterator* it) {
+    seen = rest(it);
+    end = state_(it);
+  });
+  *return_pc = saved;
+  EXPECT_EQ(seen.size(), 2U);
+  EXPECT_EQ(end, ASGST_STOPPED_BAD_PC);
+}
+
+TEST_F(IteratorTest, TheThreadsStateAndTheCapabilities) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(capabilities_(), 0);
+  {
+    const ThreadIdentity::Scoped as_victim(session().jvm().identity(),
+                                           victim(scenario_).java_thread);
+    EXPECT_TRUE(thread_state_() & JVMTI_THREAD_STATE_RUNNABLE);
+  }
+  const ThreadIdentity::Scoped as_nobody(session().jvm().identity(), nullptr);
+  EXPECT_EQ(thread_state_(), 0);
+}
+
+}  // namespace
+}  // namespace framestorm
