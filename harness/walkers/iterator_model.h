@@ -40,38 +40,62 @@ class IteratorModel {
 
   // A new iterator, whose frames are those of the list from `begin` on. Its number, or kNone when
   // there is no room; the number counts in the order of opening.
-  size_t open(const void* handle, size_t begin) {
+  // `opener`: an address in the frame of who opens it.
+  size_t open(const void* handle, size_t begin, uintptr_t opener) {
     if (iterators_ == opened_.size()) return kNone;
-    opened_[iterators_] = {handle, begin, begin, true};
+    opened_[iterators_] = {handle, begin, begin, opener, Life::open};
     return iterators_++;
   }
   // The handlers of this iterator and of those opened after it have been left.
-  void close_from(size_t iterator) {
-    for (size_t i = iterator; i < iterators_; ++i) opened_[i].alive = false;
+  void close_from(size_t iterator, bool by_jump) {
+    for (size_t i = iterator; i < iterators_; ++i) {
+      if (opened_[i].life == Life::open) opened_[i].life = by_jump ? Life::jumped : Life::closed;
+    }
   }
   size_t opened() const { return iterators_; }
   const void* handle_of(size_t iterator) const {
     return iterator < iterators_ ? opened_[iterator].handle : nullptr;
   }
 
-  // What the calls return, and whether it is known. `handle` may be of any iterator there was: one
-  // whose handle was given again since is that other one.
-  std::optional<int> next(const void* handle) {
-    Iterator* const iterator = find(handle);
-    if (iterator == nullptr) return ASGST_INVALID_ITERATOR;
-    const std::optional<int> result = result_at(iterator->next);
-    if (result == 1) last_ = iterator->next++;
-    return result;
+  // What a call returns.
+  struct Expected {
+    std::optional<int> result;  // none: not known
+    bool or_invalid = false;    // ASGST_INVALID_ITERATOR is right too
+    bool is(int got) const {
+      return !result || got == *result || (or_invalid && got == ASGST_INVALID_ITERATOR);
+    }
+  };
+
+  // `handle` may be of any iterator there was: one whose handle was given again since is that other
+  // one. Nobody tells the VM of a longjmp: it may take an iterator whose handler was left so for
+  // valid as long as that handler's frame might still be there, which is when the call comes from
+  // further down the stack (`caller`: an address in its frame). What it gives then has to be right
+  // all the same.
+  Expected next(const void* handle, uintptr_t caller) const {
+    return expected(find(handle), caller);
   }
-  std::optional<int> state(const void* handle) {
-    if (handle == nullptr) return ASGST_NO_FRAME;
-    const Iterator* const iterator = find(handle);
-    return iterator == nullptr ? ASGST_INVALID_ITERATOR : result_at(iterator->next);
+  Expected state(const void* handle, uintptr_t caller) const {
+    if (handle == nullptr) return {ASGST_NO_FRAME};
+    return expected(find(handle), caller);
+  }
+  // NextFrame has given a frame, as it should: the list's one at last_frame().
+  void advance(const void* handle) {
+    if (Iterator* const iterator = find(handle)) last_ = iterator->next++;
   }
   void rewind(const void* handle) {
-    if (Iterator* const iterator = find(handle)) iterator->next = iterator->begin;
+    Iterator* const iterator = find(handle);
+    // One that was left may have been taken for valid or not: then where it is is not known.
+    if (iterator == nullptr) return;
+    if (iterator->life == Life::open) {
+      iterator->next = iterator->begin;
+    } else {
+      iterator->life = Life::unknown;
+    }
   }
-  bool is_alive(const void* handle) { return find(handle) != nullptr; }
+  bool is_open(const void* handle) const {
+    const Iterator* const iterator = find(handle);
+    return iterator != nullptr && iterator->life == Life::open;
+  }
 
   // The frame that next() gave last.
   const ASGST_Frame* last_frame() const { return last_ < frames_ ? &list_[last_] : nullptr; }
@@ -88,18 +112,30 @@ class IteratorModel {
   void forget_last() { last_ = kNone; }
 
  private:
+  enum class Life : uint8_t { open, jumped, unknown, closed };
   struct Iterator {
     const void* handle;
     size_t begin;
     size_t next;
-    bool alive;
+    uintptr_t opener;
+    Life life;
   };
 
-  Iterator* find(const void* handle) {
+  const Iterator* find(const void* handle) const {
     for (size_t i = iterators_; i-- > 0;) {
-      if (opened_[i].handle == handle && opened_[i].alive) return &opened_[i];
+      if (opened_[i].handle == handle && opened_[i].life != Life::closed) return &opened_[i];
     }
     return nullptr;
+  }
+  Iterator* find(const void* handle) {
+    return const_cast<Iterator*>(static_cast<const IteratorModel*>(this)->find(handle));
+  }
+  Expected expected(const Iterator* iterator, uintptr_t caller) const {
+    if (iterator == nullptr) return {ASGST_INVALID_ITERATOR};
+    if (iterator->life == Life::unknown) return {std::nullopt};
+    const bool jumped = iterator->life == Life::jumped;
+    if (jumped && caller >= iterator->opener) return {ASGST_INVALID_ITERATOR};
+    return {result_at(iterator->next), jumped};
   }
   std::optional<int> result_at(size_t position) const {
     if (position < frames_) return 1;

@@ -38,6 +38,10 @@ template <typename Call>
   return result;
 }
 
+[[gnu::always_inline]] inline uintptr_t this_frame() {
+  return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+}
+
 }  // namespace
 
 IteratorApi::IteratorApi(const Exports& exports)
@@ -67,6 +71,7 @@ void IteratorSequence::begin(const IteratorStart& start, WalkFacts* facts) {
   model_.forget_last();
   start_ = start;
   facts_ = facts;
+  calls_ = {};
   at_ = 0;
   depth_ = 0;
   chosen_ = nullptr;
@@ -96,8 +101,8 @@ void IteratorSequence::complain(std::string_view clause, bool of_frames, std::st
 }
 
 void IteratorSequence::expect(std::string_view clause, bool of_frames, int got,
-                              std::optional<int> wanted) {
-  if (wanted && got != *wanted) complain(clause, of_frames, "returned", got, *wanted);
+                              const IteratorModel::Expected& wanted) {
+  if (!wanted.is(got)) complain(clause, of_frames, "returned", got, *wanted.result);
 }
 
 // Until the sequence ends or leaves the handler.
@@ -115,10 +120,8 @@ void IteratorSequence::step(const IteratorCall& call) {
       for (int i = 0; i <= call.argument; ++i) next(true);
       return;
     case IteratorCallKind::drain:
-      for (size_t i = 0; i < IteratorModel::kMostFrames && model_.state(chosen_) == 1; ++i) {
-        next(true);
+      for (size_t i = 0; i <= IteratorModel::kMostFrames && next(true) == 1; ++i) {
       }
-      next(true);
       return;
     case IteratorCallKind::next_null:
       next(false);
@@ -127,14 +130,11 @@ void IteratorSequence::step(const IteratorCall& call) {
       api_.rewind(selected());
       model_.rewind(chosen_);
       return;
-    case IteratorCallKind::state: {
-      const auto call_it = [&] { return api_.state(selected()); };
-      const int got = at_ % 2 == 0 ? from_further_down(call_it) : call_it();
-      expect("iterator-state", /*of_frames=*/model_.is_alive(chosen_), got, model_.state(chosen_));
+    case IteratorCallKind::state:
+      state();
       return;
-    }
     case IteratorCallKind::thread_state:
-      expect("iterator-thread-state", /*of_frames=*/false, api_.thread_state(), thread_state_);
+      expect("iterator-thread-state", /*of_frames=*/false, api_.thread_state(), {thread_state_});
       return;
     case IteratorCallKind::open:
       open(start_, 0, /*nested_frame=*/false);
@@ -171,32 +171,42 @@ ASGST_Iterator* IteratorSequence::selected() const {
   return const_cast<ASGST_Iterator*>(static_cast<const ASGST_Iterator*>(chosen_));
 }
 
-void IteratorSequence::next(bool with_frame) {
+void IteratorSequence::state() {
+  const auto call_it = [&] { return api_.state(selected()); };
+  const int got = is_from_further_down() ? from_further_down(call_it) : call_it();
+  const uintptr_t caller = is_from_further_down() ? 0 : this_frame();
+  expect("iterator-state", /*of_frames=*/model_.is_open(chosen_), got,
+         model_.state(chosen_, caller));
+}
+
+int IteratorSequence::next(bool with_frame) {
   ASGST_Frame frame = {};
   const auto call_it = [&] { return api_.next(selected(), with_frame ? &frame : nullptr); };
-  const int got = at_ % 2 == 0 ? from_further_down(call_it) : call_it();
+  const int got = is_from_further_down() ? from_further_down(call_it) : call_it();
+  const bool open = model_.is_open(chosen_);
   if (!with_frame) {
     // Which of two wrong arguments is told is not said.
-    const bool alive = model_.is_alive(chosen_);
-    if (!alive && got == ASGST_INVALID_ARGUMENT) return;
     expect("iterator-null-frame", /*of_frames=*/false, got,
-           alive ? ASGST_INVALID_ARGUMENT : ASGST_INVALID_ITERATOR);
-    return;
+           {ASGST_INVALID_ARGUMENT, /*or_invalid=*/!open});
+    return got;
   }
-  const bool alive = model_.is_alive(chosen_);
-  const std::optional<int> wanted = model_.next(chosen_);
-  expect(alive ? "iterator-next" : "iterator-invalid-accepted", /*of_frames=*/alive, got, wanted);
-  if (got == 1 && wanted == 1 && !same_frame(frame, *model_.last_frame())) {
+  const auto wanted = model_.next(chosen_, is_from_further_down() ? 0 : this_frame());
+  expect(open ? "iterator-next" : "iterator-invalid-accepted", /*of_frames=*/open, got, wanted);
+  if (got != 1 || wanted.result != 1) return got;
+  model_.advance(chosen_);
+  if (!same_frame(frame, *model_.last_frame())) {
     complain("iterator-frame", /*of_frames=*/true, "gave another frame: bci", frame.bci,
              model_.last_frame()->bci);
   }
+  return got;
 }
 
 void IteratorSequence::enter(ASGST_Iterator* iterator, void* handler_pointer) {
   auto* const handler = static_cast<Handler*>(handler_pointer);
   IteratorSequence& self = *handler->sequence;
   if (handler->entered++ > 0) return;
-  handler->iterator = self.model_.open(iterator, handler->begin);
+  handler->iterator =
+      self.model_.open(iterator, handler->begin, reinterpret_cast<uintptr_t>(handler));
   if (handler->iterator == IteratorModel::kNone) return;
   self.chosen_ = iterator;
   self.execute();
@@ -220,11 +230,13 @@ void IteratorSequence::open(const IteratorStart& start, size_t begin, bool neste
       &handler);
   depth_ = depth_outside;
   chosen_ = chosen_outside;
-  if (handler.iterator != IteratorModel::kNone) model_.close_from(handler.iterator);
+  if (handler.iterator != IteratorModel::kNone) {
+    model_.close_from(handler.iterator, /*by_jump=*/jumped != 0);
+  }
   const std::string_view clause = nested_frame ? "iterator-from-frame" : "iterator-open";
   if (jumped == 0) {
     // More at once than the VM keeps track of is for it to say, but not of so few.
-    expect(clause, /*of_frames=*/true, handler.result, result_);
+    expect(clause, /*of_frames=*/true, handler.result, {result_});
     const int entered = handler.result > 0 ? 1 : 0;
     if (handler.entered != entered) {
       complain("iterator-handler-calls", /*of_frames=*/false, "the handler was called",
@@ -235,7 +247,7 @@ void IteratorSequence::open(const IteratorStart& start, size_t begin, bool neste
 
 void IteratorSequence::open_null() {
   const int got = start_.run(api_, nullptr, nullptr);
-  expect("iterator-null-handler", /*of_frames=*/false, got, ASGST_INVALID_ARGUMENT);
+  expect("iterator-null-handler", /*of_frames=*/false, got, {ASGST_INVALID_ARGUMENT});
 }
 
 // Does not return.

@@ -67,11 +67,15 @@ class IteratorSequence {
 
   void execute();
   void step(const IteratorCall& call);
-  void open(const IteratorStart& start, size_t begin, bool nested_frame);
+  // Not inlined, as next(): the model compares where on the stack they are.
+  [[gnu::noinline]] void open(const IteratorStart& start, size_t begin, bool nested_frame);
   void open_null();
   void jump(size_t handlers);
-  void next(bool with_frame);
-  void expect(std::string_view clause, bool of_frames, int got, std::optional<int> wanted);
+  [[gnu::noinline]] int next(bool with_frame);
+  [[gnu::noinline]] void state();
+  void expect(std::string_view clause, bool of_frames, int got,
+              const IteratorModel::Expected& wanted);
+  bool is_from_further_down() const { return at_ % 2 == 0; }
   ASGST_Iterator* selected() const;
   static void enter(ASGST_Iterator* iterator, void* handler);
 

@@ -1,0 +1,400 @@
+// The adapters of the instrumented JDK's walkers, on stand-ins: what they make of frames and
+// errors, what they pass, and what sequences of iterator calls find out.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <set>
+
+#include "harness/input/text.h"
+#include "harness/input/walker_traits.h"
+#include "harness/walkers/stand_in/stand_in.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+namespace {
+
+using stand_in::Control;
+using stand_in::Defect;
+using Kind = IteratorCallKind;
+using StandInFrame = stand_in::Frame;
+using stand_in::Type;
+
+jmethodID method(uintptr_t number) { return reinterpret_cast<jmethodID>(number * 16); }
+
+// C code, a native method, Java with two calls inlined, and the call stub at the bottom.
+const std::array kStack = {
+    StandInFrame{nullptr, -1, -1, Type::cpp, 0x10, 0x1000, 0x1008},
+    StandInFrame{method(1), -1, 0, Type::native, 0x20, 0x1010, 0x1018},
+    StandInFrame{method(2), 7, 4, Type::inlined, 0x30, 0x1020, 0x1028},
+    StandInFrame{method(3), 8, 4, Type::inlined, 0x30, 0x1020, 0x1028},
+    StandInFrame{method(4), 9, 4, Type::java, 0x30, 0x1020, 0x1028},
+    StandInFrame{method(5), 65534, 0, Type::java, 0x50, 0x1050, 0x1058},
+    StandInFrame{nullptr, -1, -1, Type::cpp, 0x60, 0x1060, 0x1068},
+};
+constexpr size_t kRoom = 16;
+
+class AdaptersTest : public testing::Test {
+ protected:
+  AdaptersTest()
+      : library_(dlopen(FRAMESTORM_STAND_IN, RTLD_NOW | RTLD_LOCAL)),
+        exports_("stand-in", [this](const char* name) { return dlsym(library_, name); }),
+        control_(reinterpret_cast<Control* (*)()>(dlsym(library_, "framestorm_stand_in"))()) {
+    *control_ = {};
+    control_->stack = [](void*, StandInFrame* out, size_t room) {
+      std::copy_n(kStack.begin(), std::min(room, kStack.size()), out);
+      return kStack.size();
+    };
+    target_.jni_env = this;
+    target_.same_thread = true;
+  }
+
+  std::vector<Frame> walk(Walker& walker, int32_t depth = kRoom) {
+    alignas(16) std::array<std::byte, kRoom * 64> memory;
+    result_ = walker.walk(target_, memory.data(), depth, &context_);
+    std::vector<Frame> frames;
+    for (int32_t i = 0; i < result_; ++i) {
+      frames.push_back(read_frame(walker.layout(), memory.data(), static_cast<size_t>(i)));
+    }
+    return frames;
+  }
+
+  void* library_;
+  Exports exports_;
+  Control* control_;
+  WalkTarget target_;
+  ucontext_t context_ = {};
+  int32_t result_ = 0;
+};
+
+std::vector<FrameType> types_of(const std::vector<Frame>& frames) {
+  std::vector<FrameType> types;
+  for (const Frame& frame : frames) types.push_back(frame.type);
+  return types;
+}
+
+const std::vector kJavaTypes = {FrameType::native, FrameType::inlined, FrameType::inlined,
+                                FrameType::java, FrameType::java};
+const std::vector kAllTypes = {FrameType::cpp,     FrameType::native, FrameType::inlined,
+                               FrameType::inlined, FrameType::java,   FrameType::java,
+                               FrameType::cpp};
+
+TEST_F(AdaptersTest, AsgstFramesAreReadByTheirType) {
+  const auto walker = make_asgst(exports_);
+  auto frames = walk(*walker);
+  ASSERT_EQ(types_of(frames), kJavaTypes);
+  EXPECT_EQ(frames[0].method, method(1));
+  EXPECT_EQ(frames[0].bci, walker->native_bci());
+  EXPECT_EQ(frames[1].bci, 7);
+  EXPECT_EQ(frames[1].tier, 4);
+  EXPECT_EQ(frames[1].pc, 0U) << "the union has no pc in Java frames";
+  EXPECT_EQ(frames[4].bci, 65534) << "not taken for a negative one";
+  EXPECT_EQ(frames[4].tier, 0);
+
+  target_.options = kIncludeCFrames;
+  frames = walk(*walker);
+  ASSERT_EQ(types_of(frames), kAllTypes);
+  EXPECT_EQ(frames[0].pc, 0x10U);
+  EXPECT_EQ(frames[0].method, nullptr);
+  EXPECT_EQ(frames[0].bci, kNoBci);
+  EXPECT_EQ(walk(*walker, 3).size(), 3U);
+}
+
+TEST_F(AdaptersTest, AFrameOfNoKnownTypeIsInvalid) {
+  control_->defect = Defect::unknown_type;
+  const auto walker = make_asgst(exports_);
+  const auto frames = walk(*walker);
+  ASSERT_FALSE(frames.empty());
+  EXPECT_EQ(frames[0].type, FrameType::invalid);
+}
+
+TEST_F(AdaptersTest, AsgstIsToldItsModeByTheModeAlone) {
+  const auto walker = make_asgst(exports_);
+  target_.options = 0xffffffff;
+  target_.accepted_kinds = 0x31;
+  target_.accepted_states = 0x80000005;
+  walk(*walker);
+  EXPECT_EQ(control_->options, 0xffffffffU);
+  EXPECT_EQ(control_->accepted_kinds, 0x31U);
+  EXPECT_EQ(static_cast<uint32_t>(control_->accepted_states), 0x80000005U);
+  target_.same_thread = false;
+  walk(*walker);
+  EXPECT_EQ(control_->options, 0xfffffff7U);
+  EXPECT_FALSE(walker->borrows_identity()) << "it finds the victim by itself";
+}
+
+TEST_F(AdaptersTest, AsgstVariantsAreToldTheThread) {
+  target_.same_thread = false;
+  target_.asked_tid = 4711;
+  walk(*make_asgst_env(exports_));
+  EXPECT_EQ(control_->asked_env, this);
+  EXPECT_EQ(control_->options, 0U);
+  walk(*make_asgst_thread(exports_));
+  EXPECT_EQ(control_->os_thread_id, 4711);
+  EXPECT_EQ(control_->options, 0U);
+}
+
+TEST_F(AdaptersTest, AsgstFactsAreThoseOfTheTrace) {
+  const auto walker = make_asgst(exports_);
+  control_->kind = 2;
+  control_->state = -1;
+  control_->env = control_;
+  walk(*walker);
+  const WalkFacts& facts = *walker->facts();
+  EXPECT_TRUE(facts.has_kind && facts.has_state && facts.has_env);
+  EXPECT_EQ(facts.kind, 2);
+  EXPECT_EQ(facts.state, -1);
+  EXPECT_EQ(facts.env, control_);
+  EXPECT_EQ(facts.contained_faults, 0);
+
+  control_->defect = Defect::refuses;
+  walk(*walker);
+  EXPECT_EQ(result_, -5);
+  EXPECT_FALSE(facts.has_kind || facts.has_state || facts.has_env) << "not valid with errors";
+
+  control_->defect = Defect::contains_a_fault;
+  walk(*walker);
+  EXPECT_EQ(result_, walker->contained_error());
+  EXPECT_EQ(facts.contained_faults, 1);
+  control_->defect = Defect::none;
+  walk(*walker);
+  EXPECT_EQ(facts.contained_faults, 0) << "only this walk's";
+}
+
+TEST_F(AdaptersTest, Asgct2FramesAreFlat) {
+  const auto walker = make_asgct2(exports_);
+  const auto frames = walk(*walker);
+  const std::vector expected = {FrameType::cpp,     FrameType::native,   FrameType::inlined,
+                                FrameType::inlined, FrameType::compiled, FrameType::interpreted,
+                                FrameType::cpp};
+  ASSERT_EQ(types_of(frames), expected);
+  EXPECT_EQ(frames[0].pc, 0x10U);
+  EXPECT_EQ(frames[0].tier, kNoTier);
+  EXPECT_EQ(frames[1].bci, walker->native_bci());
+  EXPECT_EQ(frames[1].bci, -3);
+  EXPECT_EQ(frames[4].method, method(4));
+  EXPECT_EQ(frames[4].tier, 4);
+  EXPECT_EQ(control_->asked_env, this);
+}
+
+TEST_F(AdaptersTest, IteratorFramesKeepMethodPcAndSp) {
+  const auto walker = make_asgst_iterator(exports_);
+  target_.options = kIncludeCFrames;
+  const auto frames = walk(*walker);
+  ASSERT_EQ(types_of(frames), kAllTypes);
+  EXPECT_EQ(control_->options, kIncludeCFrames);
+  EXPECT_EQ(frames[2].method, method(2));
+  EXPECT_EQ(frames[2].sp, frames[4].sp);
+  EXPECT_EQ(frames[6].pc, 0x60U);
+  EXPECT_EQ(walk(*walker, 2).size(), 2U);
+  EXPECT_EQ(walk(*walker, 0).size(), 0U);
+  EXPECT_EQ(result_, 0);
+  control_->kind = -3;
+  walk(*walker);
+  EXPECT_EQ(result_, -3);
+  EXPECT_EQ(walker->error_name(-3), "unsafe_state");
+}
+
+TEST_F(AdaptersTest, AnIterationWithoutFramesEndsWithItsError) {
+  control_->stack = [](void*, StandInFrame*, size_t) { return size_t{0}; };
+  control_->end = -18;
+  const auto walker = make_asgst_iterator(exports_);
+  walk(*walker);
+  EXPECT_EQ(result_, -18);
+  EXPECT_TRUE(walker->documented_error(-18));
+  EXPECT_FALSE(walker->documented_error(-22)) << "the harness gives valid iterators";
+  EXPECT_STREQ(walker->facts()->stopped, "bad_pc");
+}
+
+TEST_F(AdaptersTest, FrameWalksBeginAtTheContextsRegisters) {
+  context_.uc_mcontext.gregs[REG_RSP] = 0x1020;
+  const auto walker = make_asgst_frame(exports_);
+  const auto frames = walk(*walker);
+  ASSERT_EQ(frames.size(), 4U);
+  EXPECT_EQ(frames[0].method, method(2));
+  EXPECT_FALSE(walker->borrows_identity());
+}
+
+TEST_F(AdaptersTest, WhatTheJdkDoesNotExportIsRefusedWithTheWayOut) {
+  const Exports nothing("libjvm.so", [](const char*) -> void* { return nullptr; });
+  for (const auto make : {&make_asgst, &make_asgst_env, &make_asgst_thread, &make_asgct2,
+                          &make_asgst_iterator, &make_asgst_frame}) {
+    try {
+      make(nothing);
+      FAIL() << "accepted";
+    } catch (const SetupError& error) {
+      EXPECT_NE(std::string(error.what()).find("does not export A"), std::string::npos)
+          << error.what();
+      EXPECT_NE(std::string(error.what()).find("framestorm jdk build"), std::string::npos);
+    }
+  }
+}
+
+// --- sequences of iterator calls -----------------------------------------------------------------
+
+class SequenceTest : public AdaptersTest {
+ protected:
+  // Clauses of what was wrong; with the sentences in `details_`.
+  std::set<std::string> clauses(Walker& walker, const std::vector<IteratorCall>& calls) {
+    target_.iterator_calls = calls;
+    walk(walker);
+    const WalkFacts& facts = *walker.facts();
+    std::set<std::string> found;
+    details_.clear();
+    for (size_t i = 0; i < std::min(facts.complaint_count, facts.complaints.size()); ++i) {
+      found.emplace(facts.complaints[i].clause);
+      details_ += std::string(facts.complaints[i].detail.data()) + "; ";
+    }
+    target_.iterator_calls = {};
+    return found;
+  }
+  static std::vector<IteratorCall> any_calls(std::mt19937& rng) {
+    std::vector<IteratorCall> calls(1 + rng() % kMaxIteratorCalls);
+    for (IteratorCall& call : calls) {
+      call.kind = static_cast<Kind>(rng() % static_cast<unsigned>(Kind::count));
+      call.argument = static_cast<uint8_t>(rng() % (rng() % 2 == 0 ? 3 : kMaxIteratorArgument + 1));
+    }
+    return calls;
+  }
+  static std::string said(const std::vector<IteratorCall>& calls) {
+    Input input;
+    input.iterator_calls = calls;
+    return to_text(input);
+  }
+  std::string details_;
+};
+
+TEST_F(SequenceTest, ARightApiIsNeverComplainedAbout) {
+  std::mt19937 rng(1);
+  const auto iterator = make_asgst_iterator(exports_);
+  const auto frame = make_asgst_frame(exports_);
+  context_.uc_mcontext.gregs[REG_RSP] = 0x1010;
+  for (int i = 0; i < 20'000; ++i) {
+    target_.options = static_cast<uint32_t>(rng()) & kIncludeCFrames;
+    control_->end = i % 3 == 0 ? -17 : 0;
+    control_->kind = i % 100 == 0 ? -2 : 1;
+    const auto calls = any_calls(rng);
+    ASSERT_EQ(clauses(i % 4 == 0 ? *frame : *iterator, calls), std::set<std::string>{})
+        << "sequence " << i << ": " << details_ << said(calls);
+    EXPECT_EQ(result_ > 0, control_->kind > 0) << "the calls leave the walk's own frames alone";
+  }
+}
+
+TEST_F(SequenceTest, StacksBeyondTheModelAreNotComplainedAbout) {
+  control_->stack = [](void*, StandInFrame* out, size_t room) {
+    for (size_t i = 0; i < room; ++i) {
+      out[i] = {method(i + 1), 1, 0, Type::java, i, 0x1000 + 16 * i, 0};
+    }
+    return room;
+  };
+  const auto walker = make_asgst_iterator(exports_);
+  EXPECT_EQ(
+      clauses(*walker, {{Kind::drain}, {Kind::state}, {Kind::next}, {Kind::rewind}, {Kind::drain}}),
+      std::set<std::string>{})
+      << details_;
+}
+
+struct WrongApi {
+  const char* name;
+  Defect defect;
+  std::vector<IteratorCall> calls;
+  std::string clause;
+};
+
+class WrongApis : public SequenceTest, public testing::WithParamInterface<WrongApi> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Defects, WrongApis,
+    testing::Values(
+        WrongApi{"ClosedAccepted",
+                 Defect::accepts_closed_iterators,
+                 {{Kind::open}, {Kind::leave}, {Kind::select, 1}, {Kind::next}},
+                 "iterator-invalid-accepted"},
+        WrongApi{"ClosedAcceptedByState",
+                 Defect::accepts_closed_iterators,
+                 {{Kind::open}, {Kind::leave}, {Kind::select, 1}, {Kind::state}},
+                 "iterator-state"},
+        WrongApi{
+            "LeftAccepted",
+            Defect::accepts_left_iterators,
+            {{Kind::open}, {Kind::jump}, {Kind::select, 1}, {Kind::thread_state}, {Kind::next}},
+            "iterator-invalid-accepted"},
+        WrongApi{"NullAccepted",
+                 Defect::accepts_null_iterators,
+                 {{Kind::select, 1}, {Kind::next}},
+                 "iterator-invalid-accepted"},
+        WrongApi{"NullFrameAccepted",
+                 Defect::accepts_null_frames,
+                 {{Kind::next_null}},
+                 "iterator-null-frame"},
+        WrongApi{"NullHandlerAccepted",
+                 Defect::accepts_null_handlers,
+                 {{Kind::open_null}},
+                 "iterator-null-handler"},
+        WrongApi{"RewindsElsewhere",
+                 Defect::rewinds_to_the_second,
+                 {{Kind::drain}, {Kind::rewind}, {Kind::next}},
+                 "iterator-frame"},
+        WrongApi{"StateTakesAFrame",
+                 Defect::state_takes_a_frame,
+                 {{Kind::state}, {Kind::next}},
+                 "iterator-frame"},
+        WrongApi{"NestedShareTheirPosition",
+                 Defect::nested_share_their_position,
+                 {{Kind::rewind}, {Kind::next}, {Kind::open}, {Kind::next}},
+                 "iterator-frame"},
+        WrongApi{"HandlerCalledTwice",
+                 Defect::calls_handlers_twice,
+                 {{Kind::open}, {Kind::leave}},
+                 "iterator-handler-calls"},
+        WrongApi{
+            "HandlerNotCalled", Defect::calls_no_handler, {{Kind::open}}, "iterator-handler-calls"},
+        WrongApi{"EndsOtherwiseLater",
+                 Defect::ends_otherwise_later,
+                 {{Kind::drain}, {Kind::state}},
+                 "iterator-state"},
+        WrongApi{"FromFrameSkipsIt",
+                 Defect::from_frame_skips_it,
+                 {{Kind::next}, {Kind::open_frame}, {Kind::next}},
+                 "iterator-frame"},
+        WrongApi{"ThreadStateChanges",
+                 Defect::thread_state_changes,
+                 {{Kind::thread_state}},
+                 "iterator-thread-state"},
+        WrongApi{"FramesChange", Defect::frames_change, {{Kind::drain}}, "iterator-frame"},
+        WrongApi{"NestedGiveAnotherKind",
+                 Defect::nested_give_another_kind,
+                 {{Kind::open}, {Kind::leave}},
+                 "iterator-open"}),
+    [](const auto& wrong) { return wrong.param.name; });
+
+TEST_P(WrongApis, AreFoundOut) {
+  const auto walker = make_asgst_iterator(exports_);
+  target_.options = kIncludeCFrames;
+  ASSERT_EQ(clauses(*walker, GetParam().calls), std::set<std::string>{})
+      << "right without the defect: " << details_;
+  control_->defect = GetParam().defect;
+  const auto found = clauses(*walker, GetParam().calls);
+  EXPECT_TRUE(found.contains(GetParam().clause)) << details_;
+}
+
+// Mutated at random, as the target does, each is found soon as well.
+TEST_P(WrongApis, AreFoundByRandomSequences) {
+  std::mt19937 rng(2);
+  const auto walker = make_asgst_iterator(exports_);
+  control_->defect = GetParam().defect;
+  int tries = 0;
+  while (tries < 2000 && clauses(*walker, any_calls(rng)).empty()) ++tries;
+  EXPECT_LT(tries, 2000);
+}
+
+TEST_F(SequenceTest, ComplaintsSayWhichCall) {
+  control_->defect = Defect::accepts_null_frames;
+  const auto walker = make_asgst_iterator(exports_);
+  clauses(*walker, {{Kind::next}, {Kind::next_null}});
+  EXPECT_EQ(details_, "call 2 (next-null): returned 1, not -24; ");
+}
+
+}  // namespace
+}  // namespace framestorm

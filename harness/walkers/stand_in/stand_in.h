@@ -1,0 +1,91 @@
+// Stands for a libjvm with the walkers of profile.h, profile2.h and asgct2.h: right ones, and wrong
+// ones. The stack that they walk is made up by the test.
+#pragma once
+
+#include <jni.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace framestorm::stand_in {
+
+enum class Type : uint8_t { java = 1, inlined = 2, native = 3, cpp = 4 };
+
+struct Frame {
+  jmethodID method = nullptr;
+  int32_t bci = -1;
+  int32_t tier = 0;
+  Type type = Type::java;
+  uintptr_t pc = 0;
+  uintptr_t sp = 0;
+  uintptr_t fp = 0;
+};
+
+// What is wrong, one thing at a time.
+enum class Defect : uint8_t {
+  none,
+  // AsyncGetStackTrace
+  unknown_type,
+  tier_out_of_range,
+  native_bci_zero,
+  ends_with_inlined,
+  inlined_into_native,
+  two_kinds,
+  kind_not_accepted,
+  wrong_kind_without_cause,
+  state_not_accepted,
+  wrong_state_without_cause,
+  state_with_parked,
+  state_not_alive,
+  env_of_nobody,
+  loses_the_thread,
+  unknown_bit_matters,
+  c_frames_cost_a_java_frame,
+  c_frames_unasked,
+  contains_a_fault,
+  contains_and_does_not_tell,
+  // AsyncGetStackTrace and AsyncGetCallTrace2
+  leaves_out_a_frame,
+  refuses,
+  // AsyncGetCallTrace2
+  cpp_frame_with_method,
+  interpreted_with_tier,
+  // iterators
+  accepts_closed_iterators,
+  accepts_left_iterators,
+  accepts_null_iterators,
+  accepts_null_frames,
+  accepts_null_handlers,
+  rewinds_to_the_second,
+  state_takes_a_frame,
+  nested_share_their_position,
+  calls_handlers_twice,
+  calls_no_handler,
+  ends_otherwise_later,
+  from_frame_skips_it,
+  thread_state_changes,
+  frames_change,
+  nested_give_another_kind,
+  sp_of_inlined_differs
+};
+
+struct Control {
+  Defect defect = Defect::none;
+  // Fills `out` with the stack, callee first, C frames among them; returns how many frames.
+  size_t (*stack)(void* context, Frame* out, size_t room) = nullptr;
+  int32_t kind = 1;
+  int32_t state = 5;
+  void* env = nullptr;
+  int end = 0;  // what iterators return after the last frame
+
+  // What the last call was given.
+  uint32_t options = 0;
+  uint8_t accepted_kinds = 0;
+  int32_t accepted_states = 0;
+  int64_t os_thread_id = 0;
+  const void* asked_env = nullptr;
+};
+
+}  // namespace framestorm::stand_in
+
+extern "C" framestorm::stand_in::Control* framestorm_stand_in();
