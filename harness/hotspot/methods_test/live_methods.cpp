@@ -42,6 +42,12 @@ void MethodsTest::SetUp() {
                  << "makes a JDK that has";
   }
   ASSERT_EQ(found, 8) << "some functions of profile2.h are missing";
+
+  ASSERT_EQ(jvm_->vm()->GetEnv(reinterpret_cast<void**>(&jvmti_), JVMTI_VERSION_11), JNI_OK);
+  jvmtiCapabilities capabilities = {};
+  capabilities.can_redefine_classes = 1;
+  capabilities.can_get_line_numbers = 1;
+  ASSERT_EQ(jvmti_->AddCapabilities(&capabilities), JVMTI_ERROR_NONE);
 }
 
 MethodInfo MethodsTest::method_info(ASGST_Method method) const {
@@ -79,6 +85,7 @@ std::vector<LineNumber> MethodsTest::lines(ASGST_Method method) const {
   std::vector<ASGST_LineNumberEntry> raw(static_cast<size_t>(count));
   EXPECT_EQ(functions_.line_number_table(method, raw.data(), count), count);
   std::vector<LineNumber> result;
+  result.reserve(raw.size());
   for (const auto& entry : raw) {
     result.push_back(
         {static_cast<uint16_t>(entry.start_bci), static_cast<uint16_t>(entry.line_number)});
@@ -114,25 +121,40 @@ ASGST_Method MethodsTest::method(jclass klass, const char* name, const char* des
   return functions_.from_id(id);
 }
 
-std::set<uintptr_t> MethodsTest::known_methods() {
-  std::set<uintptr_t> known;
-  jvmtiEnv* jvmti = jvm_->jvmti();
+MethodsTest::Known MethodsTest::known() {
+  Known known;
   jint class_count = 0;
   jclass* classes = nullptr;
-  EXPECT_EQ(jvmti->GetLoadedClasses(&class_count, &classes), JVMTI_ERROR_NONE);
+  EXPECT_EQ(jvmti_->GetLoadedClasses(&class_count, &classes), JVMTI_ERROR_NONE);
   for (jint i = 0; i < class_count; ++i) {
     jint count = 0;
     jmethodID* methods = nullptr;
-    if (jvmti->GetClassMethods(classes[i], &count, &methods) == JVMTI_ERROR_NONE) {
+    const jvmtiError error = jvmti_->GetClassMethods(classes[i], &count, &methods);
+    if (error == JVMTI_ERROR_NONE) {
       for (jint j = 0; j < count; ++j) {
-        known.insert(reinterpret_cast<uintptr_t>(functions_.from_id(methods[j])));
+        known.methods.insert(reinterpret_cast<uintptr_t>(functions_.from_id(methods[j])));
       }
-      jvmti->Deallocate(reinterpret_cast<unsigned char*>(methods));
+      jvmti_->Deallocate(reinterpret_cast<unsigned char*>(methods));
+    } else if (error == JVMTI_ERROR_CLASS_NOT_PREPARED) {
+      char* signature = nullptr;
+      jvmti_->GetClassSignature(classes[i], &signature, nullptr);
+      const std::string name = signature;
+      jvmti_->Deallocate(reinterpret_cast<unsigned char*>(signature));
+      known.other_classes.insert(name.substr(1, name.size() - 2));
     }
     env()->DeleteLocalRef(classes[i]);
   }
-  jvmti->Deallocate(reinterpret_cast<unsigned char*>(classes));
+  jvmti_->Deallocate(reinterpret_cast<unsigned char*>(classes));
   return known;
+}
+
+bool MethodsTest::is_untold(const Known& known, uintptr_t method) const {
+  constexpr int kNativeSynthetic = 0x1100;  // method handle intrinsics
+  constexpr int kBridgeSynthetic = 0x1040;  // overpasses, for what a class does not implement
+  const MethodInfo info = method_info(reinterpret_cast<ASGST_Method>(method));
+  return (info.modifiers & kNativeSynthetic) == kNativeSynthetic ||
+         (info.modifiers & kBridgeSynthetic) == kBridgeSynthetic ||
+         known.other_classes.count(class_info(info.klass).name) != 0;
 }
 
 std::vector<uint8_t> sample_class(int64_t milliseconds) {

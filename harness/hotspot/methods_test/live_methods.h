@@ -45,6 +45,7 @@ class MethodsTest : public testing::Test {
   void SetUp() override;
 
   Jvm& jvm() { return *jvm_; }
+  jvmtiEnv* jvmti() { return jvmti_; }  // may redefine classes and knows lines
   JNIEnv* env() { return jvm_->env(); }
   const Functions& functions() const { return functions_; }
 
@@ -65,11 +66,20 @@ class MethodsTest : public testing::Test {
   void collect_garbage();
   ASGST_Method method(jclass klass, const char* name, const char* descriptor);
 
-  // All methods that JVMTI knows.
-  std::set<uintptr_t> known_methods();
+  struct Known {
+    std::set<uintptr_t> methods;  // of classes that are linked
+    std::set<std::string>
+        other_classes;  // loaded ones that are not: JVMTI has none of their methods
+
+    bool has(uintptr_t method) const { return methods.count(method) != 0; }
+  };
+  Known known();
+  // A method that JVMTI tells nobody of: the VM's own, and those of classes that are not linked.
+  bool is_untold(const Known& known, uintptr_t method) const;
 
  private:
   Jvm* jvm_ = nullptr;
+  jvmtiEnv* jvmti_ = nullptr;
   Functions functions_;
 };
 

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <jvmti.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -122,19 +125,17 @@ TEST_F(MethodsTest, LinesOfAKnownClass) {
   EXPECT_EQ(functions().line_number_table(&entries, nullptr, 0), -1);
 }
 
-// Methods, of a class or not, made by the VM itself: nobody has their IDs.
-bool is_of_the_vm(const MethodInfo& info) {
-  constexpr int kNativeSynthetic = 0x1100;
-  constexpr int kBridgeSynthetic = 0x1040;
-  return (info.modifiers & kNativeSynthetic) == kNativeSynthetic ||
-         (info.modifiers & kBridgeSynthetic) == kBridgeSynthetic;
-}
-
 TEST_F(MethodsTest, AgreesWithJvmtiOnEveryLoadedMethod) {
-  jvmtiEnv* jvmti = jvm().jvmti();
+  // A lambda, so that there is a hidden class.
+  jclass function = env()->FindClass("java/util/function/Function");
+  env()->CallStaticObjectMethod(
+      function, env()->GetStaticMethodID(function, "identity", "()Ljava/util/function/Function;"));
+  jvm().check_exception("making a lambda");
+
+  int hidden = 0;
   jint class_count = 0;
   jclass* classes = nullptr;
-  ASSERT_EQ(jvmti->GetLoadedClasses(&class_count, &classes), JVMTI_ERROR_NONE);
+  ASSERT_EQ(jvmti()->GetLoadedClasses(&class_count, &classes), JVMTI_ERROR_NONE);
   int methods_seen = 0;
   int lined = 0;
   for (jint i = 0; i < class_count && !HasFailure(); ++i) {
@@ -142,10 +143,10 @@ TEST_F(MethodsTest, AgreesWithJvmtiOnEveryLoadedMethod) {
     char* generic = nullptr;
     jint count = 0;
     jmethodID* methods = nullptr;
-    ASSERT_EQ(jvmti->GetClassSignature(classes[i], &signature, &generic), JVMTI_ERROR_NONE);
-    const std::string class_signature = taken(jvmti, signature);
-    const std::string class_generic = taken(jvmti, generic);
-    if (jvmti->GetClassMethods(classes[i], &count, &methods) != JVMTI_ERROR_NONE) continue;
+    ASSERT_EQ(jvmti()->GetClassSignature(classes[i], &signature, &generic), JVMTI_ERROR_NONE);
+    const std::string class_signature = taken(jvmti(), signature);
+    const std::string class_generic = taken(jvmti(), generic);
+    if (jvmti()->GetClassMethods(classes[i], &count, &methods) != JVMTI_ERROR_NONE) continue;
     for (jint j = 0; j < count; ++j) {
       ++methods_seen;
       ASGST_Method method = functions().from_id(methods[j]);
@@ -153,24 +154,28 @@ TEST_F(MethodsTest, AgreesWithJvmtiOnEveryLoadedMethod) {
       EXPECT_EQ(functions().to_id(method), methods[j]);
       const MethodInfo info = method_info(method);
       char* name = nullptr;
-      ASSERT_EQ(jvmti->GetMethodName(methods[j], &name, &signature, &generic), JVMTI_ERROR_NONE);
-      EXPECT_EQ(info.name, taken(jvmti, name));
-      EXPECT_EQ(info.signature, taken(jvmti, signature));
-      EXPECT_EQ(info.generic_signature, taken(jvmti, generic));
+      ASSERT_EQ(jvmti()->GetMethodName(methods[j], &name, &signature, &generic), JVMTI_ERROR_NONE);
+      EXPECT_EQ(info.name, taken(jvmti(), name));
+      EXPECT_EQ(info.signature, taken(jvmti(), signature));
+      EXPECT_EQ(info.generic_signature, taken(jvmti(), generic));
       jint modifiers = 0;
-      ASSERT_EQ(jvmti->GetMethodModifiers(methods[j], &modifiers), JVMTI_ERROR_NONE);
+      ASSERT_EQ(jvmti()->GetMethodModifiers(methods[j], &modifiers), JVMTI_ERROR_NONE);
       EXPECT_EQ(info.modifiers, modifiers);
 
       const ClassInfo klass = class_info(info.klass);
       // A hidden class's last dot stands for the + of its internal name.
       std::string expected = class_signature.substr(1, class_signature.size() - 2);
-      if (const size_t dot = expected.rfind('.'); dot != std::string::npos) expected[dot] = '+';
+      if (const size_t dot = expected.rfind('.'); dot != std::string::npos) {
+        expected[dot] = '+';
+        ++hidden;
+      }
       EXPECT_EQ(klass.name, expected);
       EXPECT_EQ(klass.generic_name, class_generic);
 
       jint entry_count = 0;
       jvmtiLineNumberEntry* entries = nullptr;
-      const jvmtiError lines_error = jvmti->GetLineNumberTable(methods[j], &entry_count, &entries);
+      const jvmtiError lines_error =
+          jvmti()->GetLineNumberTable(methods[j], &entry_count, &entries);
       const std::vector<LineNumber> found = lines(method);
       if (lines_error != JVMTI_ERROR_NONE) entry_count = 0;
       ASSERT_EQ(found.size(), static_cast<size_t>(entry_count)) << info.name;
@@ -179,27 +184,26 @@ TEST_F(MethodsTest, AgreesWithJvmtiOnEveryLoadedMethod) {
         EXPECT_EQ(found[static_cast<size_t>(k)].bci, entries[k].start_location);
         EXPECT_EQ(found[static_cast<size_t>(k)].line, entries[k].line_number);
       }
-      jvmti->Deallocate(reinterpret_cast<unsigned char*>(entries));
+      jvmti()->Deallocate(reinterpret_cast<unsigned char*>(entries));
     }
-    jvmti->Deallocate(reinterpret_cast<unsigned char*>(methods));
+    jvmti()->Deallocate(reinterpret_cast<unsigned char*>(methods));
     env()->DeleteLocalRef(classes[i]);
   }
-  jvmti->Deallocate(reinterpret_cast<unsigned char*>(classes));
+  jvmti()->Deallocate(reinterpret_cast<unsigned char*>(classes));
   EXPECT_GT(methods_seen, 3000);
   EXPECT_GT(lined, 10000);
+  EXPECT_GT(hidden, 0);
 }
 
 TEST_F(MethodsTest, WhatIsNearAMethodOrClassIsNone) {
-  const std::set<uintptr_t> known = known_methods();
+  const Known known = this->known();
   std::set<uintptr_t> classes;
-  ASSERT_GT(known.size(), 3000U);
-  for (const uintptr_t method : known) {
+  ASSERT_GT(known.methods.size(), 3000U);
+  for (const uintptr_t method : known.methods) {
     ASSERT_TRUE(is_method(method));
     for (const int offset : {-16, -8, -4, -1, 1, 2, 4, 8, 16, 24, 32, 64, 88, 96}) {
       const uintptr_t near = method + static_cast<uintptr_t>(offset);
-      if (known.count(near) != 0) continue;
-      ASSERT_TRUE(!is_method(near) || is_of_the_vm(method_info(reinterpret_cast<void*>(near))))
-          << offset;
+      ASSERT_TRUE(known.has(near) || !is_method(near) || is_untold(known, near)) << offset;
     }
     ASSERT_FALSE(is_class(method));
     classes.insert(word(method_info(reinterpret_cast<void*>(method)).klass));
@@ -231,61 +235,69 @@ TEST_F(MethodsTest, WhatIsNoMetadataIsNone) {
   munmap(page, 4096);
 }
 
-// Words of memory that holds pointers of all kinds; addresses in it too. What is taken for a method
-// has to be one that JVMTI knows too, or the VM's own.
-struct Counts {
-  int words = 0;
-  int known = 0;
-  int of_the_vm = 0;
-};
-
+// What is taken for a method has to be one that JVMTI knows too, or has reason not to.
 class GarbageTest : public MethodsTest {
  protected:
+  struct Counts {
+    int words = 0;
+    int known = 0;
+    int untold = 0;
+  };
+
+  // Asks for the words in memory, or for its addresses. What cannot be read is left out.
   Counts feed(uintptr_t low, uintptr_t high, bool addresses) {
-    const std::set<uintptr_t> known = known_methods();
+    constexpr size_t kPage = 4096;
+    const Known known = this->known();
     Counts counts;
-    for (uintptr_t at = low; at + 8 <= high; at += 8) {
-      const uintptr_t value = addresses ? at : *reinterpret_cast<const uintptr_t*>(at);
-      ++counts.words;
-      // Either way it is asked for, nothing faults.
-      const bool klass = is_class(value);
-      const bool method = is_method(value);
-      EXPECT_FALSE(klass && method);
-      if (known.count(value) != 0) {
-        ++counts.known;
-        EXPECT_TRUE(method);
-      } else if (method) {
-        ++counts.of_the_vm;
-        const MethodInfo info = method_info(reinterpret_cast<void*>(value));
-        EXPECT_TRUE(is_of_the_vm(info)) << info.name << info.signature << " " << info.modifiers;
+    std::array<uintptr_t, kPage / sizeof(uintptr_t)> page{};
+    for (uintptr_t at = low & ~(kPage - 1); at < high && !HasFailure(); at += kPage) {
+      const iovec to = {page.data(), kPage};
+      const iovec from = {reinterpret_cast<void*>(at), kPage};
+      if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != kPage) continue;
+      for (size_t i = 0; i < page.size(); ++i) {
+        if (at + i * sizeof(uintptr_t) < low) continue;
+        feed(known, addresses ? at + i * sizeof(uintptr_t) : page[i], &counts);
       }
-      if (HasFailure()) break;
     }
     return counts;
   }
+
+ private:
+  void feed(const Known& known, uintptr_t value, Counts* counts) {
+    ++counts->words;
+    const bool klass = is_class(value);
+    const bool method = is_method(value);
+    EXPECT_FALSE(klass && method);
+    EXPECT_TRUE(method || !known.has(value));
+    if (known.has(value)) {
+      ++counts->known;
+    } else if (method) {
+      ++counts->untold;
+      EXPECT_TRUE(is_untold(known, value)) << value;
+    }
+  }
 };
 
-TEST_F(GarbageTest, WordsOfStacks) {
+TEST_F(GarbageTest, WordsOfAStack) {
   pthread_attr_t attributes;
   void* low = nullptr;
   size_t size = 0;
   pthread_getattr_np(pthread_self(), &attributes);
   pthread_attr_getstack(&attributes, &low, &size);
   pthread_attr_destroy(&attributes);
-  int local = 0;
-  const Counts counts = feed(word(&local) & ~uintptr_t{7}, word(low) + size, false);
-  EXPECT_GT(counts.words, 100);
+  EXPECT_GT(feed(word(low), word(low) + size, false).words, 1000);
 }
 
 TEST_F(GarbageTest, AddressesAndWordsOfTheCdsArchive) {
-  const VmStructs& structs = jvm().structs();
-  const auto* base = structs.static_address("MetaspaceObj", "_shared_metaspace_base");
-  const auto* top = structs.static_address("MetaspaceObj", "_shared_metaspace_top");
+  const auto* base = jvm().structs().static_address("MetaspaceObj", "_shared_metaspace_base");
+  const auto* top = jvm().structs().static_address("MetaspaceObj", "_shared_metaspace_top");
   ASSERT_NE(base, nullptr);
+  ASSERT_NE(top, nullptr);
   const auto low = *reinterpret_cast<const uintptr_t*>(base);
   const auto high = *reinterpret_cast<const uintptr_t*>(top);
   if (low == high) GTEST_SKIP() << "this JVM runs without a CDS archive";
   const Counts addresses = feed(low, high, true);
+  EXPECT_GT(addresses.words, 1'000'000);
   EXPECT_GT(addresses.known, 3000);
   const Counts words = feed(low, high, false);
   EXPECT_GT(words.known, 3000);
@@ -319,21 +331,16 @@ TEST_F(MethodsTest, AReplacedMethodIsOneWhileItRuns) {
     vm->DetachCurrentThread();
   });
   while (sleeper == nullptr) std::this_thread::yield();
-  jvmtiEnv* jvmti = nullptr;
-  ASSERT_EQ(vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11), JNI_OK);
-  jvmtiCapabilities capabilities = {};
-  capabilities.can_redefine_classes = 1;
-  ASSERT_EQ(jvmti->AddCapabilities(&capabilities), JVMTI_ERROR_NONE);
   jint state = 0;
   while ((state & JVMTI_THREAD_STATE_SLEEPING) == 0) {
-    ASSERT_EQ(jvmti->GetThreadState(sleeper, &state), JVMTI_ERROR_NONE);
+    ASSERT_EQ(jvmti()->GetThreadState(sleeper, &state), JVMTI_ERROR_NONE);
   }
   ASSERT_TRUE(is_method(old));
 
   const std::vector<uint8_t> changed = sample_class(1);
   const jvmtiClassDefinition definition = {sample, static_cast<jint>(changed.size()),
                                            changed.data()};
-  ASSERT_EQ(jvmti->RedefineClasses(1, &definition), JVMTI_ERROR_NONE);
+  ASSERT_EQ(jvmti()->RedefineClasses(1, &definition), JVMTI_ERROR_NONE);
   EXPECT_TRUE(is_method(old));
   EXPECT_EQ(method_info(old).name, "asleep");
   EXPECT_EQ(functions().line_number(old, 0), 40);
@@ -348,9 +355,8 @@ TEST_F(MethodsTest, AReplacedMethodIsOneWhileItRuns) {
   // Not running any more, and freed when the class is redefined again.
   const std::vector<uint8_t> again = sample_class(2);
   const jvmtiClassDefinition second = {sample, static_cast<jint>(again.size()), again.data()};
-  ASSERT_EQ(jvmti->RedefineClasses(1, &second), JVMTI_ERROR_NONE);
+  ASSERT_EQ(jvmti()->RedefineClasses(1, &second), JVMTI_ERROR_NONE);
   EXPECT_FALSE(is_method(old));
-  jvmti->DisposeEnvironment();
 }
 
 // What unload handlers saw of one class.
