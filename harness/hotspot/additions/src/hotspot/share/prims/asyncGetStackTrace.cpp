@@ -70,7 +70,8 @@ void walk_c(const Walk& walk) {
   AsyncStackWalker walker(walk.thread->java_thread(), walk.thread->low(), walk.thread->high(),
                           true);
   if (!walker.start_at_context(*walk.context)) {
-    walk.trace->num_frames = ASGST_UNKNOWN_NOT_JAVA;
+    walk.trace->num_frames =
+        walk.thread->thread() == nullptr ? ASGST_NO_THREAD : ASGST_UNKNOWN_NOT_JAVA;
     walk.trace->frame_info = const_cast<char*>(AsyncStackWalker::explain(walker.stop()));
     return;
   }

@@ -272,6 +272,9 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
     if (!on_stack(entry)) return fail(Stop::bad_stack);
     to = {p2u(ContinuationEntry::entry_pc()), entry, entry + ContinuationEntry::size()};
   }
+  if (_java_done && CodeCache::find_blob(reinterpret_cast<void*>(to.pc)) != nullptr) {
+    return fail(Stop::bad_pc);
+  }
   if (!is_return_address(to.pc)) {
     const bool from_leaf = _code == Code::c || _code == Code::stub;
     // Generated code is called from C/C++ only through stubs.
@@ -362,6 +365,7 @@ bool AsyncStackWalker::caller_of_entry(uintptr_t anchor_address) {
   if (!first && !complete_anchor(&anchor, _at.sp, _high)) return fail(Stop::bad_frame);
   _anchor = anchor;
   _has_anchor = !first;
+  _java_done = first;
   if (_c_frames) {
     uintptr_t link = 0, pc = 0;
     const uintptr_t fp = _at.fp;

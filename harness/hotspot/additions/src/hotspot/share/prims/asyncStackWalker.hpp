@@ -184,6 +184,7 @@ class AsyncStackWalker {
   Stop _stop = Stop::none;
   bool _given = false;       // the frame at _at has been given
   bool _has_anchor = false;  // Java frames go on here once the C frames are through
+  bool _java_done = false;   // the first Java frame is given: what follows is C/C++
   AsyncAnchor _anchor = {0, 0, 0};
   // A caller that the architecture's part already found.
   bool _caller_known = false;

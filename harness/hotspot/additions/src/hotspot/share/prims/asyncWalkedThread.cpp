@@ -76,8 +76,14 @@ void* AsyncWalkedThread::env() const {
   return _java == nullptr ? nullptr : _java->jni_environment();
 }
 
+// As a number: what stands there may be no JavaThreadState.
+static int thread_state_of(const JavaThread* thread) {
+  return *reinterpret_cast<const volatile int*>(p2u(thread) +
+                                                in_bytes(JavaThread::thread_state_offset()));
+}
+
 bool AsyncWalkedThread::in_java() const {
-  const JavaThreadState state = _java->thread_state();
+  const int state = thread_state_of(_java);
   return state == _thread_in_Java || state == _thread_in_Java_trans;
 }
 
@@ -93,7 +99,7 @@ int AsyncWalkedThread::kind() const {
 jint AsyncWalkedThread::jvmti_state() const {
   if (_java == nullptr) return -1;
   jint state = JVMTI_THREAD_STATE_ALIVE;
-  switch (_java->thread_state()) {
+  switch (thread_state_of(_java)) {
     case _thread_in_native:
     case _thread_in_native_trans:
       state |= JVMTI_THREAD_STATE_RUNNABLE | JVMTI_THREAD_STATE_IN_NATIVE;
@@ -141,7 +147,7 @@ AsyncWalkedThread::Start AsyncWalkedThread::start(AsyncStackWalker* walker,
                                                   const AsyncContext* context,
                                                   bool c_frames) const {
   bool java = false;
-  switch (_java->thread_state()) {
+  switch (thread_state_of(_java)) {
     case _thread_new:
     case _thread_uninitialized:
     case _thread_new_trans:
