@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "fuzz/feedback.h"
 #include "fuzz/fuzz_engine.h"
 #include "fuzz/mutator.h"
+#include "fuzz/novelty.h"
 #include "fuzz/options.h"
 #include "fuzz/turns.h"
 #include "fuzz/walker_choice.h"
@@ -45,10 +45,13 @@ constexpr const char* kSanitizerLog = "sanitizer.log";
 constexpr uint64_t kMostContained = 1'000'000;
 // Clock readings are worth a walk in ten; one in so many executions is enough.
 constexpr uint64_t kClockShare = 8;
-// libFuzzer's own work on an execution costs as much as a walk. Where it has no coverage to look
-// at, an execution is a burst of walks: the input and chains of mutants, each of the one before.
+// libFuzzer's own work on an execution costs as much as a walk, and more with coverage to look at:
+// an execution is a burst of walks, chains of mutants of the input, each of the one before, and the
+// input itself.
 constexpr unsigned kChains = 2;
 constexpr unsigned kChainLength = 4;
+// Mutants that wait for the engine to execute them; more are dropped, and found again.
+constexpr size_t kMostPromising = 8;
 constexpr size_t kDullEnds = 3;
 constexpr unsigned kStopLimitS = 20;
 
@@ -84,7 +87,7 @@ class Driver final : public InputLoop {
   [[noreturn]] void run() {
     if (options_.unguided) load_seeds();
     records_edges_ = coverage().available() && (options_.record_edges || !engine_.mutates_here());
-    if (options_.unguided || coverage().available() || !engine_.mutates_here()) chains_ = 0;
+    if (!engine_.mutates_here()) chains_ = 0;
     session_.run_loop([this] {
       try {
         if (engine_.mutates_here()) next_turn();
@@ -110,9 +113,9 @@ class Driver final : public InputLoop {
   }
 
   size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) override {
-    if (promising_) {
-      mutated_ = std::move(*promising_);
-      promising_.reset();
+    if (!promising_.empty()) {
+      mutated_ = std::move(promising_.back());
+      promising_.pop_back();
     } else {
       take({data, size}, &mutated_);
       Rng rng(seed);
@@ -147,21 +150,38 @@ class Driver final : public InputLoop {
     if (!engine_.mutates_here()) follow(input_, bytes);
     // An engine that does not know the counters does not zero them.
     if (options_.unguided) std::ranges::fill(coverage().counters(), uint8_t{0});
+    // First, since the engine looks at the counters when this returns.
+    for (unsigned chain = 0; chain < chains_; ++chain) walk_mutants();
     const Feedback::Cell cell = walk(input_, bytes);
     if (records_edges_) recorder_.reached(coverage().counters());
+    if (chains_ != 0) novelty_.told(coverage().counters());
     feedback_.note(cell);
     feedback_.tell(options_.unguided ? cell_of_seed(bytes) : cell);
-    for (unsigned chain = 0; chain < chains_; ++chain) {
-      mutant_ = input_;
-      for (unsigned i = 0; i < kChainLength; ++i) {
-        mutator_->mutate(&mutant_, rng_);
-        encode(mutant_, &mutant_bytes_);
-        // What the engine has not seen yet is the next that it is given.
-        if (feedback_.note(walk(mutant_, mutant_bytes_))) promising_ = mutant_;
-      }
-    }
     // Last, so that the next input is already one of the new turn.
     if (++executions_ % kClockShare == 0) check_clock();
+  }
+
+  // A chain of mutants of the input. Counters are zero before and after.
+  void walk_mutants() {
+    const std::span<uint8_t> counters = coverage().counters();
+    bool found = false;
+    mutant_ = input_;
+    for (unsigned i = 0; i < kChainLength; ++i) {
+      mutator_->mutate(&mutant_, rng_);
+      encode(mutant_, &mutant_bytes_);
+      const Feedback::Cell cell = walk(mutant_, mutant_bytes_);
+      if (records_edges_) recorder_.reached(counters);
+      const bool new_edges = novelty_.take(counters);
+      const bool new_cell = feedback_.note(cell);
+      if (options_.unguided || (!new_edges && !new_cell)) continue;
+      // What the engine has not seen yet is the next that it is given: one of a chain, the last.
+      if (found) {
+        promising_.back() = mutant_;
+      } else if (promising_.size() < kMostPromising) {
+        promising_.push_back(mutant_);
+        found = true;
+      }
+    }
   }
 
   // Unguided, each seed has a cell of its own and nothing else has any: engines keep only inputs
@@ -259,6 +279,8 @@ class Driver final : public InputLoop {
         recorder_.write_stats();
       }
     });
+    promising_.clear();
+    novelty_.forget();
     recorder_.recheck(scenario_);
     if (recorder_.poisoned()) finish(kExitPoisoned);
     turn_start_ = now_ns();
@@ -341,8 +363,9 @@ class Driver final : public InputLoop {
   std::vector<uint8_t> followed_;  // the input that follow() saw last
   Input mutant_;
   std::vector<uint8_t> mutant_bytes_;
-  std::optional<Input> promising_;
+  std::vector<Input> promising_;
   Feedback feedback_;
+  Novelty novelty_;
   std::map<std::string, Feedback::Cell, std::less<>> seeds_;  // by their bytes; unguided only
   unsigned chains_ = kChains;
   bool records_edges_ = false;
