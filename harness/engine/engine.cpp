@@ -243,6 +243,11 @@ void Engine::add_walker(std::unique_ptr<Walker> walker) {
   walkers_[index] = std::move(walker);
 }
 
+void Engine::replace_walker(std::unique_ptr<Walker> walker) {
+  walkers_[static_cast<size_t>(walker->id())].reset();
+  add_walker(std::move(walker));
+}
+
 bool Engine::is_unmutated(const Input& input) {
   return input.mutations.empty() && input.call.context == ContextArg::victim &&
          input.call.env == EnvArg::victim && input.call.accepted_kinds == 0 &&

@@ -60,6 +60,8 @@ class Engine {
 
   // Takes over a walker; the first one of an id stays.
   void add_walker(std::unique_ptr<Walker> walker);
+  // The same, but the first one of its id goes. For tests.
+  void replace_walker(std::unique_ptr<Walker> walker);
   Walker* walker(WalkerId id) const { return walkers_[static_cast<size_t>(id)].get(); }
   void set_rigour(Rigour rigour) { rigour_ = rigour; }
   // Of the JVM under test. After execute() its counters hold what that one walk added, whatever

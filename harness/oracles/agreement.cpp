@@ -53,9 +53,11 @@ constexpr Exemption kExemptions[] = {
 };
 
 // Errors that say when a thread may not be walked, which the APIs see differently:
-// AsyncGetCallTrace walks at a safepoint, the others only when they are told to.
+// AsyncGetCallTrace walks at a safepoint, the others only when they are told to. And a finding that
+// there is already.
 bool is_refusal(std::string_view error) {
-  return in(error, {"GC_active", "unsafe_state", "thread_exit", "deopt", "thread_not_Java"});
+  return in(error, {"GC_active", "unsafe_state", "thread_exit", "deopt", "thread_not_Java",
+                    "contained_fault"});
 }
 
 const Exemption* exemption(WalkerId walker, const WalkView& view, int32_t result) {

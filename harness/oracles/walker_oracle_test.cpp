@@ -1,0 +1,347 @@
+// The oracles of the walkers that are built into the instrumented JDK, on any JDK: stand-ins walk
+// with AsyncGetCallTrace's frames, rightly or with one thing wrong.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+
+#include "harness/engine/jvm_test.h"
+#include "harness/input/walker_traits.h"
+#include "harness/walkers/stand_in/stand_in.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::clauses_of;
+using jvm_test::explain;
+using jvm_test::JvmTest;
+using jvm_test::Walked;
+using stand_in::Control;
+using stand_in::Defect;
+using stand_in::Type;
+
+constexpr std::array kBuiltIn = {WalkerId::asgst,  WalkerId::asgst_env,      WalkerId::asgst_thread,
+                                 WalkerId::asgct2, WalkerId::asgst_iterator, WalkerId::asgst_frame};
+
+// Whose stack the stand-ins walk.
+struct WalkedThread {
+  Walker* asgct = nullptr;
+  WalkTarget target;
+  ucontext_t context;  // that was given last: walks from a frame get none
+};
+WalkedThread walked_thread;
+// The top frame as if it were inlined into the next.
+bool top_is_inlined = false;
+
+// AsyncGetCallTrace's frames with made-up registers, and one of C at either end.
+size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
+  struct RealFrame {
+    jint bci;
+    jmethodID method;
+  };
+  static std::array<RealFrame, 500> frames;
+  ucontext_t& last = walked_thread.context;
+  if (context != nullptr) copy_context(*static_cast<ucontext_t*>(context), &last);
+  const ThreadIdentity::Scoped as_victim(Jvm::get().identity(), walked_thread.target.java_thread);
+  const int32_t count = walked_thread.asgct->walk(
+      walked_thread.target, reinterpret_cast<std::byte*>(frames.data()), frames.size(), &last);
+  const auto java = static_cast<size_t>(std::max(count, 0));
+  if (java == 0 || java + 2 > room) return 0;
+  for (size_t i = 0; i < java + 2; ++i) {
+    const bool c = i == 0 || i > java;
+    const RealFrame& frame = frames[c ? 0 : i - 1];
+    stand_in::Frame& to = out[i];
+    to = {};
+    to.type = c ? Type::cpp : frame.bci == -3 ? Type::native : Type::java;
+    to.method = c ? nullptr : frame.method;
+    to.bci = c || frame.bci < 0 ? -1 : frame.bci;
+    to.tier = c ? -1 : 0;
+    to.pc = 0x100 + i;
+    // The frame that a walk from the context's registers begins with.
+    to.sp = i <= 1 ? get_register(last, Register::sp) - 16 * (1 - i)
+                   : get_register(last, Register::sp) + 16 * i;
+  }
+  if (top_is_inlined) {
+    out[1].type = Type::inlined;
+    out[1].tier = out[2].tier = 4;
+    out[2].sp = out[1].sp;
+  }
+  return java + 2;
+}
+
+class WalkerOracleTest : public JvmTest {
+ protected:
+  void start(const std::vector<ScenarioId>& scenarios) {
+    JvmTest::start(scenarios);
+    if (HasFatalFailure()) return;
+    void* const library = dlopen(FRAMESTORM_STAND_IN, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    control_ = reinterpret_cast<Control* (*)()>(dlsym(library, "framestorm_stand_in"))();
+    const Exports exports("stand-in", [library](const char* name) { return dlsym(library, name); });
+    for (const auto make : {&make_asgst, &make_asgst_env, &make_asgst_thread, &make_asgct2,
+                            &make_asgst_iterator, &make_asgst_frame}) {
+      engine().replace_walker(make(exports));
+    }
+    walked_thread.asgct = engine().walker(WalkerId::asgct);
+    top_is_inlined = false;
+  }
+
+  // The victim of `scenario` halted in its own code, the stand-ins right.
+  void stand(ScenarioId scenario) {
+    halt_in_java(scenario);
+    if (!HasFatalFailure()) stand_by(scenario);
+  }
+  // The victim is halted.
+  void stand_by(ScenarioId scenario) {
+    *control_ = {};
+    control_->stack = &stack_of_victim;
+    control_->env = victim(scenario).jni_env;
+    walked_thread.target = {};
+    walked_thread.target.java_thread = victim(scenario).java_thread;
+    walked_thread.target.jni_env = victim(scenario).jni_env;
+    copy_context(victim(scenario).context_copy, &walked_thread.context);
+  }
+
+  static Input input(WalkerId walker, Mode mode = Mode::separate_thread) {
+    Input input;
+    input.scenario = ScenarioId::c1;
+    input.walker = walker;
+    input.mode = mode;
+    return input;
+  }
+
+  Control* control_ = nullptr;
+};
+
+TEST_F(WalkerOracleTest, RightWalkersAreNotReported) {
+  start({ScenarioId::c1, ScenarioId::interpreted_recursion});
+  ASSERT_FALSE(HasFatalFailure());
+  for (const ScenarioId scenario : {ScenarioId::c1, ScenarioId::interpreted_recursion}) {
+    stand(scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    for (const bool inlined : {false, true}) {
+      top_is_inlined = inlined;
+      for (const WalkerId walker : kBuiltIn) {
+        for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+          if (!traits_of(walker).walks_in(mode)) continue;
+          for (const DepthKind depth : {DepthKind::normal, DepthKind::one, DepthKind::exact}) {
+            for (const uint32_t options : {0U, 1U, 7U, 0xffffff00U}) {
+              Input plain = input(walker, mode);
+              plain.scenario = scenario;
+              plain.call.depth = depth;
+              plain.call.options = options;
+              plain.iterator_calls = {{IteratorCallKind::drain},
+                                      {IteratorCallKind::open},
+                                      {IteratorCallKind::next, 2},
+                                      {IteratorCallKind::open_frame},
+                                      {IteratorCallKind::drain}};
+              const Walked walked = walk(plain);
+              EXPECT_TRUE(walked.findings.empty())
+                  << name_of(walker) << " " << name_of(depth) << ": " << explain(walked);
+              EXPECT_TRUE(walked.outcome.succeeded()) << name_of(walker);
+            }
+          }
+        }
+      }
+    }
+    session().release_world();
+  }
+}
+
+TEST_F(WalkerOracleTest, MasksOfARightWalkerAreNotReported) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const int kinds : {0, 1, 2, 0xff}) {
+    for (const uint32_t states : {0U, 4U, 0x400U, 0xffffffffU}) {
+      Input masked = input(WalkerId::asgst);
+      masked.call.accepted_kinds = static_cast<uint8_t>(kinds);
+      masked.call.accepted_states = states;
+      const Walked walked = walk(masked);
+      EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+      EXPECT_EQ(walked.outcome.succeeded(), kinds != 2 && states != 0x400);
+    }
+  }
+}
+
+TEST_F(WalkerOracleTest, AWalkerIsOnlyWalkedInItsModes) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(walk(input(WalkerId::asgst_env, Mode::same_thread)).outcome.status,
+            Outcome::Status::no_walker);
+}
+
+// Whether the harness lends the victim's identity is seen by who the calling thread is.
+void* seen_thread = nullptr;
+
+TEST_F(WalkerOracleTest, TheIdentityIsLentToThoseThatBorrowIt) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  for (const WalkerId walker : kBuiltIn) {
+    stand(ScenarioId::c1);
+    ASSERT_FALSE(HasFatalFailure());
+    control_->stack = [](void*, stand_in::Frame*, size_t) {
+      if (seen_thread == nullptr) seen_thread = Jvm::get().identity().current();
+      return size_t{0};
+    };
+    seen_thread = nullptr;
+    walk(input(walker));
+    const bool lent = seen_thread == victim(ScenarioId::c1).java_thread;
+    EXPECT_EQ(lent, walker == WalkerId::asgct2 || walker == WalkerId::asgst_iterator)
+        << name_of(walker);
+    session().release_world();
+  }
+}
+
+struct WrongWalker {
+  const char* name;
+  Defect defect;
+  WalkerId walker;
+  std::string clause;
+  CallArgs call = {};
+};
+
+class EachWrongWalker : public WalkerOracleTest, public testing::WithParamInterface<WrongWalker> {};
+
+constexpr auto kAsgst = WalkerId::asgst;
+
+INSTANTIATE_TEST_SUITE_P(
+    Defects, EachWrongWalker,
+    testing::Values(
+        WrongWalker{"UnknownType", Defect::unknown_type, kAsgst, "frame-type-out-of-range"},
+        WrongWalker{"TierOutOfRange", Defect::tier_out_of_range, kAsgst, "tier-out-of-range"},
+        WrongWalker{"InlinedIntoNative", Defect::inlined_into_native, kAsgst,
+                    "tier-disagrees-with-type"},
+        WrongWalker{"EndsWithInlined", Defect::ends_with_inlined, kAsgst, "inlined-without-caller"},
+        WrongWalker{"TwoKinds", Defect::two_kinds, kAsgst, "kind-out-of-range"},
+        WrongWalker{"KindNotAccepted",
+                    Defect::kind_not_accepted,
+                    kAsgst,
+                    "kind-not-accepted",
+                    {.accepted_kinds = 2}},
+        WrongWalker{"WrongKindWithoutCause", Defect::wrong_kind_without_cause, kAsgst,
+                    "wrong-kind-without-cause"},
+        WrongWalker{"StateNotAccepted",
+                    Defect::state_not_accepted,
+                    kAsgst,
+                    "state-not-accepted",
+                    {.accepted_states = 0x400}},
+        WrongWalker{"WrongStateWithoutCause", Defect::wrong_state_without_cause, kAsgst,
+                    "wrong-state-without-cause"},
+        WrongWalker{"StateWithAnUntoldBit", Defect::state_with_parked, kAsgst,
+                    "state-out-of-range"},
+        WrongWalker{"StateNotAlive", Defect::state_not_alive, kAsgst,
+                    "state-disagrees-with-victim"},
+        WrongWalker{"EnvOfNobody", Defect::env_of_nobody, kAsgst, "env-of-another-thread"},
+        WrongWalker{"LosesTheThread", Defect::loses_the_thread, kAsgst, "thread-not-found"},
+        WrongWalker{"UnknownBitMatters", Defect::unknown_bit_matters, kAsgst,
+                    "unknown-option-matters"},
+        WrongWalker{"CFramesCostAJavaFrame", Defect::c_frames_cost_a_java_frame, kAsgst,
+                    "c-frames-change-java-frames"},
+        WrongWalker{"CFramesUnasked", Defect::c_frames_unasked, kAsgst, "cpp-frame-unasked"},
+        WrongWalker{"ContainsAndDoesNotTell", Defect::contains_and_does_not_tell, kAsgst,
+                    "contained-fault-untold"},
+        WrongWalker{"LeavesOutAFrame", Defect::leaves_out_a_frame, kAsgst, "disagrees-with-asgct"},
+        WrongWalker{"Refuses", Defect::refuses, kAsgst, "refuses-what-asgct-walks"},
+        WrongWalker{"EnvLeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgst_env,
+                    "disagrees-with-asgct"},
+        WrongWalker{"Asgct2LeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgct2,
+                    "disagrees-with-asgct"},
+        WrongWalker{"Asgct2Refuses", Defect::refuses, WalkerId::asgct2, "refuses-what-asgct-walks"},
+        WrongWalker{"IteratorDisagreesWithAsgct2", Defect::leaves_out_a_frame,
+                    WalkerId::asgst_iterator, "disagrees-with-asgct2"},
+        WrongWalker{"CppFrameWithMethod", Defect::cpp_frame_with_method, WalkerId::asgct2,
+                    "cpp-frame-of-a-method"},
+        WrongWalker{"InterpretedWithTier", Defect::interpreted_with_tier, WalkerId::asgct2,
+                    "tier-disagrees-with-type"},
+        WrongWalker{"SpOfInlinedDiffers", Defect::sp_of_inlined_differs, WalkerId::asgst_iterator,
+                    "sp-of-inlined-frame"},
+        WrongWalker{"HandlerCalledTwice", Defect::calls_handlers_twice, WalkerId::asgst_iterator,
+                    "iterator-handler-calls"},
+        WrongWalker{"FramesChange", Defect::frames_change, WalkerId::asgst_frame,
+                    "not-deterministic"}),
+    [](const auto& wrong) { return wrong.param.name; });
+
+TEST_P(EachWrongWalker, IsReported) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  top_is_inlined = GetParam().defect == Defect::sp_of_inlined_differs;
+  Input wrong = input(GetParam().walker);
+  wrong.call = GetParam().call;
+  ASSERT_EQ(clauses_of(walk(wrong).findings), std::vector<std::string>{})
+      << "right without the defect";
+  control_->defect = GetParam().defect;
+  const Walked walked = walk(wrong);
+  const auto clauses = clauses_of(walked.findings);
+  EXPECT_EQ(std::ranges::count(clauses, "contract:" + GetParam().clause), 1) << explain(walked);
+}
+
+TEST_F(WalkerOracleTest, NativeFramesHaveTheBciTheirApiSays) {
+  start({ScenarioId::native_method});
+  ASSERT_FALSE(HasFatalFailure());
+  halt(ScenarioId::native_method);
+  ASSERT_FALSE(HasFatalFailure());
+  stand_by(ScenarioId::native_method);
+  Input plain = input(kAsgst);
+  plain.scenario = ScenarioId::native_method;
+  const Walked right = walk(plain);
+  EXPECT_TRUE(right.findings.empty()) << explain(right);
+  control_->defect = Defect::native_bci_zero;
+  const Walked wrong = walk(plain);
+  EXPECT_EQ(std::ranges::count(clauses_of(wrong.findings), "contract:native-bci"), 1)
+      << explain(wrong);
+}
+
+TEST_F(WalkerOracleTest, AFaultThatTheVmContainedIsAFault) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  control_->defect = Defect::contains_a_fault;
+  const Walked walked = walk(input(kAsgst));
+  EXPECT_EQ(walked.outcome.end, WalkEnd::returned);
+  EXPECT_EQ(clauses_of(walked.findings), std::vector<std::string>{"fault:contained"})
+      << explain(walked);
+}
+
+TEST_F(WalkerOracleTest, FindingsOfOracleWalksSayWhatWasWalked) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  control_->defect = Defect::contains_a_fault;
+  const Walked walked = walk(input(WalkerId::asgct2));
+  ASSERT_FALSE(walked.findings.empty()) << "the agreement oracle walks with asgst, too";
+  for (const Finding& finding : walked.findings) {
+    EXPECT_NE(finding.input.walker, WalkerId::asgct2) << finding.detail;
+    EXPECT_EQ(finding.input.scenario, ScenarioId::c1);
+  }
+}
+
+TEST_F(WalkerOracleTest, IteratorCallsAreMadeAndJudged) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  control_->defect = Defect::accepts_closed_iterators;
+  for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+    Input calls = input(WalkerId::asgst_iterator, mode);
+    calls.iterator_calls = {{IteratorCallKind::open},
+                            {IteratorCallKind::leave},
+                            {IteratorCallKind::select, 1},
+                            {IteratorCallKind::next}};
+    const Walked walked = walk(calls);
+    EXPECT_EQ(clauses_of(walked.findings),
+              std::vector<std::string>{"contract:iterator-invalid-accepted"})
+        << explain(walked);
+    EXPECT_TRUE(walked.outcome.succeeded());
+  }
+}
+
+}  // namespace
+}  // namespace framestorm
