@@ -28,6 +28,8 @@ uint32_t kinds_of(const Victim& victim) {
     case ScenarioId::vm_thread:
       return kGc | kCpp;
     case ScenarioId::compiler_thread:
+    // Known by its stack before it knows itself what it is.
+    case ScenarioId::thread_starting:
       return kJava | kCpp;
     default:
       return victim.is_java_thread ? kJava | kDeopt : kCpp;
@@ -126,6 +128,7 @@ class KindsOracle final : public Oracle {
 
   static void check_thread(const Case& walk, Violations* out) {
     const Victim& victim = *walk.view.victim;
+    if (victim.scenario == ScenarioId::thread_starting && !victim.is_java_thread) return;
     const void* const env = victim.is_java_thread ? victim.jni_env : nullptr;
     if (walk.facts.has_env && walk.facts.env != env) {
       out->add(FindingKind::contract, "env-of-another-thread",
