@@ -89,17 +89,18 @@ Step find_fde(const CodeObject& object, uintptr_t pc, uintptr_t* fde) {
     const uint64_t middle = first + (behind - first) / 2;
     AsyncUnwindReader entry(table + middle * kEntrySize, object.high);
     const uintptr_t start = object.table_header + entry.s4();
-    const uintptr_t address = object.table_header + entry.s4();
     if (entry.failed()) return Step::unsupported;
     if (start <= pc) {
-      *fde = address;
       first = middle + 1;
     } else {
       behind = middle;
     }
   }
   if (first == 0) return Step::no_table;
-  return object.contains(*fde) ? Step::stepped : Step::unsupported;
+  AsyncUnwindReader entry(table + (first - 1) * kEntrySize, object.high);
+  entry.skip(kEntrySize / 2);
+  *fde = object.table_header + entry.s4();
+  return !entry.failed() && object.contains(*fde) ? Step::stepped : Step::unsupported;
 }
 
 Step find_cfa(const AsyncUnwindRow& row, const AsyncRegisters& registers,
@@ -240,17 +241,17 @@ bool AsyncUnwindTables::is_code(uintptr_t pc) {
   if (size != sizeof(ElfW(Phdr)) || count > kMaxSegments || segments >= object.high - object.low) {
     return false;
   }
-  AsyncUnwindReader reader(object.low + segments, object.high);
   for (int i = 0; i < count; i++) {
+    const uintptr_t segment = object.low + segments + i * sizeof(ElfW(Phdr));
+    AsyncUnwindReader reader(segment, object.high);
     const uint32_t type = reader.u4();
     const uint32_t flags = reader.u4();
-    reader.skip(8);
-    const uintptr_t start = bias + reader.u8();
-    reader.skip(16);
-    const uint64_t memory_size = reader.u8();
-    reader.skip(8);
     if (reader.failed()) return false;
-    if (type == PT_LOAD && (flags & PF_X) != 0 && pc - start < memory_size) return true;
+    if (type != PT_LOAD || (flags & PF_X) == 0) continue;
+    reader.skip(offsetof(ElfW(Phdr), p_vaddr) - 8);
+    const uintptr_t start = bias + reader.u8();
+    reader.skip(offsetof(ElfW(Phdr), p_memsz) - offsetof(ElfW(Phdr), p_vaddr) - 8);
+    if (pc - start < reader.u8() && !reader.failed()) return true;
   }
   return false;
 }

@@ -82,6 +82,8 @@ int methods_offset = 0;      // InstanceKlass
 int constants_offset = 0;    // InstanceKlass
 int jmethod_ids_offset = 0;  // InstanceKlass
 int name_offset = 0;         // Klass
+int idnum_offset = 0;        // ConstMethod
+int code_size_offset = 0;    // ConstMethod
 int unloading_offset = 0;    // ClassLoaderData
 
 volatile bool initialized = false;
@@ -151,6 +153,15 @@ class ProvenMethods {
 
 ProvenMethods proven_methods;
 
+// `size` bytes, all of one word.
+bool load_part(uintptr_t address, int size, uintptr_t* value) {
+  const uintptr_t in_word = address % BytesPerWord;
+  uintptr_t word = 0;
+  if (!AsyncMethods::load(address - in_word, &word)) return false;
+  *value = (word >> (BitsPerByte * in_word)) & right_n_bits(BitsPerByte * size);
+  return true;
+}
+
 bool is_in_metadata(uintptr_t word) {
   const void* const p = reinterpret_cast<const void*>(word);
   return Metaspace::is_in_shared_metaspace(p) || Metaspace::is_in_nonclass_metaspace(p);
@@ -162,28 +173,25 @@ bool is_live_klass(uintptr_t klass, bool* in_handler) {
   if (!is_aligned(klass, BytesPerWord) || !Metaspace::contains(p)) return false;
   if (!klass_vtables.is_at(klass)) return false;
 
-  const uintptr_t state_at = klass + in_bytes(InstanceKlass::init_state_offset());
-  const uintptr_t state_in_word = state_at % BytesPerWord;
   uintptr_t state = 0;
-  if (!AsyncMethods::load(state_at - state_in_word, &state)) return false;
-  state = (state >> (BitsPerByte * state_in_word)) & 0xff;
-  if (state < InstanceKlass::loaded || state > InstanceKlass::initialization_error) return false;
+  if (!load_part(klass + in_bytes(InstanceKlass::init_state_offset()), 1, &state) ||
+      state < InstanceKlass::loaded || state > InstanceKlass::initialization_error) {
+    return false;
+  }
 
   uintptr_t loader_data = 0;
   if (!AsyncMethods::load(klass + in_bytes(Klass::class_loader_data_offset()), &loader_data) ||
       loader_data == 0 || !is_aligned(loader_data, BytesPerWord)) {
     return false;
   }
-  const uintptr_t flag_at = loader_data + unloading_offset;
-  const uintptr_t flag_in_word = flag_at % BytesPerWord;
-  uintptr_t flags = 0;
-  if (!AsyncMethods::load(flag_at - flag_in_word, &flags)) return false;
-  *in_handler = ((flags >> (BitsPerByte * flag_in_word)) & 0xff) != 0;
+  uintptr_t unloading = 0;
+  if (!load_part(loader_data + unloading_offset, 1, &unloading)) return false;
+  *in_handler = unloading != 0;
   return !*in_handler || AsyncClassUnload::is_in_handler();
 }
 
 // Does the array hold it? `hint`: where it most likely is.
-bool array_has(uintptr_t array, uintptr_t method, int hint) {
+bool array_has(uintptr_t array, uintptr_t method, uintptr_t hint) {
   const uintptr_t data = array + Array<Method*>::base_offset_in_bytes();
   uint32_t length = 0;
   if (!is_aligned(array, BytesPerWord) ||
@@ -192,7 +200,7 @@ bool array_has(uintptr_t array, uintptr_t method, int hint) {
     return false;
   }
   uintptr_t element = 0;
-  if (uint32_t(hint) < length && AsyncMethods::load(data + hint * BytesPerWord, &element) &&
+  if (hint < length && AsyncMethods::load(data + hint * BytesPerWord, &element) &&
       element == method) {
     return true;
   }
@@ -204,7 +212,7 @@ bool array_has(uintptr_t array, uintptr_t method, int hint) {
 }
 
 // A replaced method: the versions of the class that are kept because methods of theirs run have it.
-bool previous_version_has(uintptr_t klass, uintptr_t method, int hint) {
+bool previous_version_has(uintptr_t klass, uintptr_t method, uintptr_t hint) {
   const int max_versions = 1000;
   AsyncMethods::Copy<InstanceKlass> version;
   for (int i = 0; i < max_versions; i++) {
@@ -220,13 +228,12 @@ bool previous_version_has(uintptr_t klass, uintptr_t method, int hint) {
 }
 
 bool klass_has(uintptr_t klass, uintptr_t method, uintptr_t const_method, uintptr_t constants) {
-  AsyncMethods::Copy<ConstMethod> copy;
   uintptr_t methods = 0;
-  if (!copy.load(const_method) || !AsyncMethods::load(klass + methods_offset, &methods)) {
+  uintptr_t hint = 0;  // renumbering and methods that the VM made come between
+  if (!AsyncMethods::load(klass + methods_offset, &methods) ||
+      !load_part(const_method + idnum_offset, sizeof(u2), &hint)) {
     return false;
   }
-  // A hint: redefinition renumbers, and methods that the VM made are sorted in between.
-  const int hint = copy->orig_method_idnum();
   if (array_has(methods, method, hint)) return true;
   AsyncMethods::Copy<ConstantPool> pool;
   if (klass == reinterpret_cast<uintptr_t>(vmClasses::MethodHandle_klass()) &&
@@ -277,6 +284,8 @@ void AsyncMethods::initialize() {
   constants_offset = offset_of_field("InstanceKlass", "_constants");
   jmethod_ids_offset = offset_of_field("InstanceKlass", "_methods_jmethod_ids");
   name_offset = offset_of_field("Klass", "_name");
+  idnum_offset = offset_of_field("ConstMethod", "_method_idnum");
+  code_size_offset = offset_of_field("ConstMethod", "_code_size");
   unloading_offset = find_unloading_offset();
   Atomic::release_store(&initialized, true);
 }
@@ -346,12 +355,9 @@ bool AsyncMethods::holder_of_constants(uintptr_t constants, uintptr_t* klass) {
 bool AsyncMethods::symbol_at(uintptr_t constants, int index, uintptr_t* symbol) {
   Copy<ConstantPool> pool;
   if (index <= 0 || !pool.load(constants) || index >= pool->length()) return false;
-  const uintptr_t tag_at =
-      reinterpret_cast<uintptr_t>(pool->tags()) + Array<u1>::base_offset_in_bytes() + index;
-  const uintptr_t tag_in_word = tag_at % BytesPerWord;
-  uintptr_t tags = 0;
-  if (!load(tag_at - tag_in_word, &tags)) return false;
-  const uintptr_t tag = (tags >> (BitsPerByte * tag_in_word)) & 0xff;
+  const uintptr_t tags = reinterpret_cast<uintptr_t>(pool->tags());
+  uintptr_t tag = 0;
+  if (!load_part(tags + Array<u1>::base_offset_in_bytes() + index, 1, &tag)) return false;
   return tag == JVM_CONSTANT_Utf8 &&
          load(constants + (ConstantPool::header_size() + index) * BytesPerWord, symbol) &&
          *symbol != 0;
@@ -362,12 +368,13 @@ jmethodID AsyncMethods::jmethod_id_or_null(const Method* m) {
   uintptr_t const_method = 0;
   uintptr_t constants = 0;
   uintptr_t klass = 0;
+  uintptr_t index = 0;
   uintptr_t ids = 0;
-  Copy<ConstMethod> copy;
-  if (!const_method_of(method, &const_method) || !copy.load(const_method)) return nullptr;
-  constants = reinterpret_cast<uintptr_t>(copy->constants());
-  if (!holder_of_constants(constants, &klass) || !load(klass + jmethod_ids_offset, &ids) ||
-      ids == 0) {
+  if (!load(method + in_bytes(Method::const_offset()), &const_method) ||
+      !load(const_method + in_bytes(ConstMethod::constants_offset()), &constants) ||
+      !load(constants + in_bytes(ConstantPool::pool_holder_offset()), &klass) ||
+      !load_part(const_method + idnum_offset, sizeof(u2), &index) ||
+      !load(klass + jmethod_ids_offset, &ids) || ids == 0) {
     return nullptr;
   }
   // The first word is the number of those that follow. Redefinition frees the array for a larger
@@ -375,7 +382,6 @@ jmethodID AsyncMethods::jmethod_id_or_null(const Method* m) {
   uintptr_t count = 0;
   uintptr_t id = 0;
   uintptr_t named = 0;
-  const uintptr_t index = copy->method_idnum();
   if (!load(ids, &count) || index >= count || !load(ids + (index + 1) * BytesPerWord, &id) ||
       id == 0 || !is_aligned(id, BytesPerWord) || !load(id, &named)) {
     return nullptr;
@@ -384,13 +390,15 @@ jmethodID AsyncMethods::jmethod_id_or_null(const Method* m) {
 }
 
 int AsyncMethods::bci_of(const Method* m, uintptr_t bcp) {
+  const uintptr_t method = reinterpret_cast<uintptr_t>(m);
   uintptr_t const_method = 0;
-  Copy<ConstMethod> copy;
-  if (!const_method_of(reinterpret_cast<uintptr_t>(m), &const_method) || !copy.load(const_method)) {
+  uintptr_t size = 0;
+  if (!load(method + in_bytes(Method::const_offset()), &const_method) ||
+      !load_part(const_method + code_size_offset, sizeof(u2), &size)) {
     return -1;
   }
   const uintptr_t bci = bcp - const_method - in_bytes(ConstMethod::codes_offset());
-  return bci < copy->code_size() ? int(bci) : -1;
+  return bci < size ? int(bci) : -1;
 }
 
 void AsyncMethods::class_unloads(InstanceKlass* klass) {

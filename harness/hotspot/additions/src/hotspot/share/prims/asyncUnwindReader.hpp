@@ -59,9 +59,33 @@ class AsyncUnwindReader {
     _position = _end;
   }
 
-  uint64_t bytes(int count) {
+  // The word that the next byte is in is in _word. False when there is no next byte.
+  bool fetch() {
+    const uintptr_t address = _position - _position % sizeof(uintptr_t);
+    if (_failed || at_end()) {
+      fail();
+      return false;
+    }
+    if (_word_address != address) {
+      _word_address = address;
+      if (!load(address, &_word)) {
+        fail();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  uint64_t bytes(unsigned count) {
+    const uintptr_t offset = _position % sizeof(uintptr_t);
+    if (offset + count <= sizeof(uintptr_t) && !at_end() && _end - _position >= count) {
+      if (!fetch()) return 0;
+      _position += count;
+      const uint64_t value = _word >> (8 * offset);
+      return count == sizeof(uintptr_t) ? value : value & ((uint64_t(1) << (8 * count)) - 1);
+    }
     uint64_t value = 0;
-    for (int i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count; i++) {
       value |= uint64_t(u1()) << (8 * i);
     }
     return value;
@@ -99,19 +123,8 @@ class AsyncUnwindReader {
   }
 
   uint8_t u1() {
-    if (_failed || at_end()) {
-      fail();
-      return 0;
-    }
-    const uintptr_t offset = _position % sizeof(uintptr_t);
-    if (_word_address != _position - offset) {
-      _word_address = _position - offset;
-      if (!load(_word_address, &_word)) {
-        fail();
-        return 0;
-      }
-    }
-    _position++;
+    if (!fetch()) return 0;
+    const uintptr_t offset = _position++ % sizeof(uintptr_t);
     return uint8_t(_word >> (8 * offset));
   }
 

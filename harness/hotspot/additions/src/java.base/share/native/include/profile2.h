@@ -131,16 +131,17 @@ JNIEXPORT int JNICALL ASGST_State(ASGST_Iterator *iterator);
 
 /*
  * A subset of the calling thread's JVMTI state: a thread that sleeps or is parked is WAITING; never
- * INTERRUPTED; SUSPENDED only for a thread suspended by JVMTI. 0 for a thread that is not Java's. Async-signal-safe.
+ * INTERRUPTED; SUSPENDED only for a thread suspended by JVMTI. 0 for a thread that is not Java's.
+ * Async-signal-safe.
  */
 JNIEXPORT int JNICALL ASGST_ThreadState(void);
 
 /* ---- Methods and classes -------------------------------------------------------------------- */
 
 /*
- * Names are copied to the caller's buffers, cut to their lengths (in bytes, the closing 0 included),
- * in modified UTF-8; a null buffer is left out. Lengths come back as those of the whole names
- * without the 0; 0 when there is none.
+ * Names are copied to the caller's buffers, cut to their lengths (in bytes, the closing 0 included)
+ * but not within a character, in modified UTF-8; a null buffer is left out. Lengths come back as
+ * those of the whole names without the 0; 0 when there is none.
  */
 typedef struct {
   ASGST_Class klass;
@@ -158,7 +159,7 @@ typedef struct {
   int class_name_length;
   char *generic_class_name;
   int generic_class_name_length;
-  int modifiers;
+  int modifiers; /* access flags of the class file: a nested class is never private or static */
 } ASGST_ClassInfo;
 
 typedef struct {
@@ -166,10 +167,10 @@ typedef struct {
   int line_number;
 } ASGST_LineNumberEntry;
 
-/* 1, or 0 for what is no method (its class was unloaded). Async-signal-safe. */
+/* 1, or 0 for what is no method (its class was unloaded). `info` may be null. Async-signal-safe. */
 JNIEXPORT int JNICALL ASGST_GetMethodInfo(ASGST_Method method, ASGST_MethodInfo *info);
 
-/* 1, or 0 for what is no class. Async-signal-safe. */
+/* 1, or 0 for what is no class. `info` may be null. Async-signal-safe. */
 JNIEXPORT int JNICALL ASGST_GetClassInfo(ASGST_Class klass, ASGST_ClassInfo *info);
 
 /* The source line of a bci, -1 when there is none. Async-signal-safe. */
@@ -189,13 +190,18 @@ JNIEXPORT jmethodID JNICALL ASGST_MethodToJMethodID(ASGST_Method method);
 JNIEXPORT ASGST_Method JNICALL ASGST_JMethodIDToMethod(jmethodID method);
 
 /*
- * Called when a class is unloaded, before its methods are freed, with all of them. At a safepoint or
- * on a thread of the collector: no JNI, no JVMTI, no waiting for Java threads.
+ * Called when a class is unloaded, before its methods are freed, with all of them, those that
+ * redefinition replaced while they ran included. What they are can still be asked for (by
+ * ASGST_GetMethodInfo ...) in the handler, and not any more afterwards. At a safepoint or on a
+ * thread of the collector: no JNI, no JVMTI, no waiting for Java threads.
  */
 typedef void (*ASGST_ClassUnloadHandler)(ASGST_Class klass, ASGST_Method *methods, int count,
                                          void *argument);
 
-/* 1, or 0 when there are 64 already. A pair may be registered once. Not for signal handlers. */
+/*
+ * 1, or 0 when there are 64 already, this pair is among them, or the handler is null. Not for
+ * signal handlers.
+ */
 JNIEXPORT int JNICALL ASGST_RegisterClassUnloadHandler(ASGST_ClassUnloadHandler handler,
                                                        void *argument);
 
