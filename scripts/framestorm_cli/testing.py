@@ -102,25 +102,44 @@ def _clang_tidy() -> int:
 
 
 def _ctest(ci: bool) -> Outcome:
-    """All C++ tests with the newest JDK, those on a live JVM with every other one too."""
-    command = ["ctest", "--test-dir", str(paths.build()), "--output-on-failure", "--no-tests=error"]
-    command += ["-j", str(os.cpu_count() or 1)]
-    command += ["--no-label-summary"] if ci else []
+    """All C++ tests with the newest JDK, those on a live JVM with every other one too. The walkers'
+    own need a JDK that has them: _walkers()."""
+    command = _ctest_command(ci)
     newest = jdk.choose(None)
     others = [other for other in jdk.usable() if other.home != newest.home]
     code, words = 0, []
     for index, under_test in enumerate([newest, *others]):
         classes = str(toolchain.victims(under_test))
         steps.say(f"C++ tests on {under_test}")
-        environment = {
-            "FRAMESTORM_TEST_JDK": str(under_test.home),
-            "FRAMESTORM_TEST_CLASSES": classes,
-        }
-        only = [] if index == 0 else ["-L", "jvm"]
+        only = ["-LE", "walkers"] if index == 0 else ["-L", "jvm"]
+        environment = _test_environment(under_test.home, classes)
         outcome = _call_counted([*command, *only], _CTEST_CLOSING, environment)
         code = outcome.code or code
         words.append(f"JDK {under_test.version}: {outcome.words}")
     return Outcome(code, "; ".join(words))
+
+
+def _ctest_command(ci: bool) -> list[str]:
+    command = ["ctest", "--test-dir", str(paths.build()), "--output-on-failure", "--no-tests=error"]
+    command += ["-j", str(os.cpu_count() or 1)]
+    return command + (["--no-label-summary"] if ci else [])
+
+
+def _test_environment(home: Path, classes: str) -> dict[str, str]:
+    return {"FRAMESTORM_TEST_JDK": str(home), "FRAMESTORM_TEST_CLASSES": classes}
+
+
+def _walkers(ci: bool) -> Outcome:
+    """The interfaces of the added walkers, on the variant `plain`, which is built unless the cache
+    has it."""
+    plain = jdk.choose(Path("instrumented:plain"))
+    classes = str(toolchain.victims(plain))
+    steps.say(f"tests of the walkers on {plain}")
+    return _call_counted(
+        [*_ctest_command(ci), "-L", "walkers"],
+        _CTEST_CLOSING,
+        _test_environment(plain.home, classes),
+    )
 
 
 def _pytest(ci: bool, arguments: tuple[str, ...]) -> Outcome:
@@ -171,6 +190,7 @@ def test_command(
         ),
         *([Step("clang-tidy", _clang_tidy)] if tidy or "clang-tidy" in only else []),
         Step("ctest", lambda: _ctest(ci)),
+        Step("walkers", lambda: _walkers(ci)),
         # Before pytest, which replays crashes on what this builds.
         *([Step("instrumented", _instrumented)] if ci or "instrumented" in only else []),
         Step("pytest", lambda: _pytest(ci, pytest_args)),
@@ -182,7 +202,7 @@ def test_command(
         )
     chosen = [step for step in every if not only or step.name in only]
     packages.ensure()
-    if {"ctest", "clang-tidy"} & {step.name for step in chosen}:
+    if {"ctest", "walkers", "clang-tidy"} & {step.name for step in chosen}:
         toolchain.build(())
     failed = []
     closing = []
