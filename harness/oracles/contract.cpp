@@ -31,13 +31,19 @@ class ContractOracle final : public Oracle {
     if (!view.walker->documented_error(view.result)) {
       out->add(FindingKind::contract, "undocumented-error",
                "result " + std::to_string(view.result) + " is not documented");
-    } else if (view.victim->is_java_thread &&
+    } else if (view.victim->is_java_thread && !walked_another_thread(view) &&
                !view.walker->error_agrees(view.result, view.thread_state)) {
       out->add(FindingKind::contract, "error-disagrees-with-state",
                "result " + std::to_string(view.result) + " (" +
                    std::string(view.walker->error_name(view.result)) + ") in thread state " +
                    std::to_string(view.thread_state));
     }
+  }
+
+  // A walker that finds its thread by the context's sp may be led to another one.
+  static bool walked_another_thread(const WalkView& view) {
+    const WalkFacts* facts = view.walker->facts();
+    return facts != nullptr && facts->has_env && facts->env != view.victim->jni_env;
   }
 
   static void check_frames(const WalkView& view, Violations* out) {

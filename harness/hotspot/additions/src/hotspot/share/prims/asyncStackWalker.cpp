@@ -369,10 +369,11 @@ bool AsyncStackWalker::caller_of_entry(uintptr_t anchor_address) {
   if (_c_frames) {
     uintptr_t link = 0, pc = 0;
     const uintptr_t fp = _at.fp;
-    const bool c_caller = fp >= _at.sp && read(fp, &link) &&
+    const uintptr_t sp = fp + frame::sender_sp_offset * wordSize;
+    const bool c_caller = fp >= _at.sp && (first || sp < anchor.sp) && read(fp, &link) &&
                           read(fp + frame::return_addr_offset * wordSize, &pc) &&
                           CodeCache::find_blob(reinterpret_cast<void*>(pc)) == nullptr;
-    if (c_caller && arrive({pc, fp + frame::sender_sp_offset * wordSize, link})) return true;
+    if (c_caller && arrive({pc, sp, link})) return true;
     if (first) return _stop != Stop::none ? false : fail(Stop::bad_frame);
     _stop = Stop::none;
   }
