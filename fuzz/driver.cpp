@@ -143,6 +143,7 @@ class Driver final : public InputLoop {
 
   void walk_one_input(std::span<const uint8_t> bytes) {
     take(bytes, &input_);
+    const Feedback::Cell seed = options_.unguided ? cell_of_seed(bytes) : Feedback::kNothing;
     if (walkers_.settle(&input_)) {
       encode(input_, &settled_bytes_);
       bytes = settled_bytes_;
@@ -156,7 +157,7 @@ class Driver final : public InputLoop {
     if (records_edges_) recorder_.reached(coverage().counters());
     if (chains_ != 0) novelty_.told(coverage().counters());
     feedback_.note(cell);
-    feedback_.tell(options_.unguided ? cell_of_seed(bytes) : cell);
+    feedback_.tell(options_.unguided ? seed : cell);
     // Last, so that the next input is already one of the new turn.
     if (++executions_ % kClockShare == 0) check_clock();
   }

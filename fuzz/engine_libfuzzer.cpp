@@ -14,12 +14,18 @@ int LLVMFuzzerRunDriver(int* argc, char*** argv, int (*callback)(const uint8_t* 
 // libFuzzer's, as clang's SanitizerCoverage.rst describes them.
 void __sanitizer_cov_8bit_counters_init(uint8_t* begin, uint8_t* end);
 void __sanitizer_cov_pcs_init(const uintptr_t* begin, const uintptr_t* end);
+// Where libFuzzer notes how deep the stack was, which it takes for coverage.
+extern __thread uintptr_t __sancov_lowest_stack;  // NOLINT(readability-identifier-naming)
 }
 
 namespace framestorm {
 namespace {
 
 InputLoop* current_loop = nullptr;
+
+// Not inlined: an execution may end on another thread than it began on, which has its own.
+[[gnu::noinline]] uintptr_t lowest_stack() { return __sancov_lowest_stack; }
+[[gnu::noinline]] void set_lowest_stack(uintptr_t address) { __sancov_lowest_stack = address; }
 
 class LibFuzzerEngine final : public FuzzEngine {
  public:
@@ -95,7 +101,9 @@ class LibFuzzerEngine final : public FuzzEngine {
     LLVMFuzzerRunDriver(&argc, &raw_argv, [](const uint8_t* data, size_t size) {
       // libFuzzer has just made ASan's end of the process its own.
       [[maybe_unused]] static const bool taken = (sanitizer::take_death_callback(), true);
+      const uintptr_t before = lowest_stack();
       current_loop->execute({data, size});
+      set_lowest_stack(before);
       return 0;
     });
   }
