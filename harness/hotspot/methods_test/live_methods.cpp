@@ -50,6 +50,16 @@ void MethodsTest::SetUp() {
   ASSERT_EQ(jvmti_->AddCapabilities(&capabilities), JVMTI_ERROR_NONE);
 }
 
+bool MethodsTest::is_method(uintptr_t word) const {
+  void* const method = reinterpret_cast<void*>(word);
+  const bool has_info = functions_.method_info(method, nullptr) != 0;
+  // An ID is the address of a pointer to a method.
+  const uintptr_t id = word;
+  const auto by_id = functions_.from_id(reinterpret_cast<jmethodID>(const_cast<uintptr_t*>(&id)));
+  EXPECT_EQ(by_id, has_info ? method : nullptr);
+  return has_info;
+}
+
 MethodInfo MethodsTest::method_info(ASGST_Method method) const {
   ASGST_MethodInfo raw = {};
   EXPECT_EQ(functions_.method_info(method, &raw), 1);

@@ -49,10 +49,9 @@ class MethodsTest : public testing::Test {
   JNIEnv* env() { return jvm_->env(); }
   const Functions& functions() const { return functions_; }
 
-  bool is_method(const void* word) const {
-    return functions_.method_info(const_cast<void*>(word), nullptr) != 0;
-  }
-  bool is_method(uintptr_t word) const { return is_method(reinterpret_cast<const void*>(word)); }
+  // By both functions that tell.
+  bool is_method(uintptr_t word) const;
+  bool is_method(const void* word) const { return is_method(reinterpret_cast<uintptr_t>(word)); }
   bool is_class(uintptr_t word) const {
     return functions_.class_info(reinterpret_cast<void*>(word), nullptr) != 0;
   }

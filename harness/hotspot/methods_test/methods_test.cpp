@@ -8,6 +8,8 @@
 
 #include <array>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -303,6 +305,33 @@ TEST_F(GarbageTest, AddressesAndWordsOfTheCdsArchive) {
   EXPECT_GT(words.known, 3000);
 }
 
+// The bytes of a real method, in metaspace: in the offsets of a switch, which nobody runs. Right
+// down to its class, which does not have it.
+TEST_F(MethodsTest, ACopyOfAMethodIsNone) {
+  constexpr size_t kCopied = 96;
+  constexpr uint8_t kTableSwitch = 0xaa;
+  constexpr uint8_t kReturn = 0xb1;
+  jclass sample = define(sample_class(1), new_loader());
+  const auto* const real = static_cast<const uint8_t*>(method(sample, "far", "()V"));
+  // At bci 3: default, 0 to 23, and as many offsets.
+  std::vector<uint8_t> code = {0, 0, 0, kTableSwitch, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 23};
+  code.insert(code.end(), real, real + kCopied);
+  code.push_back(kReturn);
+  ClassFile file("framestorm/Forged");
+  file.add({.name = "holder", .descriptor = "()V", .flags = 9, .code = code});
+  // By the boot loader, whose classes are not verified.
+  ASGST_Method holder = method(define(file.bytes(), nullptr), "holder", "()V");
+  const auto offset =
+      static_cast<size_t>(jvm().structs().required_offset("Method", "_constMethod"));
+  const auto* const const_method =
+      *reinterpret_cast<const uint8_t* const*>(static_cast<const uint8_t*>(holder) + offset);
+  const auto* copy = const_method;
+  while (copy < const_method + kCopied && std::memcmp(copy, real, kCopied) != 0) copy += 8;
+  ASSERT_EQ(std::memcmp(copy, real, kCopied), 0);
+  EXPECT_TRUE(is_method(real));
+  EXPECT_FALSE(is_method(copy));
+}
+
 TEST_F(MethodsTest, ANullIdAndOneOfNothingHaveNoMethod) {
   uintptr_t no_method = 0x1234560;
   EXPECT_EQ(functions().from_id(nullptr), nullptr);
@@ -426,7 +455,16 @@ TEST_F(UnloadTest, HandlersAreCalledForAClassOfADroppedLoader) {
   EXPECT_EQ(seen.readable, 5);
   EXPECT_EQ(seen.methods.count(word(dropped.pair)), 1U);
 
-  // Gone.
+  // Gone, and where they were is nothing that looks like them.
+  const auto offset = jvm().structs().required_offset("Method", "_constMethod");
+  for (const uintptr_t method : seen.methods) {
+    uintptr_t const_method = 0;
+    const iovec to = {&const_method, sizeof const_method};
+    const iovec from = {reinterpret_cast<void*>(method + static_cast<uintptr_t>(offset)),
+                        sizeof const_method};
+    process_vm_readv(getpid(), &to, 1, &from, 1, 0);  // may not be there any more
+    EXPECT_EQ(const_method, 0U);
+  }
   for (const uintptr_t method : seen.methods) EXPECT_FALSE(is_method(method));
   EXPECT_FALSE(is_class(word(dropped.klass)));
   EXPECT_EQ(functions().from_id(dropped.id), nullptr);
@@ -477,3 +515,14 @@ TEST_F(UnloadTest, ThereAreSixtyFourHandlers) {
 
 }  // namespace
 }  // namespace framestorm::methods_test
+
+// Like jvm_test's: HotSpot does not like to measure the primordial thread's stack, and exit
+// handlers would run beside the JVM's threads.
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int result = 1;
+  std::thread conductor([&] { result = RUN_ALL_TESTS(); });
+  conductor.join();
+  std::fflush(nullptr);
+  std::_Exit(result);
+}

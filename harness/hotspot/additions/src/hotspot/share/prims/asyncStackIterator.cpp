@@ -18,6 +18,7 @@
 #include "prims/asyncThreads.hpp"
 #include "prims/asyncWalkedThread.hpp"
 #include "runtime/atomic.hpp"
+#include "runtime/safefetch.hpp"
 
 #include <errno.h>
 #include <new>
@@ -26,41 +27,89 @@
 
 namespace {
 
-// Lives on the stack of ASGST_RunWithIterator, while its handler runs.
+// Lives on the stack of ASGST_RunWithIterator, while its handler runs. A handler may be left by
+// longjmp; then nobody says that the iteration is gone, and other frames come to lie over it. So it
+// is sealed whenever it is left alone, and what is not whole is not used.
 class Iteration {
  public:
-  explicit Iteration(const AsyncStackWalker& at_top)
-      : _at_top(at_top), _walker(at_top), _looked(false), _has_next(false) {}
+  explicit Iteration(const AsyncStackWalker& at_top) : _state(at_top) { seal(); }
 
   void rewind() {
-    ::new (static_cast<void*>(&_walker)) AsyncStackWalker(_at_top);
-    _looked = false;
+    ::new (static_cast<void*>(&_state.walker)) AsyncStackWalker(_state.at_top);
+    _state.looked = false;
+    seal();
   }
 
-  // What next() will return; looks one frame ahead.
   int state() {
-    if (!_looked) {
-      _has_next = _walker.next(&_next);
-      _looked = true;
-    }
-    return _has_next ? 1 : code_of(_walker.stop());
+    const int result = look();
+    seal();
+    return result;
   }
 
   int next(ASGST_Frame* frame) {
-    const int result = state();
-    if (result != 1) return result;
-    _looked = false;
-    frame->type = static_cast<uint8_t>(_next.type);
-    frame->comp_level = _next.comp_level;
-    frame->bci = _next.bci;
-    frame->method = _next.method;
-    frame->pc = reinterpret_cast<void*>(_next.pc);
-    frame->sp = reinterpret_cast<void*>(_next.sp);
-    frame->fp = reinterpret_cast<void*>(_next.fp);
-    return 1;
+    const int result = look();
+    if (result == 1) {
+      const AsyncStackWalker::Frame& next = _state.next;
+      _state.looked = false;
+      frame->type = static_cast<uint8_t>(next.type);
+      frame->comp_level = next.comp_level;
+      frame->bci = next.bci;
+      frame->method = next.method;
+      frame->pc = reinterpret_cast<void*>(next.pc);
+      frame->sp = reinterpret_cast<void*>(next.sp);
+      frame->fp = reinterpret_cast<void*>(next.fp);
+    }
+    seal();
+    return result;
+  }
+
+  // Of any address.
+  static bool is_whole(uintptr_t iteration) {
+    const uintptr_t* const words = reinterpret_cast<const uintptr_t*>(iteration);
+    const size_t count = sizeof(Iteration) / sizeof(uintptr_t) - 1;
+    uintptr_t sum = iteration;
+    for (size_t i = 0; i < count; i++) sum = mixed(sum, fetch(words + i));
+    return fetch(words + count) == sum;
   }
 
  private:
+  // Without holes, so that copies of it are whole copies.
+  struct State {
+    explicit State(const AsyncStackWalker& top) : at_top(top), walker(top) {}
+    const AsyncStackWalker at_top;
+    AsyncStackWalker walker;
+    AsyncStackWalker::Frame next = {};
+    bool looked = false;
+    bool has_next = false;
+  };
+
+  static uintptr_t mixed(uintptr_t sum, uintptr_t word) {
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
+    return sum ^ (sum >> 29);
+  }
+  static uintptr_t fetch(const uintptr_t* word) {
+    return static_cast<uintptr_t>(
+        SafeFetchN(reinterpret_cast<intptr_t*>(const_cast<uintptr_t*>(word)), 0));
+  }
+
+  void seal() {
+    const uintptr_t* const words = reinterpret_cast<const uintptr_t*>(this);
+    uintptr_t sum = p2u(this);
+    for (size_t i = 0; i < sizeof(Iteration) / sizeof(uintptr_t) - 1; i++) {
+      sum = mixed(sum, words[i]);
+    }
+    _seal = sum;
+  }
+
+  // What next() will return; looks one frame ahead.
+  int look() {
+    if (!_state.looked) {
+      _state.has_next = _state.walker.next(&_state.next);
+      _state.looked = true;
+    }
+    return _state.has_next ? 1 : code_of(_state.walker.stop());
+  }
+
   static int code_of(AsyncStackWalker::Stop stop) {
     switch (stop) {
       case AsyncStackWalker::Stop::bad_stack:
@@ -80,12 +129,10 @@ class Iteration {
     return ASGST_NO_FRAME;
   }
 
-  const AsyncStackWalker _at_top;
-  AsyncStackWalker _walker;
-  bool _looked;
-  bool _has_next;
-  AsyncStackWalker::Frame _next;
+  State _state;
+  uintptr_t _seal;  // of the words before it
 };
+static_assert(sizeof(Iteration) % sizeof(uintptr_t) == 0, "sealed word by word");
 
 // An ASGST_Iterator* is a ticket, not an address: the number of a slot and its generation, so that
 // one whose handler has returned is recognised for ever.
@@ -101,12 +148,16 @@ Slot slots[kSlots];
 // Unique to a thread, whether the VM knows it or not, and no system call.
 uintptr_t thread_identity() { return p2u(&errno); }
 
-// Whether a slot's handler was left by longjmp: its iteration does not lie above `here` on one
-// stack, so that frame is gone.
+// Whether a slot's handler was left by longjmp: its iteration lies below `here` on one stack, so
+// that frame is gone, or it is there no longer.
 bool is_abandoned(uintptr_t iteration, uintptr_t owner, uintptr_t here) {
-  if (owner != thread_identity() || iteration > here) return false;
+  if (owner != thread_identity()) return false;
   AsyncThreads::Entry stack;
-  return AsyncThreads::find_by_stack(here, &stack) && iteration >= stack.stack_low;
+  if (iteration <= here && AsyncThreads::find_by_stack(here, &stack) &&
+      iteration >= stack.stack_low) {
+    return true;
+  }
+  return !Iteration::is_whole(iteration);
 }
 
 ASGST_Iterator* ticket_of(uint32_t slot, uint32_t generation) {
@@ -142,7 +193,9 @@ Iteration* resolve(const ASGST_Iterator* ticket) {
   const uintptr_t iteration = Atomic::load_acquire(&slot.iteration);
   if (iteration == 0 || slot.generation != static_cast<uint32_t>(bits >> 16)) return nullptr;
   if (bits >> 48 != 0) return nullptr;
-  if (is_abandoned(iteration, slot.owner, p2u(&bits))) return nullptr;
+  if (is_abandoned(iteration, slot.owner, p2u(&bits)) || !Iteration::is_whole(iteration)) {
+    return nullptr;
+  }
   return reinterpret_cast<Iteration*>(iteration);
 }
 

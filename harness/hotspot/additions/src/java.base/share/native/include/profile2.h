@@ -106,7 +106,8 @@ typedef void (*ASGST_IteratorHandler)(ASGST_Iterator *iterator, void *argument);
 /*
  * Calls fun once with an iterator over the frames of the calling thread, which was interrupted with
  * `ucontext` (null: only when it is outside Java). The iterator ends with the handler. Handlers may
- * run iterators themselves, and may leave early, by longjmp too.
+ * run iterators themselves, and may leave early, by longjmp too; an iterator that was left so counts as
+ * ended when its memory is used again.
  *
  * Returns a kind (> 0) or an error (<= 0); the handler is called for kinds only. Async-signal-safe.
  */
