@@ -20,7 +20,6 @@
 #include "runtime/atomic.hpp"
 #include "runtime/safefetch.hpp"
 
-#include <errno.h>
 #include <new>
 
 // The iterators of profile2.h: each a walker that stands still between frames.
@@ -32,7 +31,13 @@ namespace {
 // is sealed whenever it is left alone, and what is not whole is not used.
 class Iteration {
  public:
-  explicit Iteration(const AsyncStackWalker& at_top) : _state(at_top) { seal(); }
+  explicit Iteration(const AsyncStackWalker& at_top) : _state(at_top) {}
+
+  ASGST_Iterator* accept(uintptr_t ticket) {
+    _ticket = ticket;
+    seal();
+    return reinterpret_cast<ASGST_Iterator*>(ticket);
+  }
 
   void rewind() {
     ::new (static_cast<void*>(&_state.walker)) AsyncStackWalker(_state.at_top);
@@ -63,17 +68,16 @@ class Iteration {
     return result;
   }
 
-  // Of any address.
-  static bool is_whole(uintptr_t iteration) {
+  // Whether there is, at any address, an iteration with this ticket, as it was left.
+  static bool is_whole(uintptr_t iteration, uintptr_t ticket) {
     const uintptr_t* const words = reinterpret_cast<const uintptr_t*>(iteration);
     const size_t count = sizeof(Iteration) / sizeof(uintptr_t) - 1;
     uintptr_t sum = iteration;
     for (size_t i = 0; i < count; i++) sum = mixed(sum, fetch(words + i));
-    return fetch(words + count) == sum;
+    return fetch(words + count - 1) == ticket && fetch(words + count) == sum;
   }
 
  private:
-  // Without holes, so that copies of it are whole copies.
   struct State {
     explicit State(const AsyncStackWalker& top) : at_top(top), walker(top) {}
     const AsyncStackWalker at_top;
@@ -130,70 +134,51 @@ class Iteration {
   }
 
   State _state;
-  uintptr_t _seal;  // of the words before it
+  uintptr_t _ticket = 0;
+  uintptr_t _seal = 0;  // of the words before it
 };
 static_assert(sizeof(Iteration) % sizeof(uintptr_t) == 0, "sealed word by word");
 
-// An ASGST_Iterator* is a ticket, not an address: the number of a slot and its generation, so that
-// one whose handler has returned is recognised for ever.
-struct Slot {
-  volatile uintptr_t iteration;  // address, 0 when the slot is free
-  volatile uintptr_t owner;      // the thread's identity
-  volatile uint32_t generation;  // changes with each claim
-};
+// An ASGST_Iterator* is a ticket, not an address: a number that is never given again, and a place
+// in this table, so that one whose handler has returned is recognised for ever. Places whose
+// handlers were left by longjmp are taken when no free one is left, the oldest first.
+constexpr uint32_t kPlaceBits = 8;
+constexpr uint32_t kPlaces = 1 << kPlaceBits;
+volatile uintptr_t places[kPlaces];  // addresses of iterations, 0 when free
+volatile uint64_t tickets = 0;
 
-constexpr uint32_t kSlots = 256;
-Slot slots[kSlots];
-
-// Unique to a thread, whether the VM knows it or not, and no system call.
-uintptr_t thread_identity() { return p2u(&errno); }
-
-// Whether a slot's handler was left by longjmp: its iteration lies below `here` on one stack, so
-// that frame is gone, or it is there no longer.
-bool is_abandoned(uintptr_t iteration, uintptr_t owner, uintptr_t here) {
-  if (owner != thread_identity()) return false;
-  AsyncThreads::Entry stack;
-  if (iteration <= here && AsyncThreads::find_by_stack(here, &stack) &&
-      iteration >= stack.stack_low) {
-    return true;
-  }
-  return !Iteration::is_whole(iteration);
-}
-
-ASGST_Iterator* ticket_of(uint32_t slot, uint32_t generation) {
-  return reinterpret_cast<ASGST_Iterator*>((uintptr_t(generation) << 16) | (slot << 1) | 1);
-}
-
-// Null when all slots are taken.
 ASGST_Iterator* claim(Iteration* iteration) {
-  const uintptr_t address = p2u(iteration);
-  for (uint32_t i = 0; i < kSlots; i++) {
-    Slot& slot = slots[i];
-    const uintptr_t old = slot.iteration;
-    if (old != 0 && !is_abandoned(old, slot.owner, address)) continue;
-    if (Atomic::cmpxchg(&slot.iteration, old, address) != old) continue;
-    slot.owner = thread_identity();
-    return ticket_of(i, Atomic::add(&slot.generation, uint32_t(1)));
+  const uint64_t number = Atomic::add(&tickets, uint64_t(1));
+  uint32_t place = number % kPlaces;
+  for (uint32_t i = 0; i < kPlaces; i++) {
+    const uint32_t next = (place + i) % kPlaces;
+    if (Atomic::cmpxchg(&places[next], uintptr_t(0), p2u(iteration)) == 0) {
+      return iteration->accept((number << kPlaceBits) | next);
+    }
   }
-  return nullptr;
+  Atomic::release_store(&places[place], p2u(iteration));
+  return iteration->accept((number << kPlaceBits) | place);
 }
 
-void release(ASGST_Iterator* ticket) {
-  Slot& slot = slots[(p2u(ticket) & 0xffff) >> 1];
-  Atomic::inc(&slot.generation);
-  Atomic::release_store(&slot.iteration, uintptr_t(0));
+void release(ASGST_Iterator* ticket, const Iteration* iteration) {
+  // Unless it was taken meanwhile.
+  Atomic::cmpxchg(&places[p2u(ticket) % kPlaces], p2u(iteration), uintptr_t(0));
+}
+
+// Whether an iteration's frame is gone, because the stack has been left by longjmp to above it. On
+// a stack of nobody's what lies closely below `here` is on it.
+bool is_below(uintptr_t iteration, uintptr_t here) {
+  if (iteration > here) return false;
+  AsyncThreads::Entry stack;
+  const bool known = AsyncThreads::find_by_stack(here, &stack);
+  return known ? iteration >= stack.stack_low : here - iteration < 64 * K;
 }
 
 // Null for what is no ticket, or no longer.
 Iteration* resolve(const ASGST_Iterator* ticket) {
-  const uintptr_t bits = p2u(ticket);
-  const uintptr_t index = (bits & 0xffff) >> 1;
-  if ((bits & 1) == 0 || index >= kSlots) return nullptr;
-  const Slot& slot = slots[index];
-  const uintptr_t iteration = Atomic::load_acquire(&slot.iteration);
-  if (iteration == 0 || slot.generation != static_cast<uint32_t>(bits >> 16)) return nullptr;
-  if (bits >> 48 != 0) return nullptr;
-  if (is_abandoned(iteration, slot.owner, p2u(&bits)) || !Iteration::is_whole(iteration)) {
+  const uintptr_t iteration = Atomic::load_acquire(&places[p2u(ticket) % kPlaces]);
+  if (iteration == 0 || is_below(iteration, p2u(&ticket)) ||
+      !Iteration::is_whole(iteration, p2u(ticket))) {
     return nullptr;
   }
   return reinterpret_cast<Iteration*>(iteration);
@@ -202,9 +187,8 @@ Iteration* resolve(const ASGST_Iterator* ticket) {
 int run(const AsyncStackWalker& walker, int kind, ASGST_IteratorHandler fun, void* argument) {
   Iteration iteration(walker);
   ASGST_Iterator* const ticket = claim(&iteration);
-  if (ticket == nullptr) return ASGST_TOO_MANY_ITERATORS;
   fun(ticket, argument);
-  release(ticket);
+  release(ticket, &iteration);
   return kind;
 }
 
@@ -272,7 +256,7 @@ JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* p
                                                      ASGST_IteratorHandler fun, void* argument) {
   if (fun == nullptr) return ASGST_INVALID_ARGUMENT;
   AsyncWalkedThread thread;
-  if (!AsyncWalkedThread::with_stack(p2u(sp), &thread)) return ASGST_NO_THREAD;
+  if (!AsyncWalkedThread::with_stack(p2u(sp), &thread)) thread.assume_stack(p2u(sp));
   const int kind = judge(thread, options);
   if (kind <= 0) return kind;
   const bool c_frames =

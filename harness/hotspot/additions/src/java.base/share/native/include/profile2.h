@@ -96,7 +96,6 @@ enum ASGST_Error {
   ASGST_STOPPED_NO_UNWIND_INFO = -20, /* C code without frame pointer and unwind table */
   ASGST_STOPPED_TOO_DEEP = -21,       /* more frames than a stack can have */
   ASGST_INVALID_ITERATOR = -22,       /* null, or its handler has returned */
-  ASGST_TOO_MANY_ITERATORS = -23,     /* more at once than the VM keeps track of */
   ASGST_INVALID_ARGUMENT = -24        /* a null handler or frame */
 };
 
@@ -106,8 +105,8 @@ typedef void (*ASGST_IteratorHandler)(ASGST_Iterator *iterator, void *argument);
 /*
  * Calls fun once with an iterator over the frames of the calling thread, which was interrupted with
  * `ucontext` (null: only when it is outside Java). The iterator ends with the handler. Handlers may
- * run iterators themselves, and may leave early, by longjmp too; an iterator that was left so counts as
- * ended when its memory is used again.
+ * run iterators themselves, and may leave early, by longjmp too; an iterator that was left so ends
+ * when its memory is used again. The VM keeps track of 256 at a time; beyond, the oldest ends.
  *
  * Returns a kind (> 0) or an error (<= 0); the handler is called for kinds only. Async-signal-safe.
  */
