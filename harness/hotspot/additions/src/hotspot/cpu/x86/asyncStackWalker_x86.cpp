@@ -260,7 +260,11 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
       *caller = frameless;
       return true;
     }
-    if (_blob->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) return false;
+    uintptr_t by_size = 0;
+    if (_blob->is_frame_complete_at(reinterpret_cast<address>(_at.pc)) &&
+        read(_at.sp + (_blob->frame_size() - 1) * wordSize, &by_size) && returns_to(by_size)) {
+      return false;
+    }
     if (top == _at.fp && is_return_address(second)) {
       *caller = fp_pushed;
       return true;
