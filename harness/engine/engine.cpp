@@ -483,6 +483,7 @@ Outcome Engine::execute(const Input& input) {
     view.frames = prepared.frames;
     view.end = prepared.end;
     view.result = prepared.result;
+    if (const WalkFacts* facts = walker->facts()) view.stopped = facts->stopped;
     view.fault = &prepared.fault;
     view.unsafe = &prepared.unsafe;
     view.reports = &prepared.reports;

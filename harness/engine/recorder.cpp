@@ -189,9 +189,11 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
     if (outcome.succeeded()) ++counts.succeeded;
     if (outcome.unmutated) ++counts.unmutated;
     if (outcome.unmutated && outcome.succeeded()) ++counts.unmutated_succeeded;
+    if (outcome.end != WalkEnd::returned) ++counts.contained;
   };
   count(by_scenario_[static_cast<size_t>(input.scenario)]);
   count(by_mode_[static_cast<size_t>(input.mode)]);
+  count(by_walker_[static_cast<size_t>(input.walker)]);
   if (outcome.succeeded()) ++succeeded_;
   if (!outcome.unmutated) ++mutated_;
   if (outcome.end != WalkEnd::returned) {
@@ -201,9 +203,9 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
     ++error_codes_[std::min(code, error_codes_.size() - 1)];
   }
   // A depth of 0 asks for no frames, and some scenarios stand where a walker may give none by
-  // design.
-  if (outcome.unmutated && java && input.call.depth == DepthKind::normal &&
-      scenario_info(input.scenario).asgct_percent == 100) {
+  // design; three registers alone do not say where Java begins.
+  if (outcome.unmutated && java && input.walker != WalkerId::asgst_frame &&
+      input.call.depth == DepthKind::normal && scenario_info(input.scenario).asgct_percent == 100) {
     ++unmutated_java_;
     if (outcome.succeeded()) ++unmutated_java_succeeded_;
   }
@@ -387,6 +389,17 @@ void Recorder::write_stats() {
     modes[std::string(name_of(static_cast<Mode>(i)))] = {{"walks", by_mode_[i].walks},
                                                          {"succeeded", by_mode_[i].succeeded}};
   }
+  json walkers = json::object();
+  for (size_t i = 0; i < by_walker_.size(); ++i) {
+    const Counts& c = by_walker_[i];
+    if (c.walks == 0) continue;
+    walkers[std::string(name_of(static_cast<WalkerId>(i)))] = {
+        {"walks", c.walks},
+        {"succeeded", c.succeeded},
+        {"unmutated", c.unmutated},
+        {"unmutated_succeeded", c.unmutated_succeeded},
+        {"contained", c.contained}};
+  }
   json codes = json::object();
   for (size_t i = 0; i < error_codes_.size(); ++i) {
     if (error_codes_[i] != 0) codes[std::to_string(-static_cast<int>(i))] = error_codes_[i];
@@ -408,6 +421,7 @@ void Recorder::write_stats() {
                {"sanitizer_reports_elsewhere", sanitizer::reports_elsewhere()},
                {"by_scenario", scenarios},
                {"by_mode", modes},
+               {"by_walker", walkers},
                {"error_codes", codes},
                {"unavailable", unavailable},
                {"halts", session_.halts()},

@@ -62,7 +62,7 @@ class Recorder {
 
  private:
   struct Counts {
-    uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0;
+    uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0, contained = 0;
   };
   struct Artifact {
     Input input;
@@ -89,8 +89,9 @@ class Recorder {
   std::map<uint64_t, Bucket> buckets_;
   std::array<Counts, kScenarios> by_scenario_ = {};
   std::array<Counts, static_cast<size_t>(Mode::count)> by_mode_ = {};
+  std::array<Counts, static_cast<size_t>(WalkerId::count)> by_walker_ = {};
   // By negated code; undocumented ones, which are findings, share the last.
-  std::array<uint64_t, 32> error_codes_ = {};
+  std::array<uint64_t, 64> error_codes_ = {};
   uint64_t walks_ = 0, succeeded_ = 0, findings_ = 0, executions_ = 0, contained_ = 0;
   uint64_t mutated_ = 0, unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
   bool poisoned_ = false;

@@ -6,11 +6,10 @@
 //
 //   bci of a native method      each API has its own word for it: -3, -1, 65535
 //   the innermost bci           AsyncGetCallTrace takes an interpreted frame's bytecode pointer
-//   from
-//                               where the last call left it, not from the register, and below a
-//                               safepoint's stub the next debug information, not that of the poll;
-//                               three registers (asgst-frame) do not say whether pc is a return
-//                               address, and have no bytecode pointer
+//                               from where the last call left it, not from the register, and below
+//                               a safepoint's stub the next debug information, not that of the
+//                               poll; three registers (asgst-frame) do not say whether pc is a
+//                               return address, and have no bytecode pointer
 //   a bci that is unknown (-1)  a pc between two places with debug information: one walker looks
 //                               for the next, another does not guess
 //   frames of C and C++         only some APIs have them
@@ -30,7 +29,8 @@ constexpr uint32_t kThreadInJava = 8;  // JavaThreadState, utilities/globalDefin
 
 struct Exemption {
   WalkerId walker;
-  bool (*applies)(const WalkView& view, int32_t result);
+  // `result`, `stopped`: of that walker's walk.
+  bool (*applies)(const WalkView& view, int32_t result, const char* stopped);
   std::string_view reason;
 };
 
@@ -40,16 +40,21 @@ bool in(std::string_view name, std::initializer_list<std::string_view> names) {
 
 constexpr Exemption kExemptions[] = {
     {WalkerId::asgct,
-     [](const WalkView& view, int32_t) {
+     [](const WalkView& view, int32_t, const char*) {
        return !scenario_info(view.input->scenario).asgct_trace.empty();
      },
      "AsyncGetCallTrace stops or skips there by design (ScenarioInfo::asgct_trace)"},
-    {WalkerId::asgct, [](const WalkView&, int32_t result) { return result <= 0; },
+    {WalkerId::asgct, [](const WalkView&, int32_t result, const char*) { return result <= 0; },
      "AsyncGetCallTrace refuses stubs without a frame size, prologues and VM calls without a last "
      "Java pc by design (ScenarioInfo::asgct_percent)"},
     {WalkerId::asgst_frame,
-     [](const WalkView& view, int32_t) { return view.thread_state != kThreadInJava; },
+     [](const WalkView& view, int32_t, const char*) { return view.thread_state != kThreadInJava; },
      "three registers of C code say nothing of where Java begins: the context and the thread do"},
+    {WalkerId::asgst_frame,
+     [](const WalkView&, int32_t result, const char* stopped) {
+       return result <= 0 || stopped != nullptr;
+     },
+     "nor that a frame is being built or taken down, as in a stub's first instructions"},
 };
 
 // Errors that say when a thread may not be walked, which the APIs see differently:
@@ -60,11 +65,10 @@ bool is_refusal(std::string_view error) {
                     "contained_fault"});
 }
 
-const Exemption* exemption(WalkerId walker, const WalkView& view, int32_t result) {
-  const auto* found = std::ranges::find_if(kExemptions, [&](const Exemption& exemption) {
-    return exemption.walker == walker && exemption.applies(view, result);
+bool is_exempt(WalkerId walker, const WalkView& view, int32_t result, const char* stopped) {
+  return std::ranges::any_of(kExemptions, [&](const Exemption& exemption) {
+    return exemption.walker == walker && exemption.applies(view, result, stopped);
   });
-  return found == std::end(kExemptions) ? nullptr : found;
 }
 
 constexpr WalkerId kCompared[] = {
@@ -87,7 +91,7 @@ class AgreementOracle final : public Oracle {
     if (view.depth <= 0 || !scenario_info(view.input->scenario).java) return;
     const WalkerId own = view.walker->id();
     if (std::ranges::find(kCompared, own) == std::end(kCompared)) return;
-    if (exemption(own, view, view.result) != nullptr) return;
+    if (is_exempt(own, view, view.result, view.stopped)) return;
     const std::string_view error =
         view.result <= 0 ? view.walker->error_name(view.result) : std::string_view();
     if (is_refusal(error)) return;
@@ -101,7 +105,8 @@ class AgreementOracle final : public Oracle {
       variant.call.options = 0;
       variant.iterator_calls.clear();
       if (!rewalk.walk_as(variant, Rewalk::Place::same, &answer_)) return;
-      if (answer_.result <= 0 || exemption(id, view, answer_.result) != nullptr) continue;
+      const char* stopped = other->facts() == nullptr ? nullptr : other->facts()->stopped;
+      if (answer_.result <= 0 || is_exempt(id, view, answer_.result, stopped)) continue;
       java_frames(*other, answer_.frames, &theirs_);
       if (theirs_.empty()) continue;
       if (view.result <= 0) {

@@ -15,18 +15,19 @@ class CallsOracle final : public Oracle {
   void check(const WalkView& view, Rewalk& rewalk, Violations* out) override {
     const WalkFacts* facts = view.walker->facts();
     if (view.end != WalkEnd::returned || facts == nullptr || facts->complaint_count == 0) return;
-    bool of_frames = false;
+    bool aside = false;
     for (const Complaint& complaint : complaints(*facts)) {
-      if (complaint.of_frames && view.may_read_itself()) {
-        of_frames = true;
+      if (complaint.scope == ComplaintScope::real_context && view.mutated) continue;
+      if (complaint.scope == ComplaintScope::same_frames && view.may_read_itself()) {
+        aside = true;
       } else {
         out->add(FindingKind::contract, complaint.clause, complaint.detail.data());
       }
     }
     // The rest counts where a walk cannot read its own frames.
-    if (!of_frames || !rewalk.walk(view.depth, Rewalk::Place::aside, &answer_)) return;
+    if (!aside || !rewalk.walk(view.depth, Rewalk::Place::aside, &answer_)) return;
     for (const Complaint& complaint : complaints(*facts)) {
-      if (complaint.of_frames) {
+      if (complaint.scope == ComplaintScope::same_frames) {
         out->add(FindingKind::contract, complaint.clause, complaint.detail.data());
       }
     }

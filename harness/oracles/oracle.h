@@ -49,7 +49,8 @@ struct WalkView {
   const FrameBuffer* buffer = nullptr;
   std::byte* frames = nullptr;
   WalkEnd end = WalkEnd::returned;
-  int32_t result = 0;  // the walker's count or error code, when it returned
+  int32_t result = 0;             // the walker's count or error code, when it returned
+  const char* stopped = nullptr;  // WalkFacts::stopped, which later walks overwrite
   const FaultRecord* fault = nullptr;
   const UnsafeCalls* unsafe = nullptr;
   const SanitizerReports* reports = nullptr;

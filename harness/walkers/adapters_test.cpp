@@ -356,7 +356,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "iterator-state"},
         WrongApi{"FromFrameSkipsIt",
                  Defect::from_frame_skips_it,
-                 {{Kind::next}, {Kind::open_frame}, {Kind::next}},
+                 {{Kind::next, 1}, {Kind::open_frame}, {Kind::next}},
                  "iterator-frame"},
         WrongApi{"ThreadStateChanges",
                  Defect::thread_state_changes,

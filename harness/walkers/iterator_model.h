@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace framestorm {
 
@@ -38,12 +39,12 @@ class IteratorModel {
     end_ = result;
   }
 
-  // A new iterator, whose frames are those of the list from `begin` on. Its number, or kNone when
-  // there is no room; the number counts in the order of opening.
+  // A new iterator, whose frames are those of the list from `begin` on, or not known (kNone). Its
+  // number, or kNone when there is no room; the number counts in the order of opening.
   // `opener`: an address in the frame of who opens it.
-  size_t open(const void* handle, size_t begin, uintptr_t opener) {
+  size_t open(const void* handle, size_t begin, bool from_frame, uintptr_t opener) {
     if (iterators_ == opened_.size()) return kNone;
-    opened_[iterators_] = {handle, begin, begin, opener, Life::open};
+    opened_[iterators_] = {handle, begin, begin, from_frame, opener, Life::open};
     return iterators_++;
   }
   // The handlers of this iterator and of those opened after it have been left.
@@ -96,18 +97,25 @@ class IteratorModel {
     const Iterator* const iterator = find(handle);
     return iterator != nullptr && iterator->life == Life::open;
   }
+  // Opened from a frame of another one.
+  bool is_from_frame(const void* handle) const {
+    const Iterator* const iterator = find(handle);
+    return iterator != nullptr && iterator->from_frame;
+  }
 
   // The frame that next() gave last.
   const ASGST_Frame* last_frame() const { return last_ < frames_ ? &list_[last_] : nullptr; }
   // Where a walk begins that starts from that frame's registers: at the first of the frames that
-  // are inlined into the same physical one.
+  // are inlined into the same physical one. kNone where that is not known: three registers of C
+  // code do not say where the Java frames go on, those of the innermost frame not whether pc is a
+  // return address.
   size_t physical_begin_of_last() const {
     size_t begin = last_;
     while (begin > 0 && list_[begin - 1].sp == list_[last_].sp &&
            list_[begin - 1].type == ASGST_FRAME_JAVA_INLINED) {
       --begin;
     }
-    return begin;
+    return begin == 0 || list_[last_].type == ASGST_FRAME_NON_JAVA ? kNone : begin;
   }
   void forget_last() { last_ = kNone; }
 
@@ -117,6 +125,7 @@ class IteratorModel {
     const void* handle;
     size_t begin;
     size_t next;
+    bool from_frame;  // of another one's frame
     uintptr_t opener;
     Life life;
   };
@@ -138,6 +147,7 @@ class IteratorModel {
     return {result_at(iterator->next), jumped};
   }
   std::optional<int> result_at(size_t position) const {
+    if (position == kNone) return std::nullopt;
     if (position < frames_) return 1;
     return whole_ ? std::optional<int>(end_) : std::nullopt;
   }
@@ -151,9 +161,17 @@ class IteratorModel {
   size_t last_ = kNone;
 };
 
-inline bool same_frame(const ASGST_Frame& a, const ASGST_Frame& b) {
-  return a.type == b.type && a.comp_level == b.comp_level && a.bci == b.bci &&
-         a.method == b.method && a.pc == b.pc && a.sp == b.sp && a.fp == b.fp;
+// The first field that differs; empty when none does. `same_walk`: neither was started from a
+// frame, where the frame pointer is what the caller says.
+inline std::string_view frame_difference(const ASGST_Frame& a, const ASGST_Frame& b,
+                                         bool same_walk) {
+  if (a.type != b.type) return "type";
+  if (a.comp_level != b.comp_level) return "comp_level";
+  if (a.bci != b.bci) return "bci";
+  if (a.method != b.method) return "method";
+  if (a.pc != b.pc) return "pc";
+  if (a.sp != b.sp) return "sp";
+  return same_walk && a.fp != b.fp ? "fp" : "";
 }
 
 }  // namespace framestorm

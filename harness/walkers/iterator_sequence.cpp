@@ -60,6 +60,7 @@ struct IteratorSequence::Handler {
   IteratorSequence* sequence = nullptr;
   IteratorStart start;
   size_t begin = 0;  // of its frames in the model's list
+  bool nested_frame = false;
   arch::RecoveryPoint outside;
   int result = 0;
   int entered = 0;
@@ -85,13 +86,13 @@ void IteratorSequence::run(std::span<const IteratorCall> calls, int result) {
   execute();  // what is left when a jump or a leave has left the outermost handler
 }
 
-void IteratorSequence::complain(std::string_view clause, bool of_frames, std::string_view what,
-                                int64_t got, int64_t wanted) {
+void IteratorSequence::complain(std::string_view clause, ComplaintScope scope,
+                                std::string_view what, int64_t got, int64_t wanted) {
   const size_t index = facts_->complaint_count++;
   if (index >= facts_->complaints.size()) return;
   Complaint& complaint = facts_->complaints[index];
   complaint.clause = clause;
-  complaint.of_frames = of_frames;
+  complaint.scope = scope;
   Line line(complaint.detail);
   if (at_ > 0 && at_ <= calls_.size()) {
     line.text("call ").number(static_cast<int64_t>(at_)).text(" (");
@@ -100,9 +101,9 @@ void IteratorSequence::complain(std::string_view clause, bool of_frames, std::st
   line.text(what).text(" ").number(got).text(", not ").number(wanted);
 }
 
-void IteratorSequence::expect(std::string_view clause, bool of_frames, int got,
+void IteratorSequence::expect(std::string_view clause, ComplaintScope scope, int got,
                               const IteratorModel::Expected& wanted) {
-  if (!wanted.is(got)) complain(clause, of_frames, "returned", got, *wanted.result);
+  if (!wanted.is(got)) complain(clause, scope, "returned", got, *wanted.result);
 }
 
 // Until the sequence ends or leaves the handler.
@@ -134,7 +135,7 @@ void IteratorSequence::step(const IteratorCall& call) {
       state();
       return;
     case IteratorCallKind::thread_state:
-      expect("iterator-thread-state", /*of_frames=*/false, api_.thread_state(), {thread_state_});
+      expect("iterator-thread-state", ComplaintScope::always, api_.thread_state(), {thread_state_});
       return;
     case IteratorCallKind::open:
       open(start_, 0, /*nested_frame=*/false);
@@ -175,8 +176,31 @@ void IteratorSequence::state() {
   const auto call_it = [&] { return api_.state(selected()); };
   const int got = is_from_further_down() ? from_further_down(call_it) : call_it();
   const uintptr_t caller = is_from_further_down() ? 0 : this_frame();
-  expect("iterator-state", /*of_frames=*/model_.is_open(chosen_), got,
-         model_.state(chosen_, caller));
+  expect("iterator-state", scope(), got, model_.state(chosen_, caller));
+}
+
+ComplaintScope IteratorSequence::scope() const {
+  if (model_.is_from_frame(chosen_)) return ComplaintScope::real_context;
+  return model_.is_open(chosen_) ? ComplaintScope::same_frames : ComplaintScope::always;
+}
+
+void IteratorSequence::complain_of_frame(std::string_view field, const ASGST_Frame& frame) {
+  const ASGST_Frame& wanted = *model_.last_frame();
+  const auto number = [](const void* pointer) { return reinterpret_cast<intptr_t>(pointer); };
+  std::array<char, 32> what{};
+  Line(what).text("another ").text(field);
+  const bool is_pc = field == "pc";
+  const bool is_sp = field == "sp";
+  const bool is_fp = field == "fp";
+  complain("iterator-frame", scope(), what.data(),
+           is_pc   ? number(frame.pc)
+           : is_sp ? number(frame.sp)
+           : is_fp ? number(frame.fp)
+                   : frame.bci,
+           is_pc   ? number(wanted.pc)
+           : is_sp ? number(wanted.sp)
+           : is_fp ? number(wanted.fp)
+                   : wanted.bci);
 }
 
 int IteratorSequence::next(bool with_frame) {
@@ -186,18 +210,17 @@ int IteratorSequence::next(bool with_frame) {
   const bool open = model_.is_open(chosen_);
   if (!with_frame) {
     // Which of two wrong arguments is told is not said.
-    expect("iterator-null-frame", /*of_frames=*/false, got,
+    expect("iterator-null-frame", ComplaintScope::always, got,
            {ASGST_INVALID_ARGUMENT, /*or_invalid=*/!open});
     return got;
   }
   const auto wanted = model_.next(chosen_, is_from_further_down() ? 0 : this_frame());
-  expect(open ? "iterator-next" : "iterator-invalid-accepted", /*of_frames=*/open, got, wanted);
+  expect(open ? "iterator-next" : "iterator-invalid-accepted", scope(), got, wanted);
   if (got != 1 || wanted.result != 1) return got;
   model_.advance(chosen_);
-  if (!same_frame(frame, *model_.last_frame())) {
-    complain("iterator-frame", /*of_frames=*/true, "gave another frame: bci", frame.bci,
-             model_.last_frame()->bci);
-  }
+  const std::string_view differs =
+      frame_difference(frame, *model_.last_frame(), !model_.is_from_frame(chosen_));
+  if (!differs.empty()) complain_of_frame(differs, frame);
   return got;
 }
 
@@ -205,8 +228,8 @@ void IteratorSequence::enter(ASGST_Iterator* iterator, void* handler_pointer) {
   auto* const handler = static_cast<Handler*>(handler_pointer);
   IteratorSequence& self = *handler->sequence;
   if (handler->entered++ > 0) return;
-  handler->iterator =
-      self.model_.open(iterator, handler->begin, reinterpret_cast<uintptr_t>(handler));
+  handler->iterator = self.model_.open(iterator, handler->begin, handler->nested_frame,
+                                       reinterpret_cast<uintptr_t>(handler));
   if (handler->iterator == IteratorModel::kNone) return;
   self.chosen_ = iterator;
   self.execute();
@@ -218,6 +241,7 @@ void IteratorSequence::open(const IteratorStart& start, size_t begin, bool neste
   handler.sequence = this;
   handler.start = start;
   handler.begin = begin;
+  handler.nested_frame = nested_frame;
   const void* const chosen_outside = chosen_;
   const size_t depth_outside = depth_;
   handlers_[depth_++] = &handler;
@@ -233,13 +257,17 @@ void IteratorSequence::open(const IteratorStart& start, size_t begin, bool neste
   if (handler.iterator != IteratorModel::kNone) {
     model_.close_from(handler.iterator, /*by_jump=*/jumped != 0);
   }
-  const std::string_view clause = nested_frame ? "iterator-from-frame" : "iterator-open";
   if (jumped == 0) {
-    // More at once than the VM keeps track of is for it to say, but not of so few.
-    expect(clause, /*of_frames=*/true, handler.result, {result_});
+    // A thread that is not of the VM is not found again by its stack.
+    const bool unknown_thread = nested_frame && result_ == ASGST_CPP_TRACE;
+    if (!unknown_thread || handler.result != ASGST_NO_THREAD) {
+      expect(nested_frame ? "iterator-from-frame" : "iterator-open",
+             nested_frame ? ComplaintScope::real_context : ComplaintScope::same_frames,
+             handler.result, {result_});
+    }
     const int entered = handler.result > 0 ? 1 : 0;
     if (handler.entered != entered) {
-      complain("iterator-handler-calls", /*of_frames=*/false, "the handler was called",
+      complain("iterator-handler-calls", ComplaintScope::always, "the handler was called",
                handler.entered, entered);
     }
   }
@@ -247,7 +275,7 @@ void IteratorSequence::open(const IteratorStart& start, size_t begin, bool neste
 
 void IteratorSequence::open_null() {
   const int got = start_.run(api_, nullptr, nullptr);
-  expect("iterator-null-handler", /*of_frames=*/false, got, {ASGST_INVALID_ARGUMENT});
+  expect("iterator-null-handler", ComplaintScope::always, got, {ASGST_INVALID_ARGUMENT});
 }
 
 // Does not return.

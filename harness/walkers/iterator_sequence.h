@@ -59,7 +59,7 @@ class IteratorSequence {
   void run(std::span<const IteratorCall> calls, int result);
 
   // For other checks of a walk, in the same words.
-  void complain(std::string_view clause, bool of_frames, std::string_view what, int64_t got,
+  void complain(std::string_view clause, ComplaintScope scope, std::string_view what, int64_t got,
                 int64_t wanted);
 
  private:
@@ -73,8 +73,11 @@ class IteratorSequence {
   void jump(size_t handlers);
   [[gnu::noinline]] int next(bool with_frame);
   [[gnu::noinline]] void state();
-  void expect(std::string_view clause, bool of_frames, int got,
+  void expect(std::string_view clause, ComplaintScope scope, int got,
               const IteratorModel::Expected& wanted);
+  void complain_of_frame(std::string_view field, const ASGST_Frame& frame);
+  // Of what the chosen iterator gives.
+  ComplaintScope scope() const;
   bool is_from_further_down() const { return at_ % 2 == 0; }
   ASGST_Iterator* selected() const;
   static void enter(ASGST_Iterator* iterator, void* handler);

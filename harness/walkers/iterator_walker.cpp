@@ -117,7 +117,7 @@ int32_t IteratorWalker::walk(const WalkTarget& target, std::byte* frames, int32_
   const int result = from.run(api_, &copy_frames, &copying);
   const int wanted_calls = result > 0 ? 1 : 0;
   if (copying.calls != wanted_calls) {
-    sequence_.complain("iterator-handler-calls", /*of_frames=*/false, "the handler was called",
+    sequence_.complain("iterator-handler-calls", ComplaintScope::always, "the handler was called",
                        copying.calls, wanted_calls);
   }
   // The state is the calling thread's.

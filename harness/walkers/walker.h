@@ -82,12 +82,17 @@ struct WalkTarget {
   std::span<const IteratorCall> iterator_calls;
 };
 
+// Of which walks a complaint is right.
+enum class ComplaintScope : uint8_t {
+  always,
+  same_frames,  // not where two calls may read their own stack, see WalkView::may_read_itself
+  real_context  // only of unmutated victims
+};
+
 // Something that an adapter saw its API do wrong, by comparing calls within one walk.
 struct Complaint {
   std::string_view clause;  // stable identifier, static storage
-  // Two calls gave different frames: nothing is wrong when they could read their own stack, see
-  // WalkView::may_read_itself.
-  bool of_frames = false;
+  ComplaintScope scope = ComplaintScope::always;
   std::array<char, 120> detail = {};
 };
 

@@ -56,6 +56,7 @@ def _figures(run: Run, target: str | None = None) -> Json:
         "startup_seconds": float(totals.get("startup", 0.0)),
         "by_scenario": totals.get("by_scenario", {}),
         "by_mode": totals.get("by_mode", {}),
+        "by_walker": totals.get("by_walker", {}),
         "error_codes": totals.get("error_codes", {}),
         "unavailable": totals.get("unavailable", {}),
     }

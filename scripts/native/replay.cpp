@@ -45,6 +45,23 @@ void require_available(const Session& session, ScenarioId scenario) {
   }
 }
 
+void require_walker(const Session& session, WalkerId walker) {
+  const auto it = session.missing_walkers().find(walker);
+  if (it != session.missing_walkers().end()) {
+    throw SetupError("no walker " + std::string(name_of(walker)) + ": " + it->second);
+  }
+}
+
+// Those that walk a halted world.
+std::vector<WalkerId> walkers_of(const Session& session) {
+  std::vector<WalkerId> walkers;
+  for (unsigned i = 0; i < static_cast<unsigned>(WalkerId::count); ++i) {
+    const auto id = static_cast<WalkerId>(i);
+    if (id != WalkerId::gst && !session.missing_walkers().contains(id)) walkers.push_back(id);
+  }
+  return walkers;
+}
+
 class Try {
  public:
   explicit Try(const ReplayOptions& options)
@@ -55,6 +72,7 @@ class Try {
         session_(options.session),
         recorder_(options.out, session_) {
     require_available(session_, input_.scenario);
+    require_walker(session_, input_.walker);
     if (!options.signature.empty()) signature_.emplace(options.signature);
     session_.engine().set_rigour(Rigour::everything);
   }
@@ -206,38 +224,54 @@ int run_scenarios(const SessionOptions& options, int halts) {
     int succeeded = 0;
     json wrong = json::array();
     json codes = json::object();
+    json by_walker = json::object();
     std::vector<Engine::NamedFrame> frames;
     for (int i = 0; i < halts; ++i) {
       const auto halted = session.halt_world(info.id, HaltPoint{}, static_cast<uint64_t>(i) * 7919);
       if (!halted.focus_there) continue;
       session.run_loop([&] {
-        for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
-          Input input;
-          input.scenario = info.id;
-          input.mode = mode;
-          const Outcome outcome = session.engine().execute(input);
-          ++walks;
-          if (outcome.succeeded()) {
-            ++succeeded;
-            frames = session.engine().last_trace();
-          } else if (outcome.end == WalkEnd::returned) {
-            const std::string code = std::to_string(outcome.result);
-            codes[code] = codes.value(code, 0) + 1;
-          }
-          for (const Finding& finding : *outcome.findings) {
-            wrong.push_back(std::string(name_of(finding.kind)) + " " + finding.clause + ": " +
-                            finding.detail);
+        for (const WalkerId walker : walkers_of(session)) {
+          for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+            Input input;
+            input.scenario = info.id;
+            input.mode = mode;
+            input.walker = walker;
+            const Outcome outcome = session.engine().execute(input);
+            if (outcome.status != Outcome::Status::walked) continue;
+            json& counts = by_walker[std::string(name_of(walker))];
+            counts["walks"] = counts.value("walks", 0) + 1;
+            counts["succeeded"] = counts.value("succeeded", 0) + (outcome.succeeded() ? 1 : 0);
+            const bool asgct = walker == WalkerId::asgct;
+            walks += asgct ? 1 : 0;
+            if (outcome.succeeded()) {
+              succeeded += asgct ? 1 : 0;
+              if (asgct || frames.empty()) frames = session.engine().last_trace();
+            } else if (asgct && outcome.end == WalkEnd::returned) {
+              const std::string code = std::to_string(outcome.result);
+              codes[code] = codes.value(code, 0) + 1;
+            }
+            for (const Finding& finding : *outcome.findings) {
+              wrong.push_back((asgct ? "" : std::string(name_of(walker)) + ": ") +
+                              std::string(name_of(finding.kind)) + " " + finding.clause + ": " +
+                              finding.detail);
+            }
           }
         }
         session.on_conductor([] {});
       });
     }
-    // Where asgct stops short by design there is nothing to compare.
-    if (info.java && info.asgct_percent == 100 && info.asgct_trace.empty() &&
-        info.halt != Halt::special) {
+    // Where walkers refuse or stop short by design there is nothing to compare.
+    const bool comparable = info.java && info.asgct_percent == 100 && info.halt != Halt::special;
+    for (const WalkerId walker : walkers_of(session)) {
+      const bool by_design = (walker == WalkerId::asgct && !info.asgct_trace.empty()) ||
+                             walker == WalkerId::asgst_frame || walker == WalkerId::plugin;
+      if (!comparable || by_design) continue;
       session.halt_world(info.id, HaltPoint{}, 0);
-      if (const std::string difference = session.compare_with_gst(info.id); !difference.empty()) {
-        wrong.push_back("reference: " + difference);
+      const std::string difference = session.compare_with_gst(info.id, walker);
+      if (!difference.empty()) {
+        wrong.push_back("reference" +
+                        (walker == WalkerId::asgct ? "" : " of " + std::string(name_of(walker))) +
+                        ": " + difference);
       }
     }
     json names = json::array();
@@ -248,6 +282,7 @@ int run_scenarios(const SessionOptions& options, int halts) {
     entry["walks"] = walks;
     entry["succeeded"] = succeeded;
     entry["error_codes"] = codes;
+    entry["by_walker"] = by_walker;
     entry["expected_percent"] = info.asgct_percent;
     entry["wrong"] = wrong;
     entry["frames"] = names;
