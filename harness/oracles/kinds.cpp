@@ -28,8 +28,9 @@ uint32_t kinds_of(const Victim& victim) {
     case ScenarioId::vm_thread:
       return kGc | kCpp;
     case ScenarioId::compiler_thread:
-    // Known by its stack before it knows itself what it is.
+    // Known by their stack while they do not know themselves what they are.
     case ScenarioId::thread_starting:
+    case ScenarioId::thread_exiting:
       return kJava | kCpp;
     default:
       return victim.is_java_thread ? kJava | kDeopt : kCpp;
@@ -60,7 +61,9 @@ class KindsOracle final : public Oracle {
         masks ? call.accepted_kinds : 0U,
         masks ? call.accepted_states : 0U,
         // Neither the victim nor what the call says of it is changed.
-        !view.mutated && call.context == ContextArg::victim && call.env == EnvArg::victim,
+        !view.mutated && call.context == ContextArg::victim && call.env == EnvArg::victim &&
+            // Without an env it is the calling thread that is walked.
+            (view.walker->id() != WalkerId::asgst_env || view.victim->jni_env != nullptr),
     };
     if (facts->has_kind) check_kind(walk, out);
     if (facts->has_state) check_state(walk, masks, out);
@@ -128,7 +131,7 @@ class KindsOracle final : public Oracle {
 
   static void check_thread(const Case& walk, Violations* out) {
     const Victim& victim = *walk.view.victim;
-    if (victim.scenario == ScenarioId::thread_starting && !victim.is_java_thread) return;
+    if (Crew::is_transient(victim.scenario) && !victim.is_java_thread) return;
     const void* const env = victim.is_java_thread ? victim.jni_env : nullptr;
     if (walk.facts.has_env && walk.facts.env != env) {
       out->add(FindingKind::contract, "env-of-another-thread",

@@ -256,20 +256,25 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
     return true;
   }
   if (is_framed(_blob)) {
-    if (bytes_are(pc, end, kRet) && is_return_address(top)) {
+    if (bytes_are(pc, end, kRet) && returns_to(top)) {
       *caller = frameless;
       return true;
     }
-    uintptr_t by_size = 0;
-    if (_blob->is_frame_complete_at(reinterpret_cast<address>(_at.pc)) &&
-        read(_at.sp + (_blob->frame_size() - 1) * wordSize, &by_size) && returns_to(by_size)) {
-      return false;
-    }
-    if (top == _at.fp && is_return_address(second)) {
+    if (bytes_are(pc, end, kPopFp) && returns_to(second)) {
       *caller = fp_pushed;
       return true;
     }
-    if (!is_return_address(top)) return false;
+    const Built built = how_far(_blob->code_begin(), pc, end);
+    uintptr_t by_size = 0;
+    if (built != Built::no && built != Built::pushed &&
+        read(_at.sp + (_blob->frame_size() - 1) * wordSize, &by_size) && returns_to(by_size)) {
+      return false;
+    }
+    if (built != Built::no && top == _at.fp && returns_to(second)) {
+      *caller = fp_pushed;
+      return true;
+    }
+    if (!returns_to(top)) return false;
     *caller = frameless;
     return true;
   }
