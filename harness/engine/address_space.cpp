@@ -63,9 +63,8 @@ AddressSpace::AddressSpace(Jvm& jvm) : jvm_(jvm) {
     throw std::system_error(errno, std::generic_category(), "mapping the guard page");
   }
   guard_page_ = reinterpret_cast<uintptr_t>(guard);
-  const Modules modules = Modules::snapshot();
-  if (const Module* libc = modules.by_name("libc.so")) libc_text_ = libc->text_begin;
-  if (const Module* libjvm = modules.by_name("libjvm.so")) libjvm_text_ = libjvm->text_begin;
+  if (const Module* libc = modules_.by_name("libc.so")) libc_text_ = libc->text_begin;
+  if (const Module* libjvm = modules_.by_name("libjvm.so")) libjvm_text_ = libjvm->text_begin;
   unmapped_ = find_unmapped();
   java_heap_ = find_java_heap(jvm.structs(), unmapped_);
 }
@@ -158,7 +157,7 @@ std::string AddressSpace::describe(uintptr_t address, const Victim& victim) cons
   if (address >= victim.stack_end && address < victim.stack_base) {
     return "real-sp" + offset_text(static_cast<int64_t>(address - victim.sp));
   }
-  return Modules::snapshot().describe(address);
+  return modules_.describe(address);
 }
 
 }  // namespace framestorm

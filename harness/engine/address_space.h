@@ -8,6 +8,7 @@
 #include "harness/input/input.h"
 #include "harness/jvm/code_map.h"
 #include "harness/jvm/jvm.h"
+#include "harness/jvm/modules.h"
 #include "harness/victim/crew.h"
 
 namespace framestorm {
@@ -25,8 +26,13 @@ class AddressSpace {
   // "nmethod \"framestorm/C1.spin\" tier 1 entry + 0x35", "libjvm.so+0x1234", "real-sp + 16", ...
   std::string describe(uintptr_t address, const Victim& victim) const;
 
+  // As of the last refresh, which is not for a halted world.
+  const Modules& modules() const { return modules_; }
+  void refresh() { modules_.refresh(); }
+
  private:
   Jvm& jvm_;
+  Modules modules_ = Modules::snapshot();
   uintptr_t guard_page_ = 0;
   uintptr_t libc_text_ = 0;
   uintptr_t libjvm_text_ = 0;

@@ -102,7 +102,7 @@ class Engine {
 
   // Whether an input changes nothing of what a profiler would pass.
   static bool is_unmutated(const Input& input);
-  const AddressSpace& addresses() const { return addresses_; }
+  AddressSpace& addresses() { return addresses_; }
 
  private:
   struct Prepared;

@@ -275,7 +275,7 @@ void Recorder::recheck(ScenarioId scenario) {
 
 void Recorder::record(uint64_t key, const Finding& finding, size_t index,
                       const std::vector<Engine::NamedFrame>& trace) {
-  const Modules modules = Modules::snapshot();
+  const Modules& modules = session_.engine().addresses().modules();
   const FaultRecord& fault = finding.fault;
   Victim& victim = session_.crew().of(finding.input.scenario);
   Input input = finding.input;

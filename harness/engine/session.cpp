@@ -175,6 +175,7 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   release_world();
   jvm_.code_map().absorb();
   jvm_.methods().absorb();
+  engine_->addresses().refresh();
   active_ = {focus};
   for (size_t i = 0; i < kCompanions && !available_.empty(); ++i) {
     active_.push_back(available_[(random >> (8 * i)) % available_.size()]);

@@ -12,9 +12,29 @@
 #include <memory>
 
 namespace framestorm {
+namespace {
+
+// How often something was loaded or unloaded so far.
+uint64_t loader_changes() {
+  uint64_t changes = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        *static_cast<uint64_t*>(data) = info->dlpi_adds + info->dlpi_subs;
+        return 1;  // each module says the same
+      },
+      &changes);
+  return changes;
+}
+
+}  // namespace
+
+void Modules::refresh() {
+  if (loader_changes() != changes_) *this = snapshot();
+}
 
 Modules Modules::snapshot() {
   Modules result;
+  result.changes_ = loader_changes();
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* data) {
         Module module;

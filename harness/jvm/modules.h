@@ -24,6 +24,9 @@ class Modules {
  public:
   // Takes a snapshot of what is loaded now. Not async-signal-safe.
   static Modules snapshot();
+  // Takes another one when something was loaded or unloaded since. Like the first, not while
+  // threads are halted: one of them may hold the loader's lock.
+  void refresh();
 
   const Module* find(uintptr_t address) const;
   const Module* by_name(std::string_view name_prefix) const;
@@ -34,6 +37,7 @@ class Modules {
 
  private:
   std::vector<Module> modules_;
+  uint64_t changes_ = 0;  // as the loader counts them
 };
 
 // Functions of one ELF file, from .symtab or, when stripped, .dynsym.

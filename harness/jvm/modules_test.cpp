@@ -1,5 +1,6 @@
 #include "harness/jvm/modules.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <math.h>
 #include <unistd.h>
@@ -36,6 +37,18 @@ TEST(Modules, FindLibrariesByTheStartOfTheirName) {
   EXPECT_EQ(modules.find(libc->text_begin), libc);
   EXPECT_LE(libc->begin, libc->text_begin);
   EXPECT_LE(libc->text_end, libc->end);
+}
+
+TEST(Modules, ARefreshKnowsWhatWasLoadedSince) {
+  Modules modules = Modules::snapshot();
+  ASSERT_EQ(modules.by_name("libresolv.so"), nullptr);
+  void* const library = dlopen("libresolv.so.2", RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  modules.refresh();
+  EXPECT_NE(modules.by_name("libresolv.so"), nullptr);
+  dlclose(library);
+  modules.refresh();
+  EXPECT_EQ(modules.by_name("libresolv.so"), nullptr);
 }
 
 TEST(Modules, DescribeAnAddressByModuleAndOffset) {

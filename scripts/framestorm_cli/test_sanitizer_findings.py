@@ -16,12 +16,12 @@ from framestorm_cli.conftest import TESTDATA
 from framestorm_cli.fuzz_process import ENGINES
 from framestorm_cli.records import Json
 
-SECONDS = 8
-DEFECTS = {
-    "heap-buffer-overflow": "read_past_a_block",
-    "heap-use-after-free": "read_a_freed_block",
-    "signed-integer-overflow": "add_to_the_largest",
-}
+# What finds each defect: the sanitizer's check, where, and the register that leads a walk there.
+DEFECTS = (
+    ("heap-buffer-overflow", "read_past_a_block", "sp = real-sp + 2"),
+    ("heap-use-after-free", "read_a_freed_block", "fp = misaligned + 1"),
+    ("signed-integer-overflow", "add_to_the_largest", "sp = real-sp + 4"),
+)
 REAL = "libjvm.so.real"  # harness/jvm looks for libjvm's thread-local storage by this name
 RECOVER = "-fsanitize-recover=address"
 OUTLINED = ("-mllvm", "-asan-instrumentation-with-call-threshold=0")
@@ -57,12 +57,20 @@ def defective_jdk(home: Path, *flags: str) -> Path:
     return home
 
 
-def fuzz(home: Path, engine: str, out: Path, *limit: str) -> Json:
+def corpus(folder: Path, *registers: str) -> Path:
+    """Inputs that set one register each, and one that sets none."""
+    folder.mkdir()
+    for number, register in enumerate(("", *registers)):
+        line = f"register {register}\n" if register else ""
+        (folder / f"{number}.txt").write_text(f"framestorm-input 1\nscenario c1\n{line}")
+    return folder
+
+
+def fuzz(home: Path, engine: str, inputs: Path, out: Path, *limit: str) -> Json:
     """summary.json of a short run of one target."""
     command = [str(paths.SCRIPTS / "framestorm"), "fuzz", "--jdk", str(home), "--engine", engine]
-    command += ["--target", "fuzz_ucontext", "--scenario", "c1"]
-    command += ["--jobs", "1", "--seed", "1", "--verify", "0", "--out", str(out)]
-    command += limit or ("--seconds", str(SECONDS))
+    command += ["--target", "fuzz_ucontext", "--scenario", "c1", "--corpus", str(inputs)]
+    command += ["--jobs", "1", "--seed", "1", "--verify", "0", "--out", str(out), *limit]
     environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=900, check=False
@@ -78,7 +86,7 @@ def of_kind(summary: Json, kind: str) -> dict[tuple[str, str], Json]:
     return {
         (signature["clause"], signature["frames"][0]): bucket
         for signature, bucket in signatures
-        if signature["kind"] == kind
+        if signature["kind"] == kind and signature["frames"]
     }
 
 
@@ -91,14 +99,15 @@ def input_of(bucket: Json, out: Path) -> str:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_kind_of_defect_is_reported_by_its_sanitizer(engine: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    summary = fuzz(defective_jdk(tmp_path / "jdk", RECOVER), engine, out)
+    inputs = corpus(tmp_path / "inputs", *(register for _, _, register in DEFECTS))
+    home = defective_jdk(tmp_path / "jdk", RECOVER)
+    summary = fuzz(home, engine, inputs, out, "--runs", "3000")
     found = of_kind(summary, "sanitizer")
-    for check, function in DEFECTS.items():
+    for check, function, register in DEFECTS:
         bucket = found[check, function]
         assert bucket["signature"]["frames"] == [function]
         assert check in bucket["explanation"]
-        register = "fp" if function == "read_a_freed_block" else "sp"
-        assert f"register {register} = " in input_of(bucket, out)
+        assert f"register {register[:2]} = " in input_of(bucket, out)
     assert summary["totals"]["deaths"] == 0
 
 
@@ -106,11 +115,14 @@ def test_each_kind_of_defect_is_reported_by_its_sanitizer(engine: str, tmp_path:
 def test_a_report_that_ends_the_walk_is_a_finding(engine: str, tmp_path: Path) -> None:
     """Of code that is not to go on. The process does, since ASan had no part in it."""
     out = tmp_path / "out"
-    summary = fuzz(defective_jdk(tmp_path / "jdk"), engine, out)
-    bucket = of_kind(summary, "sanitizer")["heap-buffer-overflow", "read_past_a_block"]
+    check, function, register = DEFECTS[0]
+    inputs = corpus(tmp_path / "inputs", register)
+    summary = fuzz(defective_jdk(tmp_path / "jdk"), engine, inputs, out, "--runs", "3000")
+    bucket = of_kind(summary, "sanitizer")[check, function]
     assert "0 bytes after 16-byte region" in bucket["explanation"]
     assert "register sp = " in input_of(bucket, out)
     assert summary["totals"]["deaths"] == 0
+    assert summary["totals"]["processes"] == 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -119,8 +131,13 @@ def test_a_report_with_which_asan_ends_the_process_is_a_finding(
 ) -> None:
     """ASan's own functions check, and hold its locks: the run goes on in other processes."""
     out = tmp_path / "out"
-    summary = fuzz(defective_jdk(tmp_path / "jdk", *OUTLINED), engine, out, "--runs", "400")
-    bucket = of_kind(summary, "sanitizer")["heap-buffer-overflow", "read_past_a_block"]
+    check, function, register = DEFECTS[0]
+    inputs = corpus(tmp_path / "inputs", register)
+    home = defective_jdk(tmp_path / "jdk", *OUTLINED)
+    # An execution of libFuzzer's is a burst of walks.
+    runs = {"libfuzzer": "60", "afl": "8"}[engine]
+    summary = fuzz(home, engine, inputs, out, "--runs", runs)
+    bucket = of_kind(summary, "sanitizer")[check, function]
     assert "0 bytes after 16-byte region" in bucket["explanation"]
     assert "register sp = " in input_of(bucket, out)
     assert summary["totals"]["deaths"] == 0
@@ -130,9 +147,13 @@ def test_a_report_with_which_asan_ends_the_process_is_a_finding(
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_report_that_ends_the_process_elsewhere_is_a_finding(engine: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    summary = fuzz(defective_jdk(tmp_path / "jdk", "-DELSEWHERE"), engine, out)
-    bucket = of_kind(summary, "process_death")["heap-buffer-overflow", "read_past_a_block"]
-    assert "heap-buffer-overflow in read_past_a_block" in bucket["explanation"]
+    check, function, _ = DEFECTS[0]
+    home = defective_jdk(tmp_path / "jdk", "-DELSEWHERE")
+    # The thread only gets to it between two halts.
+    limit = {"libfuzzer": ("--seconds", "8"), "afl": ("--runs", "2000")}[engine]
+    summary = fuzz(home, engine, corpus(tmp_path / "inputs"), out, *limit)
+    bucket = of_kind(summary, "process_death")[check, function]
+    assert f"{check} in {function}" in bucket["explanation"]
     assert "read of 1 bytes" in (out / bucket["report"]).read_text()
     assert input_of(bucket, out).startswith("framestorm-input")
     assert summary["totals"]["deaths"] > 0

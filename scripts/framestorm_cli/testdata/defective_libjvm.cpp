@@ -25,6 +25,7 @@ volatile int sink;
 
 constexpr int kWalksBefore = 100;
 std::atomic<int> walks{0};
+std::atomic<bool> walked_enough{false};
 
 void (*real_walk)(void* trace, jint depth, void* ucontext);
 
@@ -51,7 +52,10 @@ JNIEXPORT void* gHotSpotVMStructs;
 
 JNIEXPORT void AsyncGetCallTrace(void* trace, jint depth, void* ucontext) {
 #ifdef ELSEWHERE
-  ++walks;
+  if (++walks == kWalksBefore) {
+    walked_enough = true;
+    walked_enough.notify_one();
+  }
 #else
   if (low_bits(ucontext, REG_RSP) == 2) read_past_a_block();
   if (low_bits(ucontext, REG_RBP) == 2) read_a_freed_block();
@@ -71,7 +75,12 @@ namespace {
   real_walk = reinterpret_cast<decltype(real_walk)>(dlsym(RTLD_NEXT, "AsyncGetCallTrace"));
 #ifdef ELSEWHERE
   std::thread([] {
-    while (walks < kWalksBefore) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    walked_enough.wait(false);
+    // Until the process has written down that it walks. No sleep: its time stands still while the
+    // world is halted.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (std::chrono::steady_clock::now() < deadline) {
+    }
     read_past_a_block();
   }).detach();
 #endif
