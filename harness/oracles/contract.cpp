@@ -40,10 +40,15 @@ class ContractOracle final : public Oracle {
     }
   }
 
-  // A walker that finds its thread by the context's sp may be led to another one.
+  // A walker that finds its thread by the context's sp may be led to another one, and one that is
+  // told no thread walks the calling one. These say whom they walked, with errors too.
   static bool walked_another_thread(const WalkView& view) {
+    const WalkerId id = view.walker->id();
+    if (id != WalkerId::asgst && id != WalkerId::asgst_env && id != WalkerId::asgst_thread) {
+      return false;
+    }
     const WalkFacts* facts = view.walker->facts();
-    return facts != nullptr && facts->has_env && facts->env != view.victim->jni_env;
+    return facts != nullptr && facts->env != view.victim->jni_env;
   }
 
   static void check_frames(const WalkView& view, Violations* out) {
