@@ -239,6 +239,7 @@ int run_scenarios(const SessionOptions& options, int halts) {
             const Outcome outcome = session.engine().execute(input);
             if (outcome.status != Outcome::Status::walked) continue;
             json& counts = by_walker[std::string(name_of(walker))];
+            if (counts.is_null()) counts = json::object();
             counts["walks"] = counts.value("walks", 0) + 1;
             counts["succeeded"] = counts.value("succeeded", 0) + (outcome.succeeded() ? 1 : 0);
             const bool asgct = walker == WalkerId::asgct;
