@@ -86,7 +86,8 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .note = "AsyncGetCallTrace gives -5 in stubs that have no frame size (JDK-8178287)"},
     {.id = ScenarioId::digest,
      .description = "in the SHA-256 stub, called by C2's code",
-     .trace = "sun/security/provider/*|jdk/internal/*|java/security/*|java/util/*+? framestorm/Digest.update "
+     .trace = "sun/security/provider/*|jdk/internal/*|java/security/*|java/util/*+? "
+              "framestorm/Digest.update "
               "framestorm/Digest.run framestorm/Victim.run",
      .asgct_percent = 0,
      .top = TopCode::stub,
