@@ -123,11 +123,18 @@ void Bench::end_turn(Mode mode, uint64_t loop_ns) {
 }
 
 void Bench::measure_depths() {
-  Victim& victim = session_.crew().of(ScenarioId::deep_stack);
-  if (victim.slot == nullptr) return;
+  if (session_.crew().of(ScenarioId::deep_stack).slot == nullptr) return;
+  for (const WalkerId walker : {WalkerId::asgct, WalkerId::asgst, WalkerId::asgst_thread,
+                                WalkerId::asgct2, WalkerId::asgst_iterator}) {
+    if (session_.engine().walker(walker) != nullptr) measure_depths(walker);
+  }
+}
+
+void Bench::measure_depths(WalkerId walker) {
   for (const int32_t depth : {10, 100, 1000, 10'000}) {
     Input input;
     input.scenario = ScenarioId::deep_stack;
+    input.walker = walker;
     input.mode = Mode::separate_thread;
     input.call.depth = DepthKind::raw;
     input.call.raw_depth = depth;
@@ -145,7 +152,7 @@ void Bench::measure_depths() {
     for (uint32_t i = 0; i < repeats; ++i) session_.engine().execute(input);
     const uint64_t engine_ns = now_ns() - start;
     depth_costs_.push_back(
-        {depth, outcome.result,
+        {walker, depth, outcome.result,
          static_cast<double>(run.ns) / static_cast<double>(run.repeats * BareShare::kSize),
          static_cast<double>(engine_ns) / repeats});
   }
@@ -166,7 +173,8 @@ void Bench::report(FILE* out) const {
   }
   nlohmann::json depths = nlohmann::json::array();
   for (const DepthCost& cost : depth_costs_) {
-    depths.push_back({{"depth", cost.depth},
+    depths.push_back({{"walker", name_of(cost.walker)},
+                      {"depth", cost.depth},
                       {"frames", cost.frames},
                       {"bare_ns", cost.bare_ns},
                       {"engine_ns", cost.engine_ns}});

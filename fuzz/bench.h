@@ -21,12 +21,15 @@ class Bench {
   void observe(std::span<const uint8_t> bytes, const Outcome& outcome);
   // Loop's stack, world still halted: repeats the turn's walks bare. `loop_ns`: what the loop took.
   void end_turn(Mode mode, uint64_t loop_ns);
-  // Loop's stack: cost per walk of the deep-stack victim by depth, bare and through the engine.
+  // Loop's stack: cost per walk of the deep-stack victim by depth, bare and through the engine, of
+  // each walker that there is.
   void measure_depths();
   // One JSON object.
   void report(FILE* out) const;
 
  private:
+  void measure_depths(WalkerId walker);
+
   struct Sample {
     size_t offset, size;  // of the input in bytes_
   };
@@ -34,6 +37,7 @@ class Bench {
     uint64_t walks = 0, loop_ns = 0, bare_walks = 0, bare_ns = 0;
   };
   struct DepthCost {
+    WalkerId walker = WalkerId::asgct;
     int32_t depth = 0, frames = 0;
     double bare_ns = 0, engine_ns = 0;
   };

@@ -112,14 +112,21 @@ def _mode_table(modes: Json) -> Table:
 
 
 def _depth_table(depths: list[Json]) -> Table:
-    columns = ["depth", "frames given", "bare, us", "bare, ns per frame", "with the engine, us"]
+    columns = [
+        *("walker", "depth", "frames given", "bare, us", "to asgct", "bare, ns per frame"),
+        "with the engine, us",
+    ]
     table = _table(columns)
+    asgct = {row["depth"]: row["bare_ns"] for row in depths if row["walker"] == "asgct"}
     for row in depths:
         frames = max(1, int(row["frames"]))
+        same = asgct.get(row["depth"])
         table.add_row(
+            str(row["walker"]),
             f"{row['depth']:,}",
             f"{row['frames']:,}",
             f"{row['bare_ns'] / 1000:,.1f}",
+            f"{row['bare_ns'] / same:,.2f}" if same else "",
             f"{row['bare_ns'] / frames:,.0f}",
             f"{row['engine_ns'] / 1000:,.1f}",
         )

@@ -397,7 +397,10 @@ BENCH = {
             "walks": 67890, "walks_per_second": 290000.0, "bare_per_second": 880000.0, "ratio": 0.33,
         },
     },
-    "depths": [{"depth": 1000, "frames": 500, "bare_ns": 50000.0, "engine_ns": 75000.0}],
+    "depths": [
+        {"walker": "asgct", "depth": 1000, "frames": 500, "bare_ns": 50000.0, "engine_ns": 75000.0},
+        {"walker": "asgst", "depth": 1000, "frames": 500, "bare_ns": 60000.0, "engine_ns": 80000.0},
+    ],
 }  # fmt: skip
 
 
@@ -408,7 +411,8 @@ def test_bench(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
     rows = [line.split() for line in out.splitlines()]
     assert ["same-thread", "301,000", "602,000", "0.50", "12,345"] in rows
     assert ["separate-thread", "290,000", "880,000", "0.33", "67,890"] in rows
-    assert ["1,000", "500", "50.0", "100", "75.0"] in rows
+    assert ["asgct", "1,000", "500", "50.0", "1.00", "100", "75.0"] in rows
+    assert ["asgst", "1,000", "500", "60.0", "1.20", "120", "80.0"] in rows
     data = json.loads((tmp_path / "bench" / "bench.json").read_text())
     (measured,) = data["measured"]
     assert measured["figures"] == BENCH
