@@ -507,3 +507,15 @@ def test_the_make_of_a_killed_build_keeps_the_tree_locked(
     for stream in (first.stdout, first.stderr):
         assert stream is not None
         stream.close()
+
+
+def test_flags_are_never_none(tmp_path: Path) -> None:
+    """`plain` and `coverage` share a tree: make would leave objects as they are."""
+    for variant in variants.VARIANTS.values():
+        variants.write_flags(variant, tmp_path)
+        (flags,) = (
+            line.partition(":=")[2]
+            for line in (tmp_path / variants.FLAGS_FILE).read_text().splitlines()
+            if line.startswith("FRAMESTORM_WALKER_CXXFLAGS")
+        )
+        assert flags.strip()

@@ -23,6 +23,8 @@ _COVERAGE = ("-fsanitize-coverage=inline-8bit-counters,pc-table",)
 # heap and bytecodes unaligned (alignment), and shifts negative numbers by its own portable rules
 # (shift-base): OpenJDK's --enable-ubsan leaves the last two out as well.
 _UBSAN = ("-fsanitize=undefined", "-fno-sanitize=function,vptr,alignment,shift-base")
+# Where there is nothing to say: to make a file's flags that are gone are no change.
+_NOTHING = ("-DFRAMESTORM_PLAIN",)
 # A walk goes on after ASan's report, which is a finding like any other.
 _RECOVER = ("-fsanitize-recover=address",)
 # HotSpot's walkers read other functions' stack frames on purpose: no redzones there.
@@ -116,14 +118,14 @@ def write_flags(variant: Variant, build: Path) -> None:
     text = (
         "# Line tables only.\n"
         "CFLAGS_DEBUG_SYMBOLS := $(patsubst -g,-g1,$(CFLAGS_DEBUG_SYMBOLS))\n"
-        f"FRAMESTORM_WALKER_CXXFLAGS := {' '.join(options)}\n"
+        f"FRAMESTORM_WALKER_CXXFLAGS := {' '.join(options or _NOTHING)}\n"
     )
     additions.write_if_different(build / FLAGS_FILE, text.encode())
 
 
 def flags_digest(variant: Variant) -> str:
     """Changes with the lists and with what this module passes."""
-    whole = hashlib.sha256(repr((_COVERAGE, _UBSAN, _RECOVER, _ASAN, variant)).encode())
+    whole = hashlib.sha256(repr((_COVERAGE, _NOTHING, _UBSAN, _RECOVER, _ASAN, variant)).encode())
     for option, path in flag_files(variant).items():
         whole.update(option.encode() + path.read_bytes())
     return whole.hexdigest()
