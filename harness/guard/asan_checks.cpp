@@ -29,6 +29,9 @@ Function* own(std::atomic<Function*>* known, const char* name) {
 }  // namespace
 }  // namespace framestorm
 
+// Parameters and arguments come with their parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
 // ASan looks at its caller's frame: what is passed on has to be a jump.
 #define FRAMESTORM_CHECK(access, suffix, is_write, ends, size, parameters, arguments)             \
   extern "C" [[gnu::visibility("default")]] void __asan_report_##access##suffix parameters {      \
@@ -50,6 +53,8 @@ Function* own(std::atomic<Function*>* known, const char* name) {
   FRAMESTORM_CHECK(access, 16##suffix, is_write, ends, 16, (uintptr_t address), (address))        \
   FRAMESTORM_CHECK(access, _n##suffix, is_write, ends, size, (uintptr_t address, uintptr_t size), \
                    (address, size))
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 FRAMESTORM_CHECKS(load, false, _noabort, false)
 FRAMESTORM_CHECKS(store, true, _noabort, false)

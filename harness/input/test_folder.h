@@ -14,8 +14,9 @@ namespace framestorm {
 class TestFolder {
  public:
   TestFolder()
-      : path_(std::filesystem::path(testing::TempDir()) /
-              ("framestorm-test-" + std::to_string(getpid()) + "-" + std::to_string(made_++))) {
+      : path_(
+            std::filesystem::path(testing::TempDir()) /
+            ("framestorm-test-" + std::to_string(getpid()) + "-" + std::to_string(next_number()))) {
     std::filesystem::create_directory(path_);
   }
   TestFolder(const TestFolder&) = delete;
@@ -29,7 +30,11 @@ class TestFolder {
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
  private:
-  static inline int made_ = 0;
+  static int next_number() {
+    static int made = 0;
+    return made++;
+  }
+
   std::filesystem::path path_;
 };
 
