@@ -274,9 +274,23 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
       *caller = fp_pushed;
       return true;
     }
-    if (!returns_to(top)) return false;
-    *caller = frameless;
-    return true;
+    if (returns_to(top)) {
+      *caller = frameless;
+      return true;
+    }
+    // While a blob that saves all registers takes its frame down: the last words it restores stand
+    // below the frame pointer's.
+    uintptr_t below = top;
+    for (int i = 1; i <= 3; i++) {
+      uintptr_t word = 0;
+      if (!read(_at.sp + i * wordSize, &word)) break;
+      if (returns_to(word)) {
+        *caller = {word, _at.sp + (i + 1) * wordSize, below};
+        return true;
+      }
+      below = word;
+    }
+    return false;
   }
 
   // A leaf that HotSpot generated: most begin with push rbp, mov rbp, rsp.
