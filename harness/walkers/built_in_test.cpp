@@ -1,0 +1,100 @@
+// The walkers that are built into the instrumented JDK, as fuzz targets walk with them: unmutated,
+// every oracle on every walk, on a JDK that has them.
+#include <random>
+
+#include "harness/engine/jvm_test.h"
+#include "harness/input/text.h"
+#include "harness/input/walker_traits.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::explain;
+using jvm_test::JvmTest;
+using jvm_test::Walked;
+
+constexpr std::array kBuiltIn = {WalkerId::asgst,  WalkerId::asgst_env,      WalkerId::asgst_thread,
+                                 WalkerId::asgct2, WalkerId::asgst_iterator, WalkerId::asgst_frame};
+constexpr std::array kModes = {Mode::same_thread, Mode::separate_thread};
+
+class BuiltInTest : public JvmTest {
+ protected:
+  void start_with_all(const std::vector<ScenarioId>& scenarios) {
+    start(scenarios);
+    if (HasFatalFailure()) return;
+    for (const WalkerId walker : kBuiltIn) {
+      ASSERT_FALSE(session().missing_walkers().contains(walker))
+          << session().missing_walkers().at(walker);
+    }
+  }
+  // The first `count` results of `make` that are right, or the failure of the first that is not.
+  template <typename Make>
+  void expect_right(int count, Make make) {
+    std::string wrong;
+    loop([&] {
+      for (int i = 0; i < count && wrong.empty(); ++i) {
+        const Input input = make();
+        const Outcome outcome = engine().execute(input);
+        for (const Finding& finding : *outcome.findings) {
+          wrong += finding.clause + ": " + finding.detail + "\n" + to_text(input);
+        }
+      }
+    });
+    EXPECT_EQ(wrong, "");
+  }
+};
+
+TEST_F(BuiltInTest, UnmutatedWalksOfEveryScenarioAreRight) {
+  start_with_all({});
+  ASSERT_FALSE(HasFatalFailure());
+  for (const ScenarioId scenario : session().available()) {
+    for (int halts = 0; halts < 3; ++halts) {
+      halt(scenario);
+      ASSERT_FALSE(HasFatalFailure());
+      for (const WalkerId walker : kBuiltIn) {
+        for (const Mode mode : kModes) {
+          for (const uint32_t options : {0U, 1U, 3U, 7U}) {
+            Input plain;
+            plain.scenario = scenario;
+            plain.walker = walker;
+            plain.mode = mode;
+            plain.call.options = options & traits_of(walker).options;
+            const Walked walked = walk(plain);
+            EXPECT_TRUE(walked.findings.empty()) << to_text(plain) << explain(walked);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BuiltInTest, SequencesOfIteratorCallsDoWhatTheModelSays) {
+  const std::vector<ScenarioId> scenarios = {ScenarioId::interpreted_recursion,
+                                             ScenarioId::c2_inlined, ScenarioId::native_method,
+                                             ScenarioId::jni_sandwich, ScenarioId::deep_stack};
+  start_with_all(scenarios);
+  ASSERT_FALSE(HasFatalFailure());
+  engine().set_rigour(Rigour::per_walk);
+  std::mt19937 rng(3);
+  for (const ScenarioId scenario : scenarios) {
+    halt(scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    expect_right(4000, [&] {
+      Input input;
+      input.scenario = scenario;
+      input.mode = kModes[rng() % kModes.size()];
+      input.walker = rng() % 4 == 0 ? WalkerId::asgst_frame : WalkerId::asgst_iterator;
+      input.call.options = rng() & kIncludeCFrames;
+      input.iterator_calls.resize(1 + rng() % kMaxIteratorCalls);
+      for (IteratorCall& call : input.iterator_calls) {
+        call.kind =
+            static_cast<IteratorCallKind>(rng() % static_cast<unsigned>(IteratorCallKind::count));
+        call.argument = static_cast<uint8_t>(rng() % 4);
+      }
+      return input;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace framestorm
