@@ -97,7 +97,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .description = "virtual calls with four receivers, through vtable stubs",
      .trace = "framestorm/VtableDispatch$*.value? framestorm/VtableDispatch.dispatch "
               "framestorm/VtableDispatch.run framestorm/Victim.run",
-     .asgct_percent = 25,
+     .asgct_percent = 1,
      .top = TopCode::nmethod,
      .top_name = "framestorm/VtableDispatch.dispatch",
      .top_tier = 4,
@@ -106,7 +106,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .description = "interface calls with four receivers, through itable stubs",
      .trace = "framestorm/ItableDispatch$*.value? framestorm/ItableDispatch.dispatch "
               "framestorm/ItableDispatch.run framestorm/Victim.run",
-     .asgct_percent = 20,
+     .asgct_percent = 1,
      .top = TopCode::stub,
      .top_name = "itable stub",
      .note = "AsyncGetCallTrace gives -5 in the stubs and in prologues"},
@@ -129,7 +129,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .trace = "framestorm/ExceptionUnwind.level3? framestorm/ExceptionUnwind.level2? "
               "framestorm/ExceptionUnwind.level1? framestorm/ExceptionUnwind.loop "
               "framestorm/ExceptionUnwind.run framestorm/Victim.run",
-     .asgct_percent = 20,
+     .asgct_percent = 1,
      .note = "mostly in libjvm, looking for handlers; AsyncGetCallTrace gives -4, -5 and -6 there"},
     {.id = ScenarioId::class_init,
      .description = "inside a running static initialiser",
@@ -169,7 +169,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .description = "handling a StackOverflowError in the innermost frame",
      .trace = "framestorm/StackOverflow.recurse+? framestorm/StackOverflow.attempt "
               "framestorm/StackOverflow.run framestorm/Victim.run",
-     .asgct_percent = 90,
+     .asgct_percent = 75,
      .top = TopCode::nmethod,
      .top_name = "framestorm/StackOverflow.recurse",
      .top_tier = 1,

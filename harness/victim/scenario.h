@@ -43,7 +43,8 @@ struct ScenarioInfo {
   std::string_view asgct_trace;
   // At least this share of halts of the scenario's first victim yields a trace on stock 17 and 25,
   // in percent, measured with AsyncGetCallTrace. Less than 100 where it refuses the pc by design:
-  // stubs without a frame size, prologues, VM calls without a last Java pc.
+  // stubs without a frame size, prologues, VM calls without a last Java pc. Where it is a matter of
+  // luck (a fifth to a half of the halts), 1: some of 20 halts do.
   int asgct_percent = 100;
   TopCode top = TopCode::any;
   std::string_view top_name;

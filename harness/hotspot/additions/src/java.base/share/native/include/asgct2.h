@@ -35,7 +35,7 @@ enum FrameTypeId {
 };
 
 typedef struct {
-  void *machine_pc;    /* pc in C/C++ frames, stubs and native methods; null else */
+  void* machine_pc;    /* pc in C/C++ frames, stubs and native methods; null else */
   uint8_t type;        /* FrameTypeId */
   uint8_t comp_level;  /* 0 interpreted, 1 to 3 C1, 4 C2 or JVMCI; 255 for stubs */
   jint bci;            /* -3 in native methods, -1 where there is none or it is unknown */
@@ -44,25 +44,30 @@ typedef struct {
 
 /* Error codes in num_frames are those of AsyncGetCallTrace (0 to -10). */
 typedef struct {
-  JNIEnv *env_id;   /* in: not null */
+  JNIEnv* env_id; /* in: not null */
   jint num_frames;
-  CallFrame *frames;
-  void *frame_info; /* out: as in ASGST_CallTrace of profile.h */
+  CallFrame* frames;
+  void* frame_info; /* out: as in ASGST_CallTrace of profile.h */
 } CallTrace;
 
 #ifdef __cplusplus
 }
 #define ASGCT2_TYPE(name) asgct2::name
-extern "C"
+extern "C" {
 #else
 #define ASGCT2_TYPE(name) name
 #endif
+
 /*
  * Walks the calling thread from `ucontext`, which may be null outside Java. For signal handlers, as
  * AsyncGetCallTrace. Async-signal-safe; writes *trace and frames[0..depth) only.
  */
-JNIEXPORT void JNICALL AsyncGetCallTrace2(ASGCT2_TYPE(CallTrace) *trace, jint depth,
-                                          void *ucontext);
+JNIEXPORT void JNICALL AsyncGetCallTrace2(ASGCT2_TYPE(CallTrace) * trace, jint depth,
+                                          void* ucontext);
+
+#ifdef __cplusplus
+}
+#endif
 #undef ASGCT2_TYPE
 
 #endif /* ASGCT2_H */

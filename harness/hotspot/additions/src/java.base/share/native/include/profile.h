@@ -35,10 +35,10 @@ extern "C" {
 
 /* Other bits are ignored. */
 enum ASGST_Options {
-  ASGST_INCLUDE_C_FRAMES = 1,          /* C/C++ frames, stubs among them */
-  ASGST_INCLUDE_NON_JAVA_THREADS = 2,  /* threads of the VM, of native code, and in deoptimisation */
+  ASGST_INCLUDE_C_FRAMES = 1,         /* C/C++ frames, stubs among them */
+  ASGST_INCLUDE_NON_JAVA_THREADS = 2, /* threads of the VM, of native code, and in deoptimisation */
   ASGST_WALK_DURING_UNSAFE_STATES = 4, /* while the VM is at a safepoint or collects */
-  ASGST_WALK_SAME_THREAD = 8           /* the calling thread is the walked one; no crash protection */
+  ASGST_WALK_SAME_THREAD = 8 /* the calling thread is the walked one; no crash protection */
 };
 
 /* What the walked thread is doing. */
@@ -52,21 +52,21 @@ enum ASGST_TRACE_KIND {
 
 enum ASGST_Error {
   ASGST_NO_JAVA_FRAME = 0,
-  ASGST_NO_CLASS_LOAD = -1,      /* JVMTI's ClassLoad event is not enabled: no jmethodIDs */
-  ASGST_GC_ACTIVE = -2,          /* a collection has stopped the world */
-  ASGST_UNKNOWN_NOT_JAVA = -3,   /* outside Java, no usable frame to start from */
-  ASGST_UNKNOWN_JAVA = -5,       /* in Java, the context is of no use */
-  ASGST_NOT_WALKABLE_JAVA = -6,  /* in Java, no frame could be made of the context */
-  ASGST_UNKNOWN_STATE = -7,      /* the thread's state is none the VM has */
+  ASGST_NO_CLASS_LOAD = -1,     /* JVMTI's ClassLoad event is not enabled: no jmethodIDs */
+  ASGST_GC_ACTIVE = -2,         /* a collection has stopped the world */
+  ASGST_UNKNOWN_NOT_JAVA = -3,  /* outside Java, no usable frame to start from */
+  ASGST_UNKNOWN_JAVA = -5,      /* in Java, the context is of no use */
+  ASGST_NOT_WALKABLE_JAVA = -6, /* in Java, no frame could be made of the context */
+  ASGST_UNKNOWN_STATE = -7,     /* the thread's state is none the VM has */
   ASGST_THREAD_EXIT = -8,
-  ASGST_DEOPT = -9,              /* the thread is deoptimising */
+  ASGST_DEOPT = -9, /* the thread is deoptimising */
   ASGST_THREAD_NOT_JAVA = -10,
-  ASGST_NO_THREAD = -11,         /* the context belongs to no thread of the VM */
-  ASGST_UNSAFE_STATE = -12,      /* the VM is at a safepoint */
-  ASGST_WRONG_STATE = -13,       /* not one of the accepted states */
-  ASGST_WRONG_KIND = -14,        /* not one of the accepted kinds */
+  ASGST_NO_THREAD = -11,    /* the context belongs to no thread of the VM */
+  ASGST_UNSAFE_STATE = -12, /* the VM is at a safepoint */
+  ASGST_WRONG_STATE = -13,  /* not one of the accepted states */
+  ASGST_WRONG_KIND = -14,   /* not one of the accepted kinds */
   /* Below -30: this implementation's own. */
-  ASGST_CONTAINED_FAULT = -31    /* the walk faulted and was abandoned: a bug of the walk */
+  ASGST_CONTAINED_FAULT = -31 /* the walk faulted and was abandoned: a bug of the walk */
 };
 
 enum ASGST_FrameTypeId {
@@ -87,7 +87,7 @@ typedef struct {
 /* ASGST_FRAME_CPP */
 typedef struct {
   uint8_t type;
-  void *pc;            /* null in stubs and other code the VM made */
+  void* pc; /* null in stubs and other code the VM made */
 } ASGST_NonJavaFrame;
 
 typedef union {
@@ -97,15 +97,15 @@ typedef union {
 } ASGST_CallFrame;
 
 typedef struct {
-  JNIEnv *env_id;          /* out: of the walked thread, null for one that is not Java's */
+  JNIEnv* env_id;          /* out: of the walked thread, null for one that is not Java's */
   jint num_frames;         /* out: frames, or an ASGST_Error */
   uint8_t kind;            /* in: mask of accepted kinds, 0 all; out: the trace's */
   jint state;              /* in: mask of accepted states, 0 all; out: a subset of what JVMTI's
                               GetThreadState says (a thread that sleeps or is parked is WAITING;
                               never INTERRUPTED), -1 for traces that are not Java's, which are
                               always accepted */
-  ASGST_CallFrame *frames; /* the caller's, room for `depth` frames; callee before caller */
-  void *frame_info;        /* out: null when the walk came to the stack's end or to `depth`, else
+  ASGST_CallFrame* frames; /* the caller's, room for `depth` frames; callee before caller */
+  void* frame_info;        /* out: null when the walk came to the stack's end or to `depth`, else
                               a constant string that says where and why it stopped */
 } ASGST_CallTrace;
 
@@ -120,7 +120,7 @@ typedef struct {
  * Async-signal-safe: allocates nothing, takes no lock, writes *trace and frames[0..depth) only.
  * JVMTI's ClassLoad event has to be enabled from the start.
  */
-JNIEXPORT void JNICALL AsyncGetStackTrace(ASGST_CallTrace *trace, jint depth, void *ucontext,
+JNIEXPORT void JNICALL AsyncGetStackTrace(ASGST_CallTrace* trace, jint depth, void* ucontext,
                                           uint32_t options);
 
 /*
@@ -129,19 +129,21 @@ JNIEXPORT void JNICALL AsyncGetStackTrace(ASGST_CallTrace *trace, jint depth, vo
  */
 
 /* The thread of trace->env_id (in); the calling one when that is null. */
-JNIEXPORT void JNICALL AsyncGetStackTraceOfEnv(ASGST_CallTrace *trace, jint depth, void *ucontext,
+JNIEXPORT void JNICALL AsyncGetStackTraceOfEnv(ASGST_CallTrace* trace, jint depth, void* ucontext,
                                                uint32_t options);
 
 /* The thread with this OS thread id (gettid); the calling one for -1. Found in constant time. */
-JNIEXPORT void JNICALL AsyncGetStackTraceOfThread(ASGST_CallTrace *trace, jint depth, void *ucontext,
-                                                  uint32_t options, jlong os_thread_id);
+JNIEXPORT void JNICALL AsyncGetStackTraceOfThread(ASGST_CallTrace* trace, jint depth,
+                                                  void* ucontext, uint32_t options,
+                                                  jlong os_thread_id);
 
 /*
  * The same for a thread that goes on running, from a copy of its context: for measurement only.
  * Frames may be of different moments, or nonsense; the thread must not end meanwhile.
  */
-JNIEXPORT void JNICALL AsyncGetStackTraceUnstopped(ASGST_CallTrace *trace, jint depth, void *ucontext,
-                                                   uint32_t options, jlong os_thread_id);
+JNIEXPORT void JNICALL AsyncGetStackTraceUnstopped(ASGST_CallTrace* trace, jint depth,
+                                                   void* ucontext, uint32_t options,
+                                                   jlong os_thread_id);
 
 /* Faults contained since the VM was started. Async-signal-safe. */
 JNIEXPORT jlong JNICALL AsyncGetStackTraceContainedFaults(void);

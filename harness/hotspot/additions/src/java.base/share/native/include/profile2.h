@@ -45,8 +45,8 @@ JNIEXPORT int JNICALL ASGST_Capabilities(void);
 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
-typedef void *ASGST_Method; /* valid until its class is unloaded, see the handlers below */
-typedef void *ASGST_Class;
+typedef void* ASGST_Method; /* valid until its class is unloaded, see the handlers below */
+typedef void* ASGST_Class;
 
 enum ASGST_FrameTypeId {
   ASGST_FRAME_JAVA = 1,         /* interpreted or compiled */
@@ -60,9 +60,9 @@ typedef struct {
   int comp_level;      /* 0 interpreted, 1 to 3 C1, 4 C2 or JVMCI, -1 undefined */
   int bci;             /* -1 where there is none, as in native methods */
   ASGST_Method method; /* null in frames that are not Java's */
-  void *pc;
-  void *sp;            /* inlined frames have that of the frame they are in */
-  void *fp;            /* the frame pointer register, which compiled code may use otherwise */
+  void* pc;
+  void* sp; /* inlined frames have that of the frame they are in */
+  void* fp; /* the frame pointer register, which compiled code may use otherwise */
 } ASGST_Frame;
 
 enum ASGST_Options {
@@ -81,11 +81,11 @@ enum ASGST_TRACE_KIND {
 };
 
 enum ASGST_Error {
-  ASGST_NO_FRAME = 0,            /* come to the end */
-  ASGST_NO_THREAD = -1,          /* not a thread of the VM */
-  ASGST_THREAD_EXIT = -2,        /* dying */
-  ASGST_UNSAFE_STATE = -3,       /* at a safepoint, collecting, deoptimising, or in no known state */
-  ASGST_NO_TOP_JAVA_FRAME = -4,  /* no Java frame to start from */
+  ASGST_NO_FRAME = 0,           /* come to the end */
+  ASGST_NO_THREAD = -1,         /* not a thread of the VM */
+  ASGST_THREAD_EXIT = -2,       /* dying */
+  ASGST_UNSAFE_STATE = -3,      /* at a safepoint, collecting, deoptimising, or in no known state */
+  ASGST_NO_TOP_JAVA_FRAME = -4, /* no Java frame to start from */
   ASGST_ENQUEUE_NO_QUEUE = -5,
   ASGST_ENQUEUE_FULL_QUEUE = -6,
   ASGST_ENQUEUE_OTHER_ERROR = -7,
@@ -100,7 +100,7 @@ enum ASGST_Error {
 };
 
 typedef struct ASGST_Iterator ASGST_Iterator;
-typedef void (*ASGST_IteratorHandler)(ASGST_Iterator *iterator, void *argument);
+typedef void (*ASGST_IteratorHandler)(ASGST_Iterator* iterator, void* argument);
 
 /*
  * Calls fun once with an iterator over the frames of the calling thread, which was interrupted with
@@ -110,24 +110,24 @@ typedef void (*ASGST_IteratorHandler)(ASGST_Iterator *iterator, void *argument);
  *
  * Returns a kind (> 0) or an error (<= 0); the handler is called for kinds only. Async-signal-safe.
  */
-JNIEXPORT int JNICALL ASGST_RunWithIterator(void *ucontext, int32_t options,
-                                            ASGST_IteratorHandler fun, void *argument);
+JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
+                                            ASGST_IteratorHandler fun, void* argument);
 
 /* The same from a frame instead of a context, on whichever stack of the VM's threads sp is. */
-JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void *sp, void *fp, void *pc, int options,
-                                                     ASGST_IteratorHandler fun, void *argument);
+JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* pc, int options,
+                                                     ASGST_IteratorHandler fun, void* argument);
 
 /* 1 and the next frame, ASGST_NO_FRAME at the end, or an error. Async-signal-safe. */
-JNIEXPORT int JNICALL ASGST_NextFrame(ASGST_Iterator *iterator, ASGST_Frame *frame);
+JNIEXPORT int JNICALL ASGST_NextFrame(ASGST_Iterator* iterator, ASGST_Frame* frame);
 
 /* Back to the topmost frame. Nothing for an invalid iterator. Async-signal-safe. */
-JNIEXPORT void JNICALL ASGST_RewindIterator(ASGST_Iterator *iterator);
+JNIEXPORT void JNICALL ASGST_RewindIterator(ASGST_Iterator* iterator);
 
 /*
  * What the next ASGST_NextFrame will return: 1, ASGST_NO_FRAME (also for null), or an error.
  * Async-signal-safe.
  */
-JNIEXPORT int JNICALL ASGST_State(ASGST_Iterator *iterator);
+JNIEXPORT int JNICALL ASGST_State(ASGST_Iterator* iterator);
 
 /*
  * A subset of the calling thread's JVMTI state: a thread that sleeps or is parked is WAITING; never
@@ -145,19 +145,19 @@ JNIEXPORT int JNICALL ASGST_ThreadState(void);
  */
 typedef struct {
   ASGST_Class klass;
-  char *method_name;
+  char* method_name;
   int method_name_length;
-  char *signature;
+  char* signature;
   int signature_length;
-  char *generic_signature;
+  char* generic_signature;
   int generic_signature_length;
   int modifiers; /* access flags of the class file */
 } ASGST_MethodInfo;
 
 typedef struct {
-  char *class_name; /* as in signatures, without L and ;: java/lang/String */
+  char* class_name; /* as in signatures, without L and ;: java/lang/String */
   int class_name_length;
-  char *generic_class_name;
+  char* generic_class_name;
   int generic_class_name_length;
   int modifiers; /* access flags of the class file: a nested class is never private or static */
 } ASGST_ClassInfo;
@@ -168,10 +168,10 @@ typedef struct {
 } ASGST_LineNumberEntry;
 
 /* 1, or 0 for what is no method (its class was unloaded). `info` may be null. Async-signal-safe. */
-JNIEXPORT int JNICALL ASGST_GetMethodInfo(ASGST_Method method, ASGST_MethodInfo *info);
+JNIEXPORT int JNICALL ASGST_GetMethodInfo(ASGST_Method method, ASGST_MethodInfo* info);
 
 /* 1, or 0 for what is no class. `info` may be null. Async-signal-safe. */
-JNIEXPORT int JNICALL ASGST_GetClassInfo(ASGST_Class klass, ASGST_ClassInfo *info);
+JNIEXPORT int JNICALL ASGST_GetClassInfo(ASGST_Class klass, ASGST_ClassInfo* info);
 
 /* The source line of a bci, -1 when there is none. Async-signal-safe. */
 JNIEXPORT int JNICALL ASGST_GetLineNumber(ASGST_Method method, int bci);
@@ -180,7 +180,7 @@ JNIEXPORT int JNICALL ASGST_GetLineNumber(ASGST_Method method, int bci);
  * Copies at most `length` entries and returns how many the method has, -1 for what is no method.
  * Async-signal-safe.
  */
-JNIEXPORT int JNICALL ASGST_GetLineNumberTable(ASGST_Method method, ASGST_LineNumberEntry *entries,
+JNIEXPORT int JNICALL ASGST_GetLineNumberTable(ASGST_Method method, ASGST_LineNumberEntry* entries,
                                                int length);
 
 /* Null when the ID was not made before, or for what is no method. Async-signal-safe. */
@@ -195,19 +195,19 @@ JNIEXPORT ASGST_Method JNICALL ASGST_JMethodIDToMethod(jmethodID method);
  * ASGST_GetMethodInfo ...) in the handler, and not any more afterwards. At a safepoint or on a
  * thread of the collector: no JNI, no JVMTI, no waiting for Java threads.
  */
-typedef void (*ASGST_ClassUnloadHandler)(ASGST_Class klass, ASGST_Method *methods, int count,
-                                         void *argument);
+typedef void (*ASGST_ClassUnloadHandler)(ASGST_Class klass, ASGST_Method* methods, int count,
+                                         void* argument);
 
 /*
  * 1, or 0 when there are 64 already, this pair is among them, or the handler is null. Not for
  * signal handlers.
  */
 JNIEXPORT int JNICALL ASGST_RegisterClassUnloadHandler(ASGST_ClassUnloadHandler handler,
-                                                       void *argument);
+                                                       void* argument);
 
 /* 1, or 0 when the pair was not registered. It may still be running. Not for signal handlers. */
 JNIEXPORT int JNICALL ASGST_DeregisterClassUnloadHandler(ASGST_ClassUnloadHandler handler,
-                                                         void *argument);
+                                                         void* argument);
 
 #ifdef __cplusplus
 }
