@@ -1,12 +1,15 @@
 #include "harness/jvm/thread_identity.h"
 
+#include <limits.h>
 #include <link.h>
 
 #include <cstring>
 #include <string_view>
-#include <thread>
 
 #include "harness/jvm/error.h"
+
+// The dynamic linker's; not async-signal-safe the first time on a thread.
+extern "C" void* __tls_get_addr(void* index);
 
 namespace framestorm {
 namespace {
@@ -14,6 +17,7 @@ namespace {
 struct TlsBlock {
   const std::byte* begin = nullptr;
   size_t size = 0;
+  unsigned long module = 0;
 };
 
 // The calling thread's TLS block of libjvm.
@@ -30,14 +34,13 @@ TlsBlock libjvm_tls() {
           if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
           result->begin = static_cast<const std::byte*>(info->dlpi_tls_data);
           result->size = info->dlpi_phdr[i].p_memsz;
+          result->module = info->dlpi_tls_modid;
         }
         return 1;
       },
       &block);
   return block;
 }
-
-std::byte* thread_pointer() { return static_cast<std::byte*>(__builtin_thread_pointer()); }
 
 }  // namespace
 
@@ -51,24 +54,20 @@ ThreadIdentity ThreadIdentity::find(void* java_thread) {
         "HotSpot's thread-local key was not found: this JVM does not keep its current thread in a "
         "pthread key, so framestorm cannot lend a victim's identity");
   }
-  std::optional<ptrdiff_t> offset;
+  std::optional<TlsIndex> current;
   const TlsBlock mine = libjvm_tls();
   for (size_t at = 0; at + sizeof(void*) <= mine.size; at += sizeof(void*)) {
     if (std::memcmp(mine.begin + at, &java_thread, sizeof java_thread) == 0) {
-      offset = mine.begin + at - thread_pointer();
+      current = TlsIndex{mine.module, at};
     }
   }
-  if (offset) {
-    // Only with static TLS is the offset the same on every thread.
-    const ptrdiff_t block_offset = mine.begin - thread_pointer();
-    bool is_static = false;
-    std::thread([&] {
-      const TlsBlock other = libjvm_tls();
-      is_static = other.begin != nullptr && other.begin - thread_pointer() == block_offset;
-    }).join();
-    if (!is_static) offset.reset();
-  }
-  return {*key, offset};
+  return {*key, current};
+}
+
+std::byte* ThreadIdentity::current_slot() const {
+  if (!current_) return nullptr;
+  TlsIndex index = *current_;
+  return static_cast<std::byte*>(__tls_get_addr(&index));
 }
 
 void* ThreadIdentity::exchange_key(void* thread) const {
@@ -81,17 +80,15 @@ void* ThreadIdentity::exchange_key(void* thread) const {
 
 ThreadIdentity::Scoped::Scoped(const ThreadIdentity& identity, void* thread)
     : identity_(identity), saved_key_(identity.exchange_key(thread)) {
-  if (identity_.current_offset_) {
-    std::byte* slot = thread_pointer() + *identity_.current_offset_;
+  if (std::byte* const slot = identity_.current_slot()) {
     std::memcpy(&saved_current_, slot, sizeof saved_current_);
     std::memcpy(slot, &thread, sizeof thread);
   }
 }
 
 ThreadIdentity::Scoped::~Scoped() {
-  if (identity_.current_offset_) {
-    std::memcpy(thread_pointer() + *identity_.current_offset_, &saved_current_,
-                sizeof saved_current_);
+  if (std::byte* const slot = identity_.current_slot()) {
+    std::memcpy(slot, &saved_current_, sizeof saved_current_);
   }
   identity_.exchange_key(saved_key_);
 }

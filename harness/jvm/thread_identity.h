@@ -23,7 +23,7 @@ class ThreadIdentity {
   void* current() const { return pthread_getspecific(key_); }
 
   // The calling thread is `thread` (a HotSpot Thread*, or null) until the object dies.
-  // Async-signal-safe.
+  // Async-signal-safe on threads that HotSpot knows; on others the first one allocates.
   class Scoped {
    public:
     Scoped(const ThreadIdentity& identity, void* thread);
@@ -41,12 +41,21 @@ class ThreadIdentity {
   void* exchange_key(void* thread) const;
 
  private:
-  ThreadIdentity(pthread_key_t key, std::optional<ptrdiff_t> current_offset)
-      : key_(key), current_offset_(current_offset) {}
+  // What __tls_get_addr takes: libjvm's TLS block is another one for each thread, at no fixed
+  // distance from the thread pointer (Ulrich Drepper, ELF Handling For Thread-Local Storage).
+  struct TlsIndex {
+    unsigned long module = 0;
+    unsigned long offset = 0;
+  };
+
+  ThreadIdentity(pthread_key_t key, std::optional<TlsIndex> current)
+      : key_(key), current_(current) {}
+
+  // Thread::_thr_current of the calling thread; null when that is not known.
+  std::byte* current_slot() const;
 
   pthread_key_t key_;
-  // Of Thread::_thr_current from the thread pointer; none when libjvm's TLS is not static.
-  std::optional<ptrdiff_t> current_offset_;
+  std::optional<TlsIndex> current_;
 };
 
 }  // namespace framestorm
