@@ -182,11 +182,17 @@ TEST_F(IteratorTest, HandlersMayLeaveByLongjmp) {
   begin(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   const auto frames = all();
-  // More often than there are slots.
-  for (volatile int i = 0; i < 1000; i = i + 1) {
-    jmp_buf out;
-    if (setjmp(out) == 0) {
-      run([&](ASGST_Iterator*) { std::longjmp(out, 1); });
+  {
+    // Around all of it: nothing that a longjmp passes may have a destructor.
+    const ThreadIdentity::Scoped as_victim(session().jvm().identity(),
+                                           victim(scenario_).java_thread);
+    const auto leave = [](ASGST_Iterator*, void* out) {
+      std::longjmp(*static_cast<jmp_buf*>(out), 1);
+    };
+    // More often than there are places for iterators.
+    for (volatile int i = 0; i < 1000; i = i + 1) {
+      jmp_buf out;
+      if (setjmp(out) == 0) run_(victim(scenario_).slot->context, 0, leave, &out);
     }
   }
   EXPECT_TRUE(same(all(), frames));
