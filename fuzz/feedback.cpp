@@ -20,8 +20,10 @@ size_t result_class(const Outcome& outcome, size_t classes) {
   return std::min(first_count + log2, not_returned - 1);
 }
 
-// A native method's frame.
-bool is_native(const std::optional<Frame>& frame) { return frame && frame->bci < -1; }
+// A native method's frame: as the walker says, or by AsyncGetCallTrace's bci for it.
+bool is_native(const std::optional<Frame>& frame) {
+  return frame && (frame->type == FrameType::native || frame->bci < kNoBci);
+}
 
 }  // namespace
 
