@@ -33,10 +33,9 @@
 namespace framestorm {
 namespace {
 
-// How long the world stays halted at one set of points.
+// How long the world stays halted at one set of points, in processor time: a turn has as many walks
+// on a busy machine as on an idle one, and halting the world takes no larger share.
 constexpr uint64_t kTurnNs = 30'000'000;
-// The same where inputs come from elsewhere, at a fifth of the rate.
-constexpr uint64_t kFollowedTurnNs = 100'000'000;
 constexpr double kStatsPeriodS = 0.5;
 // In the output folder: what sanitizers said outside walks.
 constexpr const char* kSanitizerLog = "sanitizer.log";
@@ -57,11 +56,14 @@ constexpr unsigned kStopLimitS = 20;
 
 std::atomic<bool> asked_to_stop{false};
 
-uint64_t now_ns() {
+uint64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
 }
+
+// By this process, which while the world is halted means by the loop.
+uint64_t used_ns() { return now_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 class Driver final : public InputLoop {
  public:
@@ -248,7 +250,7 @@ class Driver final : public InputLoop {
     if (std::ranges::equal(bytes, followed_)) return;
     followed_.assign(bytes.begin(), bytes.end());
     const bool there = turn_start_ != 0 && input.scenario == scenario_;
-    if (there && (options_.one_halt || now_ns() - turn_start_ <= kFollowedTurnNs)) return;
+    if (there && (options_.one_halt || used_ns() - turn_start_used_ <= kTurnNs)) return;
     turn(input.scenario, input.mode);
   }
 
@@ -256,7 +258,7 @@ class Driver final : public InputLoop {
     idle();
     if (!engine_.mutates_here()) return;
     if (options_.runs == 0 && recorder_.elapsed() > options_.seconds) finish(kExitDone);
-    if (now_ns() - turn_start_ > kTurnNs) next_turn();
+    if (used_ns() - turn_start_used_ > kTurnNs) next_turn();
   }
 
   // Loop's stack.
@@ -285,6 +287,7 @@ class Driver final : public InputLoop {
     recorder_.recheck(scenario_);
     if (recorder_.poisoned()) finish(kExitPoisoned);
     turn_start_ = now_ns();
+    turn_start_used_ = used_ns();
   }
 
   // Conductor.
@@ -373,6 +376,7 @@ class Driver final : public InputLoop {
   ScenarioId scenario_ = ScenarioId::c1;
   Mode turn_mode_ = Mode::same_thread;
   uint64_t turn_start_ = 0;
+  uint64_t turn_start_used_ = 0;
   uint64_t executions_ = 0;
   double last_stats_ = 0;
 };

@@ -54,6 +54,7 @@ class AdaptersTest : public testing::Test {
     alignas(16) std::array<std::byte, kRoom * 64> memory;
     result_ = walker.walk(target_, memory.data(), depth, &context_);
     std::vector<Frame> frames;
+    frames.reserve(static_cast<size_t>(std::max(result_, 0)));
     for (int32_t i = 0; i < result_; ++i) {
       frames.push_back(read_frame(walker.layout(), memory.data(), static_cast<size_t>(i)));
     }
@@ -70,6 +71,7 @@ class AdaptersTest : public testing::Test {
 
 std::vector<FrameType> types_of(const std::vector<Frame>& frames) {
   std::vector<FrameType> types;
+  types.reserve(frames.size());
   for (const Frame& frame : frames) types.push_back(frame.type);
   return types;
 }

@@ -103,7 +103,7 @@ void IteratorSequence::complain(std::string_view clause, ComplaintScope scope,
 
 void IteratorSequence::expect(std::string_view clause, ComplaintScope scope, int got,
                               const IteratorModel::Expected& wanted) {
-  if (!wanted.is(got)) complain(clause, scope, "returned", got, *wanted.result);
+  if (wanted.result && !wanted.is(got)) complain(clause, scope, "returned", got, *wanted.result);
 }
 
 // Until the sequence ends or leaves the handler.
@@ -258,9 +258,9 @@ void IteratorSequence::open(const IteratorStart& start, size_t begin, bool neste
     model_.close_from(handler.iterator, /*by_jump=*/jumped != 0);
   }
   if (jumped == 0) {
-    // A thread that is not of the VM is not found again by its stack.
-    const bool unknown_thread = nested_frame && result_ == ASGST_CPP_TRACE;
-    if (!unknown_thread || handler.result != ASGST_NO_THREAD) {
+    // One that does not say who it is (it has just started, or is not of the VM) may be known by
+    // its stack, or not.
+    if (!nested_frame || result_ != ASGST_CPP_TRACE) {
       expect(nested_frame ? "iterator-from-frame" : "iterator-open",
              nested_frame ? ComplaintScope::real_context : ComplaintScope::same_frames,
              handler.result, {result_});

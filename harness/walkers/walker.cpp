@@ -31,7 +31,10 @@ Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t inde
     frame.pc = read_at<uintptr_t>(at, static_cast<size_t>(layout.pc));
     return frame;
   }
-  if (layout.method >= 0) frame.method = read_at<jmethodID>(at, static_cast<size_t>(layout.method));
+  if (layout.method >= 0) {
+    frame.method =
+        reinterpret_cast<jmethodID>(read_at<uintptr_t>(at, static_cast<size_t>(layout.method)));
+  }
   if (layout.bci >= 0) frame.bci = read_bci(layout, at);
   if (layout.pc >= 0 && !layout.is_union()) {
     frame.pc = read_at<uintptr_t>(at, static_cast<size_t>(layout.pc));
