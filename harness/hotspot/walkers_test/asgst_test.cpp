@@ -318,6 +318,76 @@ TEST_F(AsgstTest, DyingThreadsAreRefused) {
   EXPECT_TRUE(refused);
 }
 
+// Lets all victims leave their program points.
+void stop_victims(JNIEnv* env) {
+  const jclass harness = env->FindClass("framestorm/Harness");
+  ASSERT_NE(harness, nullptr);
+  env->SetStaticBooleanField(harness, env->GetStaticFieldID(harness, "stopped", "Z"), JNI_TRUE);
+}
+
+TEST_F(AsgstTest, WhileAThreadDeoptimisesItIsRefused) {
+  start({ScenarioId::deoptimized_caller});
+  halt(ScenarioId::deoptimized_caller);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced before = walk(ScenarioId::deoptimized_caller, 0);
+  EXPECT_GT(before.trace.num_frames, 0) << before.why();
+  const int tid = victim(ScenarioId::deoptimized_caller).tid;
+  session().release_world();
+  session().crew().resume(ScenarioId::deoptimized_caller);
+  constexpr uint64_t kOnItsWayNs = 1'000'000;
+  ASSERT_TRUE(World::get().halt_after(tid, kOnItsWayNs));
+  stop_victims(session().jvm().env());
+  ASSERT_FALSE(HasFatalFailure());
+  // It returns into the frame that is not valid any more.
+  const auto pc = session().jvm().code_map().resolve(
+      {CodeKind::function, 0, CodeAnchor::entry,
+       "_ZN14Deoptimization24fetch_unroll_info_helperEP10JavaThreadi"});
+  ASSERT_TRUE(pc.has_value());
+  StepGoal goal;
+  goal.steps = 10'000'000;
+  goal.pc = *pc;
+  ThreadSlot* const slot = World::get().find(tid);
+  ASSERT_TRUE(World::get().step(slot, goal));
+  ASSERT_EQ(get_register(*slot->context, Register::pc), *pc);
+
+  const Traced refused = walk_context(slot->context, 0);
+  EXPECT_EQ(refused.trace.num_frames, ASGST_DEOPT) << refused.why();
+  EXPECT_EQ(refused.trace.kind, ASGST_DEOPT_TRACE);
+  EXPECT_EQ(walk_context(slot->context, 0, ASGST_JAVA_TRACE).trace.num_frames, ASGST_WRONG_KIND);
+  const uint32_t all = ASGST_INCLUDE_NON_JAVA_THREADS | ASGST_INCLUDE_C_FRAMES;
+  const Traced walked = walk_context(slot->context, all);
+  EXPECT_EQ(walked.trace.kind, ASGST_DEOPT_TRACE);
+  EXPECT_GT(walked.count(ASGST_FRAME_CPP), 0U) << walked.why();
+}
+
+// A context at the end of a signal handler: its trampoline is to return to what the signal
+// interrupted. The kernel's frame of a signal is the address of the trampoline, then the context.
+void at_end_of_handler(ucontext_t* interrupted, ucontext_t* context) {
+  copy_context(*interrupted, context);
+  const auto frame = reinterpret_cast<uintptr_t>(interrupted);
+  set_register(context, Register::pc, read_at<uintptr_t>(interrupted, -sizeof(uintptr_t)));
+  set_register(context, Register::sp, frame);
+}
+
+TEST_F(AsgstTest, SignalHandlersStandAboveWhatTheyInterrupted) {
+  start({ScenarioId::c1, ScenarioId::native_method});
+  for (const ScenarioId scenario : {ScenarioId::c1, ScenarioId::native_method}) {
+    scenario == ScenarioId::c1 ? halt_in_java(scenario) : halt(scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    const Traced below = walk(scenario, ASGST_INCLUDE_C_FRAMES);
+    ASSERT_GT(below.trace.num_frames, 0) << below.why();
+    ucontext_t in_handler;
+    at_end_of_handler(victim(scenario).slot->context, &in_handler);
+    const Traced handler = walk_context(&in_handler, ASGST_INCLUDE_C_FRAMES);
+    EXPECT_EQ(handler.trace.num_frames, below.trace.num_frames + 1)
+        << name_of(scenario) << ": " << handler.why();
+    ASSERT_FALSE(handler.frames.empty());
+    EXPECT_EQ(handler.frames.front().type, ASGST_FRAME_CPP);
+    EXPECT_EQ(handler.methods(), below.methods());
+    EXPECT_EQ(walk_context(&in_handler, 0).methods(), below.methods());
+  }
+}
+
 TEST_F(AsgstTest, DuringACollectionNothingIsWalkedUnlessAsked) {
   start({ScenarioId::parked});
   halt(ScenarioId::parked);

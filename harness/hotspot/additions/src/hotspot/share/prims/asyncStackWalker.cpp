@@ -254,6 +254,19 @@ bool AsyncStackWalker::arrive_at_anchor() {
   return classify();
 }
 
+// Goes to what a signal interrupted: its pc is anywhere in code, and is no return address.
+bool AsyncStackWalker::arrive_at_interrupted(const Registers& registers) {
+  if (registers.sp <= _at.sp || !on_stack(registers.sp)) return fail(Stop::bad_stack);
+  if (_java_done && CodeCache::find_blob(reinterpret_cast<void*>(registers.pc)) != nullptr) {
+    return fail(Stop::bad_pc);
+  }
+  _at = registers;
+  _low = registers.sp;
+  _ucontext = nullptr;  // it is of another frame
+  _interrupted = true;
+  return classify();
+}
+
 // Goes to a caller, if it can be one.
 bool AsyncStackWalker::arrive(const Registers& caller) {
   Registers to = caller;
@@ -384,7 +397,8 @@ bool AsyncStackWalker::caller_of_c() {
   AsyncRegisters registers = {_at.pc, _at.sp, _at.fp};
   const AsyncUnwindTables::Step step =
       AsyncUnwindTables::step(&registers, _interrupted, _low, _high);
-  bool found = step == AsyncUnwindTables::Step::stepped;
+  const bool interrupted = step == AsyncUnwindTables::Step::stepped_to_interrupted;
+  bool found = step == AsyncUnwindTables::Step::stepped || interrupted;
   if (!found && step != AsyncUnwindTables::Step::end) {
     uintptr_t link = 0, pc = 0;
     const uintptr_t fp = _at.fp;
@@ -400,10 +414,12 @@ bool AsyncStackWalker::caller_of_c() {
         CodeCache::find_blob(reinterpret_cast<void*>(registers.pc)) != nullptr) {
       return arrive_at_anchor();
     }
-    if (arrive({registers.pc, registers.sp, registers.fp})) return true;
+    const Registers to = {registers.pc, registers.sp, registers.fp};
+    if (interrupted ? arrive_at_interrupted(to) : arrive(to)) return true;
     _stop = Stop::none;
     return arrive_at_anchor();
   }
+  if (interrupted) return arrive_at_interrupted({registers.pc, registers.sp, registers.fp});
   if (step == AsyncUnwindTables::Step::end || (found && registers.pc == 0)) return fail(Stop::end);
   if (!found) return fail(Stop::no_unwind_info);
   return arrive({registers.pc, registers.sp, registers.fp});

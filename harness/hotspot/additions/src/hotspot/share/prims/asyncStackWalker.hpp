@@ -149,6 +149,7 @@ class AsyncStackWalker {
   bool classify();
   bool classify_nmethod(nmethod* nm);
   bool arrive(const Registers& caller);
+  bool arrive_at_interrupted(const Registers& registers);
   bool arrive_at_anchor();
 
   bool caller();
@@ -177,7 +178,7 @@ class AsyncStackWalker {
   const bool _c_frames;
 
   Registers _at;
-  const void* _ucontext = nullptr;  // while _interrupted
+  const void* _ucontext = nullptr;  // of the first frame, while it is _at
   bool _interrupted = false;        // _at.pc is no return address
   Code _code = Code::c;
   CodeBlob* _blob = nullptr;
