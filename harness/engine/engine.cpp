@@ -454,6 +454,7 @@ Outcome Engine::execute(const Input& input) {
   prepared.depth = depth_of(input, victim);
   prepared.frames = buffer.place(prepared.depth);
   prepared.check_mask = rigour_ == Rigour::everything || walks_ % kCostlyShare == 0;
+  coverage_.begin_walk();
   run_walk(&prepared);
 
   outcome.end = prepared.end;

@@ -23,6 +23,8 @@ Coverage::Coverage(const Jvm& jvm) {
                      " coverage counters but " + std::to_string(edges_.size()) +
                      " of their pcs: build it again with `scripts/framestorm jdk build`");
   }
+  if (!available()) return;
+  forget_methods_ = reinterpret_cast<void (*)()>(jvm.symbol("framestorm_forget_methods"));
 }
 
 Coverage::Aside::Aside(Coverage& coverage) : coverage_(coverage) {

@@ -31,6 +31,12 @@ class Coverage {
   // As many as counters, in their order.
   std::span<const Edge> edges() const { return edges_; }
 
+  // Before an input's walk: libjvm's walkers forget what walks before it taught them (the methods
+  // they have proven), which would change what this one covers. Async-signal-safe.
+  void begin_walk() const {
+    if (forget_methods_ != nullptr) forget_methods_();
+  }
+
   // Counters as they are now, put back when it goes: what happens meanwhile (a second walk by an
   // oracle, the world running between two turns) is not the input's doing. Scopes may be nested.
   // Any stack; allocates, so not in signal context outside the loop.
@@ -48,6 +54,7 @@ class Coverage {
  private:
   std::span<uint8_t> counters_;
   std::span<const Edge> edges_;
+  void (*forget_methods_)() = nullptr;
   std::vector<std::vector<uint8_t>> kept_;  // one per scope, kept for the next
   size_t scopes_ = 0;
 };

@@ -16,6 +16,7 @@
 
 #include "classfile/classLoaderData.hpp"
 #include "classfile/vmClasses.hpp"
+#include "jni.h"
 #include "memory/metaspace.hpp"
 #include "oops/annotations.hpp"
 #include "oops/array.hpp"
@@ -419,3 +420,11 @@ void AsyncMethods::class_freed(InstanceKlass* klass, bool with_methods) {
   }
   klass->set_constants(nullptr);
 }
+
+extern "C" {
+
+// For fuzzers: what a walk covers is to depend on nothing that walks before it proved.
+// Any thread, any context; async-signal-safe.
+JNIEXPORT void framestorm_forget_methods() { proven_methods.forget(); }
+
+}  // extern "C"
