@@ -1,13 +1,14 @@
 // AFL++'s custom mutator (AFL_CUSTOM_MUTATOR_LIBRARY; docs/custom_mutators.md of AFL++): the
-// targets' structure-aware mutator inside afl-fuzz. AFL++'s own havoc stays on beside it.
+// targets' structure-aware mutator inside afl-fuzz, and the only one there
+// (AFL_CUSTOM_MUTATOR_ONLY): havoc on encoded inputs spends its executions on the same few inputs.
 //
 // Environment: FRAMESTORM_TARGET names the target; FRAMESTORM_SCENARIOS and FRAMESTORM_MODES, comma
 // separated, and FRAMESTORM_WALKER narrow it as --scenario, --mode and --walker do; FRAMESTORM_OUT
 // is the target's output folder, where it leaves the names of the code that exists.
 //
 // The world is halted for one scenario at a time, and another one costs a millisecond. So what is
-// made of an entry of AFL++'s queue keeps one scenario and mode for a turn of kTurn executions,
-// havoc's inputs too (afl_custom_post_process): the entry's own or, one turn in kMoveOneIn, any.
+// made of an entry of AFL++'s queue keeps one scenario and mode for a turn of kTurn executions, in
+// afl_custom_post_process too: the entry's own or, one turn in kMoveOneIn, any.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -149,6 +150,12 @@ void* afl_custom_init(void* /*afl*/, unsigned int seed) {
 uint8_t afl_custom_queue_get(void* data, const unsigned char* /*file*/) {
   framestorm::of(data).next_entry();
   return 1;
+}
+
+// Mutants of an entry in a row: one turn.
+unsigned int afl_custom_fuzz_count(void* /*data*/, const unsigned char* /*buffer*/,
+                                   size_t /*size*/) {
+  return framestorm::kTurn;
 }
 
 size_t afl_custom_fuzz(void* data, uint8_t* buffer, size_t size, uint8_t** out, uint8_t* other,

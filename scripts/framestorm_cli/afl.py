@@ -84,6 +84,7 @@ def mutator_environment(
     `out` is the target's output folder, where it leaves the names of code the mutator picks from."""
     return {
         "AFL_CUSTOM_MUTATOR_LIBRARY": str(mutator(tools)),
+        "AFL_CUSTOM_MUTATOR_ONLY": "1",  # its own havoc knows nothing of the encoding
         "AFL_DISABLE_TRIM": "1",  # symbolic inputs are short and lose their meaning by lost bytes
         "FRAMESTORM_TARGET": target,
         "FRAMESTORM_OUT": str(out),
