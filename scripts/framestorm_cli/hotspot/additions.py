@@ -45,10 +45,22 @@ class Edit:
 
 @dataclass(frozen=True)
 class Additions:
-    """`files` by path in the source tree; `edits` in the order in which they are applied."""
+    """`files` by path in the source tree; `edits` in the order in which they are applied; `jdk` are the
+    feature releases whose source they are for, any when empty."""
 
     files: dict[str, bytes]
     edits: tuple[Edit, ...]
+    jdk: tuple[int, ...] = ()
+
+    def check(self, version: str, feature: int) -> None:
+        """Raises FramestormError when they are not for this source."""
+        if self.jdk and feature not in self.jdk:
+            known = ", ".join(map(str, self.jdk))
+            raise FramestormError(
+                f"--source is of JDK {version}; framestorm's walkers are written for the source of JDK "
+                f"{known}. To bring them to another: `jdk` and the anchors in harness/hotspot/edits.toml, "
+                "and docs/stack-walkers.md for the names of HotSpot they use"
+            )
 
     def digest(self) -> str:
         """Changes when any of it does."""
@@ -76,7 +88,11 @@ def load(folder: Path = FOLDER) -> Additions:
         table = tomllib.loads(listed.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise FramestormError(f"{listed}: {error}") from error
-    return Additions(files, tuple(_edit(listed, entry) for entry in table.get("edit", [])))
+    jdk = table.get("jdk", [])
+    if not isinstance(jdk, list) or not all(isinstance(feature, int) for feature in jdk):
+        raise FramestormError(f"{listed}: `jdk` is a list of feature releases; this one is {jdk!r}")
+    edits = tuple(_edit(listed, entry) for entry in table.get("edit", []))
+    return Additions(files, edits, tuple(jdk))
 
 
 def _edit(listed: Path, entry: dict[str, Any]) -> Edit:

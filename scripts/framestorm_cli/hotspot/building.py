@@ -77,6 +77,7 @@ def ensure(request: Request) -> Path:
     with writing(cache):
         cache.mkdir(parents=True, exist_ok=True)
         source = sources.resolve(request.source, cache / "downloads")
+        additions.load().check(str(source.version), source.version.feature)
         boot_jdk = boot.choose(request.boot_jdk, source.version)
         packages.ensure(PACKAGES)
         build = Build(source, boot_jdk, variant, gcs, request.jobs or os.cpu_count() or 1)

@@ -19,8 +19,9 @@ from framestorm_cli.hotspot.errors import writing
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TOOLS = ("debian-archive-keyring", "gpgv")
-# Which suite has which sources. A Debian release has one or two OpenJDK releases.
-SUITES = {"openjdk-17": "bookworm", "openjdk-21": "trixie", "openjdk-25": "trixie"}
+# Which suite has which sources that the additions are for. A Debian release has one or two OpenJDK
+# releases.
+SUITES = {"openjdk-25": "trixie"}
 _DEFAULT = "http://deb.debian.org/debian"
 
 

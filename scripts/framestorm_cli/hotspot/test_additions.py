@@ -125,6 +125,7 @@ def test_the_digest_tells_sets_of_additions_apart() -> None:
         "[[edit]]\nfile = 'f'\nanchor = 'a'\ninsert = 'i'\nwhere = 'beside'\n",
         "[[edit]]\nfile = 'f'\nanchor = '('\ninsert = 'i'\nwhere = 'after'\n",
         "[[edit\n",
+        "jdk = 25\n",
     ],
 )
 def test_a_list_of_edits_that_is_wrong_is_named(tmp_path: Path, text: str) -> None:
@@ -133,8 +134,17 @@ def test_a_list_of_edits_that_is_wrong_is_named(tmp_path: Path, text: str) -> No
         additions.load(tmp_path)
 
 
+def test_a_source_of_another_release_is_refused() -> None:
+    added = Additions({}, (), (25,))
+    added.check("25.0.3+9", 25)
+    with pytest.raises(FramestormError, match=r"JDK 21\.0\.2; .* the source of JDK 25\."):
+        added.check("21.0.2", 21)
+    Additions({}, ()).check("21.0.2", 21)
+
+
 def test_those_of_the_checkout() -> None:
     added = additions.load()
+    assert added.jdk == (25,)
     assert "src/hotspot/share/prims/framestorm_coverage.cpp" in added.files
     assert "make/hotspot/lib/CompileJvm.gmk" in added.edited()
 

@@ -253,6 +253,16 @@ def test_old_ones_are_removed_unless_a_process_runs_on_them(
     assert not homes[0].exists()
 
 
+def test_the_source_of_another_release_is_refused_before_anything_is_made(
+    request_of: Request, user: Path, own_cache: Path
+) -> None:
+    numbers = user / "make" / "conf" / "version-numbers.conf"
+    numbers.write_text(numbers.read_text().replace("FEATURE=25", "FEATURE=21"))
+    with pytest.raises(FramestormError, match="is of JDK 21"):
+        building.ensure(request_of)
+    assert not (own_cache / "jdk" / "trees").exists()
+
+
 def test_another_version_than_the_boot_jdks_builds_the_image(
     request_of: Request, boot: Path
 ) -> None:

@@ -82,7 +82,7 @@ def test_a_path_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_an_unknown_debian_package(tmp_path: Path) -> None:
-    with pytest.raises(FramestormError, match="debian:openjdk-9 is not known; known: openjdk-17"):
+    with pytest.raises(FramestormError, match="debian:openjdk-9 is not known; known: openjdk-25"):
         sources.resolve("debian:openjdk-9", tmp_path)
 
 
