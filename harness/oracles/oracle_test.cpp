@@ -392,6 +392,25 @@ TEST_P(EachShallowDefect, IsAFindingOfItsDepth) {
   }
 }
 
+int32_t asserts_its_caller(const FakeWalk&) {
+  report_as_hotspot("forte.cpp", 7,
+                    "assert(thread == JavaThread::thread_from_jni_environment(trace->env_id)) "
+                    "failed",
+                    "must be called by the current interrupted thread");
+  return 0;
+}
+
+TEST_F(OracleTest, AnAssertionAgainstAForeignEnvIsTheCallersMistake) {
+  start(&asserts_its_caller);
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  Input foreign = input(Mode::separate_thread);
+  EXPECT_EQ(walk(foreign).findings.size(), 1U);
+  foreign.call.env = EnvArg::other_victim;
+  EXPECT_EQ(clauses_of(walk(foreign).findings), std::vector<std::string>());
+}
+
 // -------------------------------------------------------------------------------------------------
 // Walks that take words below the victim's sp for frames: in same-thread mode their own.
 

@@ -39,7 +39,8 @@ def test_a_fault_in_the_entry_point_itself_is_named_by_it() -> None:
 @pytest.mark.parametrize(
     "name",
     ["memcpy", "__memmove_avx_unaligned_erms", "framestorm::Guard::call", "__restore_rt", "[libc.so.6]",
-     "pthread_mutex_lock", "__asan_report_load8", "LLVMFuzzerTestOneInput", "malloc", "[fuzz_stack]"],
+     "pthread_mutex_lock", "__asan_report_load8", "LLVMFuzzerTestOneInput", "malloc", "[fuzz_stack]",
+     "framestorm_on_error", "DebuggingContext::DebuggingContext", "[0x7f3c0093d6c0]"],
 )  # fmt: skip
 def test_ignored(name: str) -> None:
     assert is_ignored(name)
