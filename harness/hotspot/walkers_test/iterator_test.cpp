@@ -68,6 +68,19 @@ class IteratorTest : public JvmTest {
     return frames;
   }
 
+  void leave_by_longjmp(int times) {
+    // Around all of it: nothing that a longjmp passes may have a destructor.
+    const ThreadIdentity::Scoped as_victim(session().jvm().identity(),
+                                           victim(scenario_).java_thread);
+    const auto leave = [](ASGST_Iterator*, void* out) {
+      std::longjmp(*static_cast<jmp_buf*>(out), 1);
+    };
+    for (volatile int i = 0; i < times; i = i + 1) {
+      jmp_buf out;
+      if (setjmp(out) == 0) run_(victim(scenario_).slot->context, 0, leave, &out);
+    }
+  }
+
   ScenarioId scenario_ = ScenarioId::count;
   decltype(&ASGST_RunWithIterator) run_ = nullptr;
   decltype(&ASGST_RunWithIteratorFromFrame) run_from_frame_ = nullptr;
@@ -182,20 +195,23 @@ TEST_F(IteratorTest, HandlersMayLeaveByLongjmp) {
   begin(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   const auto frames = all();
-  {
-    // Around all of it: nothing that a longjmp passes may have a destructor.
-    const ThreadIdentity::Scoped as_victim(session().jvm().identity(),
-                                           victim(scenario_).java_thread);
-    const auto leave = [](ASGST_Iterator*, void* out) {
-      std::longjmp(*static_cast<jmp_buf*>(out), 1);
-    };
-    // More often than there are places for iterators.
-    for (volatile int i = 0; i < 1000; i = i + 1) {
-      jmp_buf out;
-      if (setjmp(out) == 0) run_(victim(scenario_).slot->context, 0, leave, &out);
-    }
-  }
+  leave_by_longjmp(1000);  // more often than there are places for iterators
   EXPECT_TRUE(same(all(), frames));
+}
+
+// Places are taken from iterators that were left, never from one that is younger and open.
+TEST_F(IteratorTest, AnOpenIteratorOutlivesOlderOnesThatWereLeft) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  leave_by_longjmp(1000);
+  run([](ASGST_Iterator*) {});
+  // The one free place is now that of the iterator before this one.
+  int state = 0;
+  run([&](ASGST_Iterator* it) {
+    leave_by_longjmp(255);
+    state = state_(it);
+  });
+  EXPECT_EQ(state, 1);
 }
 
 TEST_F(IteratorTest, BeyondTwoHundredAndFiftySixTheOldestEnds) {

@@ -123,6 +123,20 @@ static bool is_taken_down(const u1* pc, const u1* begin, const u1* end) {
 
 enum class Built { no, pushed, allocated, complete, unknown };
 
+// Whether pc is at a jump that leaves the blob, the frame taken down before it: an exception goes
+// on to the caller by way of a stub.
+static bool is_tail_jump(const CodeBlob* blob, const u1* pc) {
+  const size_t size = 5;
+  if (!bytes_are(pc, blob->code_end(), kJump) || pc == blob->code_begin() ||
+      !bytes_are(pc - 1, pc, kPopFp) || static_cast<size_t>(blob->code_end() - pc) < size) {
+    return false;
+  }
+  int32_t distance = 0;
+  memcpy(&distance, pc + 1, sizeof(distance));
+  const CodeBlob* const target = CodeCache::find_blob(const_cast<u1*>(pc + size + distance));
+  return target != nullptr && target != blob;
+}
+
 // How far the frame is built at pc, by the instructions from the entry on.
 static Built how_far(const u1* entry, const u1* pc, const u1* end) {
   const u1* at = entry;
@@ -176,7 +190,7 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
   const Registers frameless = {top, _at.sp + wordSize, _at.fp};
   const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
 
-  if (is_taken_down(pc, begin, end) && is_return_address(top)) {
+  if ((is_taken_down(pc, begin, end) || is_tail_jump(nm, pc)) && is_return_address(top)) {
     *caller = frameless;
     return true;
   }

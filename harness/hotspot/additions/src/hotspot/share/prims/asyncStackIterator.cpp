@@ -144,25 +144,58 @@ static_assert(sizeof(Iteration) % sizeof(uintptr_t) == 0, "sealed word by word")
 // handlers were left by longjmp are taken when no free one is left, the oldest first.
 constexpr uint32_t kPlaceBits = 8;
 constexpr uint32_t kPlaces = 1 << kPlaceBits;
-volatile uintptr_t places[kPlaces];  // addresses of iterations, 0 when free
+
+// What a place holds, in one word: where the iteration is, and the number's lowest bits, which tell
+// its age. Zero: free.
+class Occupant {
+  static const int number_bits = 64 - (48 - LogBytesPerWord);  // addresses of user space
+
+ public:
+  static uint64_t of(const Iteration* iteration, uint64_t number) {
+    return (uint64_t(p2u(iteration)) >> LogBytesPerWord << number_bits) |
+           (number & right_n_bits(number_bits));
+  }
+  static uintptr_t address(uint64_t word) { return word >> number_bits << LogBytesPerWord; }
+  // How many numbers ago it came.
+  static uint64_t age(uint64_t word, uint64_t number) {
+    return (number - word) & right_n_bits(number_bits);
+  }
+};
+
+volatile uint64_t places[kPlaces];
 volatile uint64_t tickets = 0;
+
+uint32_t oldest_place(uint64_t number) {
+  uint32_t oldest = 0;
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < kPlaces; i++) {
+    const uint64_t age = Occupant::age(Atomic::load(&places[i]), number);
+    if (age > most) {
+      oldest = i;
+      most = age;
+    }
+  }
+  return oldest;
+}
 
 ASGST_Iterator* claim(Iteration* iteration) {
   const uint64_t number = Atomic::add(&tickets, uint64_t(1));
-  uint32_t place = number % kPlaces;
+  const uint64_t occupant = Occupant::of(iteration, number);
   for (uint32_t i = 0; i < kPlaces; i++) {
-    const uint32_t next = (place + i) % kPlaces;
-    if (Atomic::cmpxchg(&places[next], uintptr_t(0), p2u(iteration)) == 0) {
-      return iteration->accept((number << kPlaceBits) | next);
+    const uint32_t place = (number + i) % kPlaces;
+    if (Atomic::cmpxchg(&places[place], uint64_t(0), occupant) == 0) {
+      return iteration->accept((number << kPlaceBits) | place);
     }
   }
-  Atomic::release_store(&places[place], p2u(iteration));
+  const uint32_t place = oldest_place(number);
+  Atomic::release_store(&places[place], occupant);
   return iteration->accept((number << kPlaceBits) | place);
 }
 
 void release(ASGST_Iterator* ticket, const Iteration* iteration) {
   // Unless it was taken meanwhile.
-  Atomic::cmpxchg(&places[p2u(ticket) % kPlaces], p2u(iteration), uintptr_t(0));
+  const uint64_t occupant = Occupant::of(iteration, p2u(ticket) >> kPlaceBits);
+  Atomic::cmpxchg(&places[p2u(ticket) % kPlaces], occupant, uint64_t(0));
 }
 
 // Whether an iteration's frame is gone, because the stack has been left by longjmp to above it. On
@@ -176,7 +209,8 @@ bool is_below(uintptr_t iteration, uintptr_t here) {
 
 // Null for what is no ticket, or no longer.
 Iteration* resolve(const ASGST_Iterator* ticket) {
-  const uintptr_t iteration = Atomic::load_acquire(&places[p2u(ticket) % kPlaces]);
+  const uint64_t occupant = Atomic::load_acquire(&places[p2u(ticket) % kPlaces]);
+  const uintptr_t iteration = Occupant::address(occupant);
   if (iteration == 0 || is_below(iteration, p2u(&ticket)) ||
       !Iteration::is_whole(iteration, p2u(ticket))) {
     return nullptr;
