@@ -79,12 +79,13 @@ struct Engine::Prepared {
 
   // HotSpot's fatal path notes that it is dying (vmError.cpp, _first_error_tid): a later real error
   // would wait for it for ever. So would whoever wants a lock that an abandoned walk holds. A
-  // failed check of ASan's does neither by itself.
+  // failed check of ASan's does neither by itself. A walk that had called what a walk must not call
+  // was in the midst of something else, often by a wild jump: what it did is not known.
   bool poisons() const {
     if (end == WalkEnd::returned) return false;
     const bool dying = end == WalkEnd::terminal_call &&
                        std::string_view(fault.function) != sanitizer::kTerminalCall;
-    return dying || fault.locks_held > 0;
+    return dying || fault.locks_held > 0 || unsafe.count > 0;
   }
 
   // On the host's stack. Signal context in same-thread mode.

@@ -72,6 +72,8 @@ Crew::Crew(Jvm& jvm) : jvm_(jvm) {
   start_method_ =
       env->GetStaticMethodID(victims_class_, "start", "(Ljava/lang/String;I)Ljava/lang/Thread;");
   jvm.check_exception("framestorm.Victims.start");
+  no_handle_marks_ =
+      reinterpret_cast<decltype(no_handle_marks_)>(jvm.symbol("framestorm_no_handle_marks"));
 }
 
 Crew::~Crew() { stop(); }
@@ -254,8 +256,11 @@ void Crew::settle(Victim& victim, ThreadSlot* slot) {
   if (victim.is_java_thread) {
     const auto* thread = static_cast<const std::byte*>(victim.java_thread);
     victim.thread_copy.assign(thread, thread + layout.java_thread_size);
+    if (no_handle_marks_ != nullptr) victim.no_handle_marks = no_handle_marks_(victim.java_thread);
+    if (victim.no_handle_marks != nullptr) victim.no_handle_marks_copy = *victim.no_handle_marks;
   } else {
     victim.thread_copy.clear();
+    victim.no_handle_marks = nullptr;
   }
 }
 
@@ -273,6 +278,12 @@ bool Crew::verify(Victim& victim, bool repair, std::string* difference) {
   };
   check(reinterpret_cast<void*>(victim.stack_copy_begin), victim.stack_copy, "the stack above sp");
   check(victim.java_thread, victim.thread_copy, "the JavaThread");
+  if (victim.no_handle_marks != nullptr &&
+      *victim.no_handle_marks != victim.no_handle_marks_copy) {
+    if (same) *difference = "the thread's count of NoHandleMarks differs from its halt";
+    same = false;
+    if (repair) *victim.no_handle_marks = victim.no_handle_marks_copy;
+  }
   if (!same_context(*victim.slot->context, victim.context_copy)) {
     if (same) *difference = "the halt context differs from its halt";
     same = false;

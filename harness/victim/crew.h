@@ -37,6 +37,10 @@ struct Victim {
   uintptr_t stack_copy_begin = 0;
   std::vector<std::byte> thread_copy;  // the JavaThread
   ucontext_t context_copy;
+  // A debug VM's count of the thread's NoHandleMarks (runtime/handles.hpp), in the thread's
+  // HandleArea; null in other VMs.
+  int* no_handle_marks = nullptr;
+  int no_handle_marks_copy = 0;
 
   // Frames of an unmutated walk at this halt; 0 when there was none. Kept by the engine.
   int32_t exact_depth = 0;
@@ -89,6 +93,7 @@ class Crew {
   void settle(Victim& victim, ThreadSlot* slot);
 
   Jvm& jvm_;
+  int* (*no_handle_marks_)(void* thread) = nullptr;
   jclass victims_class_ = nullptr;
   jmethodID start_method_ = nullptr;
   std::array<Victim, kScenarios> victims_;

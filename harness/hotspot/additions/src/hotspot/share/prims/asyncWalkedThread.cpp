@@ -174,8 +174,11 @@ AsyncWalkedThread::Start AsyncWalkedThread::start(AsyncStackWalker* walker,
                         word(JavaFrameAnchor::last_Java_fp_offset()),
                         word(JavaFrameAnchor::last_Java_pc_offset())};
   const bool has_java_frames = anchor.sp != 0;
+  // A stub in Java notes its sp before it calls, and no pc: until then, what is below its sp is of
+  // a call before.
+  const bool called = anchor.pc != 0 || context == nullptr || context->sp < anchor.sp;
   const bool usable = has_java_frames && AsyncStackWalker::complete_anchor(&anchor, _low, _high) &&
-                      (!java || context == nullptr || context->sp <= anchor.sp);
+                      (!java || (called && (context == nullptr || context->sp <= anchor.sp)));
   if (usable) {
     return walker->start_at_anchor(anchor, context) ? Start::started : Start::failed;
   }
