@@ -61,6 +61,7 @@ class Jvm {
   const VmStructs& structs() const { return *structs_; }
   const ThreadLayout& layout() const { return layout_; }
   CodeMap& code_map() { return *code_map_; }
+  const CodeMap& code_map() const { return *code_map_; }
   MethodTable& methods() { return methods_; }
   const ThreadIdentity& identity() const { return *identity_; }
 

@@ -14,6 +14,9 @@
 //                               for the next, another does not guess
 //   frames of C and C++         only some APIs have them
 //   the rest of a trace         beyond the depth of either walk
+//   innermost frames            that AsyncGetCallTrace loses at the entry of C functions that Java
+//                               calls without an anchor (corpus/crashes, leaf-call-entry- and
+//                               vm-call-entry-)
 //   and what kExemptions says
 #include <algorithm>
 #include <initializer_list>
@@ -115,6 +118,8 @@ class AgreementOracle final : public Oracle {
                      std::to_string(answer_.result) + " frames");
         continue;
       }
+      if (lost_in_leaf(view, own, mine_, theirs_) || lost_in_leaf(view, id, theirs_, mine_))
+        continue;
       const bool theirs_whole = answer_.result < view.depth;
       const std::string difference = compare(view, id, theirs_whole);
       if (!difference.empty()) {
@@ -133,6 +138,17 @@ class AgreementOracle final : public Oracle {
       if (frame.type == FrameType::cpp) continue;
       out->push_back({frame.method, frame.bci < 0 ? kNoBci : frame.bci});
     }
+  }
+
+  // Whether `few`, of this walker, is `many` without some innermost frames, as it may be.
+  static bool lost_in_leaf(const WalkView& view, WalkerId walker, const std::vector<JavaFrame>& few,
+                           const std::vector<JavaFrame>& many) {
+    if (walker != WalkerId::asgct || view.thread_state != kThreadInJava ||
+        few.size() >= many.size() || view.jvm->code_map().find(view.victim->pc) != nullptr) {
+      return false;
+    }
+    return std::equal(few.rbegin(), few.rend(), many.rbegin(),
+                      [](const JavaFrame& a, const JavaFrame& b) { return a.method == b.method; });
   }
 
   static bool guesses_innermost(WalkerId walker) {
