@@ -15,6 +15,8 @@ import click
 from framestorm_cli import jdk, packages, paths, steps, toolchain
 from framestorm_cli.errors import FramestormError
 
+# Variants of the instrumented JDK that steps of the test command build.
+BUILT = ("sanitized", "plain")
 _CODE_FOLDERS = ("harness", "fuzz", "scripts", "stress", "corpus")
 _CODE_ENDINGS = (".cpp", ".h", ".hpp", ".c")
 
