@@ -89,11 +89,39 @@ static const u1 kVzeroupper[] = {0xc5, 0xf8, 0x77};
 static const u1 kLoadPcToR10[] = {0x4c, 0x8d, 0x15};
 static const u1 kStoreR10ToThread[] = {0x4d, 0x89, 0x97};
 static const u1 kJump[] = {0xe9};
+static const u1 kPopToTop[] = {0x48, 0x8f, 0x04, 0x24};
+static const u1 kAddSp8[] = {0x48, 0x83, 0xc4, 0x08};
+static const u1 kPopFrame8PopDx[] = {0x48, 0x83, 0xc4, 0x08, 0x5a};
+
+// pop rcx, pop rdx
+static bool is_pop_of_target(const u1* at, const u1* end) {
+  return at < end && (*at == 0x59 || *at == 0x5a);
+}
+
+static bool is_jump_to_register(const u1* at, const u1* end) {
+  if (at < end && *at == 0x41) at++;  // r8 to r15
+  return end - at >= 2 && at[0] == 0xff && (at[1] & 0xf8) == 0xe0;
+}
 
 bool AsyncStackWalker::pd_follows_call(const u1* pc, const u1* begin) {
   const ptrdiff_t before = pc - begin;
   if (before >= 5 && pc[-5] == 0xe8) return true;                   // call rel32
   return before >= 2 && pc[-2] == 0xff && (pc[-1] & 0xf8) == 0xd0;  // call register
+}
+
+bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
+  u1 before[8];
+  const uintptr_t begin = align_down(pc - sizeof(before), sizeof(uintptr_t));
+  uintptr_t words[2] = {0, 0};
+  if (!safe_read(begin, &words[0]) || !safe_read(begin + sizeof(uintptr_t), &words[1])) return true;
+  memcpy(before, reinterpret_cast<const u1*>(words) + (pc - sizeof(before) - begin),
+         sizeof(before));
+  const u1* const end = before + sizeof(before);
+  if (end[-5] == 0xe8) return true;  // call rel32
+  for (int length = 2; length <= 7; length++) {
+    if (end[-length] == 0xff && (end[1 - length] & 0x38) == 0x10) return true;  // call r/m64
+  }
+  return false;
 }
 
 // Whether the frame is already taken down at pc: only the return address is left.
@@ -106,6 +134,14 @@ static bool is_taken_down(const u1* pc, const u1* begin, const u1* end) {
   if (bytes_are(pc, end, kJumpAbove)) {
     return (pc - begin >= 4 && bytes_are(pc - 4, end, kComparePollWithSp8)) ||
            (pc - begin >= 7 && bytes_are(pc - 7, end, kComparePollWithSp32));
+  }
+  // An exception leaves the method: its frame is gone, a stub looks for the caller's handler.
+  if (bytes_are(pc, end, kJump) && pc - begin >= 1 && bytes_are(pc - 1, end, kPopFp) &&
+      end - pc >= 5) {
+    int displacement = 0;
+    memcpy(&displacement, pc + 1, sizeof(displacement));
+    const CodeBlob* const target = CodeCache::find_blob(const_cast<u1*>(pc) + 5 + displacement);
+    return target != nullptr && target->is_runtime_stub();
   }
   // The return poll's slow path, behind the method's code.
   const size_t load = 7, store = 7;
@@ -240,6 +276,16 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
   return false;
 }
 
+// Where the blob that finds an exception's handler has taken its frame and the exception's pc off
+// the stack; null when its code is another.
+static const u1* after_pop_of_exception_pc(const CodeBlob* blob) {
+  const u1* const end = blob->code_end();
+  for (const u1* at = blob->code_begin(); at < end; at++) {
+    if (bytes_are(at, end, kPopFrame8PopDx)) return at + sizeof(kPopFrame8PopDx);
+  }
+  return nullptr;
+}
+
 bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   const u1* const end = _blob->code_end();
@@ -251,9 +297,9 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   read(_at.sp + wordSize, &second);
   const Registers frameless = {top, _at.sp + wordSize, _at.fp};
   const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
-  const auto returns_to = [](uintptr_t word) {
+  const auto returns_to = [this](uintptr_t word) {
     return is_return_address(word) || is_leaf_return_address(word) ||
-           AsyncUnwindTables::is_code(word);
+           AsyncUnwindTables::is_code(word) || issuing_pc(word) != 0;
   };
 
   if (_blob->is_adapter_blob() && _ucontext != nullptr) {
@@ -270,6 +316,43 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
     return true;
   }
   if (is_framed(_blob)) {
+    // A tail jump: the stub takes its return address off the stack too. It still stands below sp,
+    // where signals leave 128 bytes alone.
+    const u1* const popped =
+        _blob->is_exception_stub() ? after_pop_of_exception_pc(_blob) : nullptr;
+    if (is_pop_of_target(pc, end) && (pc + 1 == popped || is_jump_to_register(pc + 1, end)) &&
+        returns_to(top)) {
+      *caller = frameless;
+      return true;
+    }
+    if (bytes_are(pc, end, kPopToTop)) {
+      // A word is pushed on top of the whole frame, to be moved into it.
+      const uintptr_t sp = _at.sp + (_blob->frame_size() + 1) * wordSize;
+      uintptr_t link = 0, return_pc = 0;
+      if (read(sp - wordSize, &return_pc) && read(sp - frame::sender_sp_offset * wordSize, &link) &&
+          returns_to(return_pc)) {
+        *caller = {return_pc, sp, link};
+        return true;
+      }
+    }
+    const bool jumps =
+        pc > _blob->code_begin() && is_jump_to_register(pc, end) && is_pop_of_target(pc - 1, end);
+    uintptr_t below = 0;
+    if ((jumps || (popped != nullptr && pc >= popped)) && safe_read(_at.sp - wordSize, &below) &&
+        returns_to(below)) {
+      *caller = {below, _at.sp, _at.fp};
+      return true;
+    }
+    if (_blob->is_exception_stub() && pc == _blob->code_begin()) {
+      // Jumped to, with the pc of the exception in rdx.
+      const uintptr_t exception_pc = _ucontext == nullptr ? 0 : register_of(_ucontext, REG_RDX);
+      if (!returns_to(exception_pc)) {
+        fail(Stop::bad_frame);
+      } else {
+        *caller = {exception_pc, _at.sp, _at.fp};
+      }
+      return true;
+    }
     if (bytes_are(pc, end, kRet) && returns_to(top)) {
       *caller = frameless;
       return true;
@@ -294,7 +377,7 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
     }
     // While a blob that saves all registers takes its frame down: the last words it restores stand
     // below the frame pointer's.
-    uintptr_t below = top;
+    below = top;
     for (int i = 1; i <= 3; i++) {
       uintptr_t word = 0;
       if (!read(_at.sp + i * wordSize, &word)) break;
@@ -329,6 +412,17 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
     return true;
   }
   fail(Stop::bad_frame);
+  return true;
+}
+
+// C1's stub that finds the handler of an exception which leaves a method: the return address is all
+// there is, but for a word that aligns the stack for the call and is dropped after it.
+bool AsyncStackWalker::calling_stub_caller(Registers* caller) const {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const uintptr_t at = _at.sp + (bytes_are(pc, _blob->code_end(), kAddSp8) ? wordSize : 0);
+  uintptr_t return_pc = 0;
+  if (!read(at, &return_pc) || !is_return_address(return_pc)) return false;
+  *caller = {return_pc, at + wordSize, _at.fp};
   return true;
 }
 

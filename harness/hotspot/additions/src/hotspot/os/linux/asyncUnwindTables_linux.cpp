@@ -213,8 +213,13 @@ AsyncUnwindTables::Step AsyncUnwindTables::step(AsyncRegisters* registers, bool 
   if (result == Step::stepped && row.rules[AsyncUnwindRow::sp].kind > AsyncUnwindRule::same_value) {
     result = apply(row.rules[AsyncUnwindRow::sp], *registers, stack, cfa, &caller.sp);
   }
-  if (result == Step::stepped && row.rules[AsyncUnwindRow::fp].kind > AsyncUnwindRule::same_value) {
-    result = apply(row.rules[AsyncUnwindRow::fp], *registers, stack, cfa, &caller.fp);
+  // Compilers do not always say that an epilogue has restored the frame pointer. It has where the
+  // slot it was saved in is no longer part of the stack.
+  const AsyncUnwindRule& fp_rule = row.rules[AsyncUnwindRow::fp];
+  const bool fp_restored =
+      fp_rule.kind == AsyncUnwindRule::at_offset && cfa + fp_rule.offset < registers->sp;
+  if (result == Step::stepped && fp_rule.kind > AsyncUnwindRule::same_value && !fp_restored) {
+    result = apply(fp_rule, *registers, stack, cfa, &caller.fp);
   }
   if (result != Step::stepped) return result;
   if (caller.pc == 0) return Step::end;

@@ -79,7 +79,7 @@ const char* AsyncStackWalker::explain(Stop stop) {
 AsyncStackWalker::AsyncStackWalker(JavaThread* thread, uintptr_t low, uintptr_t high, bool c_frames)
     : _thread(thread), _low(low), _high(high), _c_frames(c_frames), _at{0, 0, 0} {}
 
-static bool safe_read(uintptr_t address, uintptr_t* word) {
+bool AsyncStackWalker::safe_read(uintptr_t address, uintptr_t* word) {
   // Two tries, since any value may be a word's own.
   const intptr_t first = SafeFetchN(reinterpret_cast<intptr_t*>(address), 0);
   if (first == 0 && SafeFetchN(reinterpret_cast<intptr_t*>(address), -1) == -1) return false;
@@ -152,11 +152,21 @@ bool AsyncStackWalker::is_return_address(uintptr_t pc) {
 
 bool AsyncStackWalker::is_leaf_return_address(uintptr_t pc) {
   CodeBlob* const blob = blob_of(pc);
-  if (blob == nullptr || !blob->is_nmethod()) return false;
-  nmethod* const nm = blob->as_nmethod();
+  if (blob == nullptr) return false;
   const address at = reinterpret_cast<address>(pc);
+  if (blob->is_runtime_stub()) return pd_follows_call(at, blob->code_begin());
+  if (!blob->is_nmethod()) return false;
+  nmethod* const nm = blob->as_nmethod();
   return nm->method() != nullptr && nm->frame_size() > 0 && nm->is_frame_complete_at(at) &&
          pd_follows_call(at, nm->code_begin());
+}
+
+uintptr_t AsyncStackWalker::issuing_pc(uintptr_t handler) const {
+  if (_thread == nullptr || _code != Code::framed_stub) return 0;
+  const CodeBlob* const blob = blob_of(handler);
+  if (blob == nullptr || !blob->is_nmethod()) return 0;
+  const uintptr_t issuing = p2u(_thread->exception_pc());
+  return blob_of(issuing) == blob && is_return_address(issuing) ? issuing : 0;
 }
 
 bool AsyncStackWalker::complete_anchor(AsyncAnchor* anchor, uintptr_t low, uintptr_t high) {
@@ -179,7 +189,14 @@ bool AsyncStackWalker::start_at_context(const AsyncContext& context) {
 
 bool AsyncStackWalker::start_at_frame(const AsyncContext& frame) {
   if (!start_at_context(frame)) return false;
-  _interrupted = _code != Code::c && !is_return_address(frame.pc);
+  // All of a stub has the stub's frame size; but to be returned to it has to have called.
+  const bool returned_to =
+      _code == Code::c
+          ? pd_may_follow_c_call(frame.pc)
+          : is_return_address(frame.pc) &&
+                (_code != Code::framed_stub ||
+                 pd_follows_call(reinterpret_cast<const u1*>(frame.pc), _blob->code_begin()));
+  _interrupted = !returned_to;
   return true;
 }
 
@@ -234,7 +251,8 @@ bool AsyncStackWalker::classify_nmethod(nmethod* nm) {
   uintptr_t original = 0;
   int offset = -1;
   if (_orig_pc_offset >= 0) offset = *reinterpret_cast<int*>(p2u(nm) + _orig_pc_offset);
-  const bool known = offset > 0 && read(_at.sp + offset, &original) &&
+  // 0 is an offset as any other, of a frame that passes nothing on the stack.
+  const bool known = offset >= 0 && read(_at.sp + offset, &original) &&
                      nm->code_contains(reinterpret_cast<address>(original)) &&
                      has_scope(nm, pc_desc_at(nm, original));
   if (known) {
@@ -270,7 +288,10 @@ bool AsyncStackWalker::arrive_at_interrupted(const Registers& registers) {
 // Goes to a caller, if it can be one.
 bool AsyncStackWalker::arrive(const Registers& caller) {
   Registers to = caller;
-  if (to.sp <= _at.sp || !on_stack(to.sp)) return fail(Stop::bad_stack);
+  // What was interrupted may have nothing left on the stack; it is the first frame, so that sp
+  // still bounds the steps.
+  const bool advances = to.sp > _at.sp || (_interrupted && to.sp == _at.sp);
+  if (!advances || !on_stack(to.sp)) return fail(Stop::bad_stack);
   if (Continuation::is_return_barrier_entry(reinterpret_cast<address>(to.pc))) {
     // The callers of this frame are still frozen, in the heap. On the stack there follows what
     // entered the continuation.
@@ -287,6 +308,10 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
   }
   if (_java_done && CodeCache::find_blob(reinterpret_cast<void*>(to.pc)) != nullptr) {
     return fail(Stop::bad_pc);
+  }
+  if (!is_return_address(to.pc)) {
+    const uintptr_t issuing = issuing_pc(to.pc);
+    if (issuing != 0) to.pc = issuing;
   }
   if (!is_return_address(to.pc)) {
     const bool from_leaf = _code == Code::c || _code == Code::stub;
@@ -322,6 +347,7 @@ bool AsyncStackWalker::caller() {
       return caller_of_framed();
     case Code::stub:
       if (_interrupted && interrupted_stub_caller(&to)) return _stop == Stop::none && arrive(to);
+      if (!_interrupted && calling_stub_caller(&to)) return arrive(to);
       return fail(Stop::bad_frame);
     case Code::entry: {
       uintptr_t wrapper = 0;

@@ -132,6 +132,8 @@ class AsyncStackWalker {
     _stop = stop;
     return false;
   }
+  // A word of memory, which need not be readable.
+  static bool safe_read(uintptr_t address, uintptr_t* word);
   // A word of the stack; false when it is not on the part of the stack that is still to be walked.
   bool read(uintptr_t address, uintptr_t* word) const;
   bool on_stack(uintptr_t address) const {
@@ -144,7 +146,12 @@ class AsyncStackWalker {
   // nowhere.
   static bool is_leaf_return_address(uintptr_t pc);
   static bool pd_follows_call(const u1* pc, const u1* begin);
+  // Whether C/C++ code may have called here; false only where it surely has not.
+  static bool pd_may_follow_c_call(uintptr_t pc);
   static bool is_framed(const CodeBlob* blob);
+  // Where the exception was issued that `handler`, a stub's return address, is to handle: stubs
+  // that find a handler in their caller return to it. 0 when it is no such address.
+  uintptr_t issuing_pc(uintptr_t handler) const;
 
   bool classify();
   bool classify_nmethod(nmethod* nm);
@@ -167,6 +174,9 @@ class AsyncStackWalker {
   // taken down. False: the ordinary rules hold. True: *caller is set, or stop().
   bool interrupted_compiled_caller(Registers* caller);
   bool interrupted_stub_caller(Registers* caller);
+  // The caller of a stub without a frame, while the stub calls a leaf. False when it cannot be
+  // told.
+  bool calling_stub_caller(Registers* caller) const;
   // An interpreted frame under construction: its method and its caller.
   bool interrupted_interpreted(uintptr_t* method, Registers* caller) const;
   // The bytecode pointer register; 0 when the context is not known.
