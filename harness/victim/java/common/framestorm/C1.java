@@ -4,6 +4,7 @@ package framestorm;
 final class C1 extends Scenario {
   @Override
   void prepare(Compiler compiler) {
+    compiler.require(Compiler.C1);
     for (String name : new String[] {"spin", "middle", "outer"}) {
       compiler.compileSeparately(Compiler.method(C1.class, name), Compiler.C1);
     }

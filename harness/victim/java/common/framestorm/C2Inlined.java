@@ -3,12 +3,18 @@ package framestorm;
 /** Four methods in one C2-compiled one, called from another. */
 final class C2Inlined extends Scenario {
   @Override
-  void prepare(Compiler compiler) {
+  void prepare(Compiler compiler) throws ReflectiveOperationException {
+    compiler.require(Compiler.C2);
+    compiler.resolveOwnClass(C2Inlined.class);
     for (String name : new String[] {"level1", "level2", "leaf"}) {
       compiler.forceInline(Compiler.method(C2Inlined.class, name));
     }
     compiler.compileSeparately(Compiler.method(C2Inlined.class, "root"), Compiler.C2);
     compiler.compileSeparately(Compiler.method(C2Inlined.class, "boundary"), Compiler.C2);
+  }
+
+  private static Class<?> ownClass() {
+    return C2Inlined.class;
   }
 
   @Override

@@ -17,13 +17,18 @@ final class Compiler {
   private static final int INVOCATION_ENTRY = -1;
 
   private final WhiteBox whiteBox;
+  private final boolean hasC1;
+  private final boolean hasC2;
 
   Compiler() {
     try {
       WhiteBox.registerNatives();
       whiteBox = new WhiteBox();
-      // Registering prints a line for each native that WhiteBox does not declare, so the JVM is
-      // started with -XX:-DisplayVMOutput; from here on its output is wanted again.
+      hasC1 = canCompile("sampleForC1", C1);
+      hasC2 = canCompile("sampleForC2", C2);
+      // Registering prints a line for each native that WhiteBox does not declare, and so do
+      // requests for a compiler that is not there: the JVM is started with -XX:-DisplayVMOutput,
+      // and from here on its output is wanted again.
       whiteBox.setBooleanVMFlag("DisplayVMOutput", true);
     } catch (UnsatisfiedLinkError e) {
       throw new IllegalStateException(
@@ -31,6 +36,49 @@ final class Compiler {
               + " -XX:+WhiteBoxAPI and the victims on its boot class path",
           e);
     }
+  }
+
+  /** Whether this JVM compiles at {@code tier}: -Xint, TieredStopAtLevel and others forbid it. */
+  boolean has(int tier) {
+    return tier == C1 ? hasC1 : hasC2;
+  }
+
+  /** The highest tier that this JVM compiles at; 0 when it only interprets. */
+  int highestTier() {
+    return hasC2 ? C2 : hasC1 ? C1 : 0;
+  }
+
+  /** For scenarios that only one compiler's code can bring about. */
+  void require(int tier) {
+    if (!has(tier)) {
+      throw new IllegalStateException(
+          "needs " + (tier == C1 ? "C1" : "C2") + "; this JVM has " + describe());
+    }
+  }
+
+  /** For scenarios that need compiled code, whoever's it is. */
+  void requireCompiled() {
+    if (highestTier() == 0) {
+      throw new IllegalStateException("needs compiled code; this JVM has " + describe());
+    }
+  }
+
+  private String describe() {
+    return hasC1 ? "only C1" : hasC2 ? "only C2" : "only its interpreter";
+  }
+
+  private boolean canCompile(String sample, int tier) {
+    Method method = method(Compiler.class, sample);
+    whiteBox.enqueueMethodForCompilation0(method, tier, INVOCATION_ENTRY);
+    return tier(method) == tier;
+  }
+
+  private static int sampleForC1(int x) {
+    return x + 1;
+  }
+
+  private static int sampleForC2(int x) {
+    return x + 1;
   }
 
   /** The only method of that name declared in {@code holder}. */
@@ -77,13 +125,31 @@ final class Compiler {
     compile(method, tier);
   }
 
-  /** Compiles the wrapper of a native method, whatever tier this HotSpot gives wrappers. */
+  /**
+   * {@link #compileSeparately} for scenarios that are what they are at any tier: at the other
+   * compiler's where this JVM lacks the one, interpreted where it has neither.
+   */
+  void compileAnyway(Executable method, int preferred) {
+    if (highestTier() == 0) {
+      interpretOnly(method);
+    } else {
+      compileSeparately(method, has(preferred) ? preferred : highestTier());
+    }
+  }
+
+  /**
+   * Compiles the wrapper of a native method, whatever tier this HotSpot gives wrappers; leaves it
+   * to an interpreter that is alone.
+   */
   void compileNativeWrapper(Executable method) {
+    if (highestTier() == 0) {
+      return;
+    }
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (whiteBox.isMethodCompiled0(method, false)) {
         return;
       }
-      whiteBox.enqueueMethodForCompilation0(method, C1, INVOCATION_ENTRY);
+      whiteBox.enqueueMethodForCompilation0(method, hasC1 ? C1 : C2, INVOCATION_ENTRY);
     }
     throw new IllegalStateException("HotSpot did not compile a wrapper of " + nameOf(method));
   }
@@ -100,6 +166,20 @@ final class Compiler {
     }
     if (tier(method) != 0) {
       throw new IllegalStateException(nameOf(method) + " stays compiled at tier " + tier(method));
+    }
+  }
+
+  /**
+   * For a method that does no more than return its own class: without an interpreter (-Xcomp), C2
+   * inlines only methods of classes that the constant pool of the caller has resolved
+   * (InlineTree::pass_initial_checks), and compiled code has no need to resolve its own.
+   */
+  void resolveOwnClass(Class<?> holder) throws ReflectiveOperationException {
+    Method method = method(holder, "ownClass");
+    interpretOnly(method);
+    method.setAccessible(true);
+    if (method.invoke(null) != holder) {
+      throw new IllegalStateException(nameOf(method) + " does not return its own class");
     }
   }
 

@@ -10,20 +10,34 @@ import java.lang.reflect.Method;
 final class DeoptimizedCaller extends Scenario {
   private Compiler compiler;
   private Method caller;
+  private Method outermost;
 
   @Override
-  void prepare(Compiler preparing) {
+  void prepare(Compiler preparing) throws ReflectiveOperationException {
+    preparing.requireCompiled();
+    preparing.resolveOwnClass(DeoptimizedCaller.class);
     compiler = preparing;
     caller = Compiler.method(DeoptimizedCaller.class, "caller");
     preparing.forceInline(Compiler.method(DeoptimizedCaller.class, "inlinedCaller"));
-    preparing.compileSeparately(Compiler.method(DeoptimizedCaller.class, "callee"), Compiler.C2);
-    preparing.compileSeparately(Compiler.method(DeoptimizedCaller.class, "between"), Compiler.C2);
-    preparing.compileSeparately(caller, Compiler.C2);
+    preparing.compileAnyway(Compiler.method(DeoptimizedCaller.class, "callee"), Compiler.C2);
+    preparing.compileAnyway(Compiler.method(DeoptimizedCaller.class, "between"), Compiler.C2);
+    preparing.compileAnyway(caller, Compiler.C2);
+    outermost = Compiler.method(DeoptimizedCaller.class, "outermost");
+    preparing.compileAnyway(outermost, Compiler.C2);
+  }
+
+  private static Class<?> ownClass() {
+    return DeoptimizedCaller.class;
   }
 
   @Override
   void run() {
-    sink = caller(3);
+    sink = outermost(3);
+  }
+
+  /** Deoptimised as well; a frame with nothing inlined. */
+  private long outermost(long a) {
+    return caller(a + 1) * a;
   }
 
   private long caller(long a) {
@@ -40,6 +54,7 @@ final class DeoptimizedCaller extends Scenario {
 
   private long callee(long seed) {
     compiler.deoptimize(caller);
+    compiler.deoptimize(outermost);
     enter();
     long x = seed;
     while (!Harness.stopped) {

@@ -1,15 +1,16 @@
 package framestorm;
 
-/** Throws through three compiled frames, over and over. */
+/** Throws through three frames, compiled where there is a compiler, over and over. */
 final class ExceptionUnwind extends Scenario {
   private static final RuntimeException THROWN = new RuntimeException("framestorm");
 
   @Override
   void prepare(Compiler compiler) {
-    compiler.compileSeparately(Compiler.method(ExceptionUnwind.class, "level1"), Compiler.C2);
-    compiler.compileSeparately(Compiler.method(ExceptionUnwind.class, "level2"), Compiler.C1);
-    compiler.compileSeparately(Compiler.method(ExceptionUnwind.class, "level3"), Compiler.C2);
-    compiler.compileSeparately(Compiler.method(ExceptionUnwind.class, "loop"), Compiler.C1);
+    // Callees first: none is to be inlined.
+    compiler.compileAnyway(Compiler.method(ExceptionUnwind.class, "level3"), Compiler.C2);
+    compiler.compileAnyway(Compiler.method(ExceptionUnwind.class, "level2"), Compiler.C1);
+    compiler.compileAnyway(Compiler.method(ExceptionUnwind.class, "level1"), Compiler.C2);
+    compiler.compileAnyway(Compiler.method(ExceptionUnwind.class, "loop"), Compiler.C1);
   }
 
   @Override

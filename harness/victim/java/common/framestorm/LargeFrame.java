@@ -1,16 +1,16 @@
 package framestorm;
 
 /**
- * Two frames of kilobytes, one interpreted and one compiled by C2: as many arguments as a method
- * can have (the compiled one: as C2 accepts), and as many locals that live across a call. Each
- * comes from a volatile read, which C2 cannot move behind the call: the compiled frame spills all
- * of them.
+ * Two frames of kilobytes, one interpreted and one compiled where there is a compiler: as many
+ * arguments as a method can have (the compiled one: as C2 accepts), and as many locals that live
+ * across a call. Each comes from a volatile read, which C2 cannot move behind the call: the compiled
+ * frame spills all of them.
  */
 final class LargeFrame extends Scenario {
   @Override
   void prepare(Compiler compiler) {
-    compiler.compileSeparately(Compiler.method(LargeFrame.class, "spin"), Compiler.C2);
-    compiler.compileSeparately(Compiler.method(LargeFrame.class, "compiled"), Compiler.C2);
+    compiler.compileAnyway(Compiler.method(LargeFrame.class, "spin"), Compiler.C2);
+    compiler.compileAnyway(Compiler.method(LargeFrame.class, "compiled"), Compiler.C2);
     compiler.interpretOnly(Compiler.method(LargeFrame.class, "interpreted"));
   }
 

@@ -9,7 +9,7 @@ final class MethodHandle extends Scenario {
 
   @Override
   void prepare(Compiler compiler) throws ReflectiveOperationException {
-    compiler.compileSeparately(Compiler.method(MethodHandle.class, "spin"), Compiler.C2);
+    compiler.compileAnyway(Compiler.method(MethodHandle.class, "spin"), Compiler.C2);
     MethodHandles.Lookup lookup = MethodHandles.lookup();
     java.lang.invoke.MethodHandle spin =
         lookup.findVirtual(

@@ -10,6 +10,9 @@ final class MonitorBlocked extends Scenario {
 
   @Override
   void prepare(Compiler compiler) throws InterruptedException {
+    // Also where -Xcomp would compile it: AsyncGetCallTrace gives nothing of a compiled method that
+    // waits here, in a runtime stub, which frame::safe_for_sender never takes for complete.
+    compiler.interpretOnly(Compiler.method(MonitorBlocked.class, "contend"));
     CountDownLatch held = new CountDownLatch(1);
     holder =
         new Thread(

@@ -2,7 +2,7 @@ package framestorm;
 
 import java.lang.reflect.Method;
 
-/** A method entered interpreted and still running, now in the code C2 compiled for its loop. */
+/** A method entered interpreted and still running, now in the code compiled for its loop. */
 final class Osr extends Scenario {
   private static final int ITERATIONS = 4096;
   private static final int MAX_CHECKPOINTS = 100_000;
@@ -20,10 +20,11 @@ final class Osr extends Scenario {
 
   @Override
   void prepare(Compiler preparing) {
+    preparing.requireCompiled();
     compiler = preparing;
     loop = Compiler.method(Osr.class, "loop");
     preparing.dontInline(loop);
-    preparing.compileSeparately(Compiler.method(Osr.class, "checkpoint"), Compiler.C1);
+    preparing.compileAnyway(Compiler.method(Osr.class, "checkpoint"), Compiler.C1);
   }
 
   @Override
@@ -47,7 +48,7 @@ final class Osr extends Scenario {
     if (checkpointsCompiled > CHECKPOINTS_TO_SWITCH) {
       return;
     }
-    if (compiler.osrTier(loop) == Compiler.C2) {
+    if (compiler.osrTier(loop) == compiler.highestTier()) {
       checkpointsCompiled++;
       if (checkpointsCompiled > CHECKPOINTS_TO_SWITCH) {
         enter();

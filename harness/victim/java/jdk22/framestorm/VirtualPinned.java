@@ -4,7 +4,7 @@ package framestorm;
 final class VirtualPinned extends VirtualScenario {
   @Override
   void prepare(Compiler compiler) {
-    compiler.compileSeparately(Compiler.method(Inner.class, "run"), Compiler.C1);
+    compiler.compileAnyway(Compiler.method(Inner.class, "run"), Compiler.C1);
   }
 
   @Override

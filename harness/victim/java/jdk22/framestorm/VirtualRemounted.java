@@ -12,9 +12,9 @@ final class VirtualRemounted extends VirtualScenario {
   @Override
   void prepare(Compiler compiler) {
     compiler.interpretOnly(Compiler.method(VirtualRemounted.class, "recurseInterpreted"));
-    compiler.compileSeparately(
+    compiler.compileAnyway(
         Compiler.method(VirtualRemounted.class, "recurseCompiled"), Compiler.C1);
-    compiler.compileSeparately(
+    compiler.compileAnyway(
         Compiler.method(VirtualRemounted.class, "yieldAndSpin"), Compiler.C1);
   }
 
