@@ -281,7 +281,8 @@ std::string Session::compare_with_gst(ScenarioId scenario, WalkerId walker) {
   std::vector<Frame> reference;
   const int32_t count = walk_running(engine_->walker(WalkerId::gst), scenario, &reference);
   if (count <= 0) return "GetStackTrace gave " + std::to_string(count);
-  return compare_with_reference(trace, reference, jvm_.methods());
+  return compare_with_reference(trace, reference, jvm_.methods(),
+                                !scenario_info(scenario).thawed_trace.empty());
 }
 
 }  // namespace framestorm

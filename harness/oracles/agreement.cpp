@@ -13,10 +13,16 @@
 //   a bci that is unknown (-1)  a pc between two places with debug information: one walker looks
 //                               for the next, another does not guess
 //   frames of C and C++         only some APIs have them
-//   the rest of a trace         beyond the depth of either walk
-//   innermost frames            that AsyncGetCallTrace loses at the entry of C functions that Java
-//                               calls without an anchor (corpus/crashes, leaf-call-entry- and
-//                               vm-call-entry-)
+//   a method being entered      has no frame yet: registers name it, which asgst-frame does not get
+//                               and AsyncGetCallTrace does not read
+//   where a trace ends          beyond the depth of either walk. AsyncGetCallTrace's ends wherever
+//                               frame::safe_for_sender does not hold (vframeStreamForte,
+//                               forte.cpp), as before a deoptimised frame: whether it may there,
+//                               oracle `truth` knows
+//   AsyncGetCallTrace in C code loses frames of a thread in Java that is halted there
+//                               (corpus/crashes/leaf-call-entry-loses-compiled-frames and
+//                               vm-call-entry-loses-interpreted-frame): reported of its own walks
+//   a walk that is wrong        by oracle `truth`, which reports it by its own walker
 //   and what kExemptions says
 #include <algorithm>
 #include <initializer_list>
@@ -102,6 +108,7 @@ class AgreementOracle final : public Oracle {
                 &mine_);
     for (const WalkerId id : kCompared) {
       const Walker* other = rewalk.walker(id);
+      if (id == WalkerId::asgct && is_in_leaf(view)) continue;
       if (id == own || other == nullptr || !traits_of(id).walks_in(view.input->mode)) continue;
       Input variant = *view.input;
       variant.walker = id;
@@ -111,16 +118,14 @@ class AgreementOracle final : public Oracle {
       const char* stopped = other->facts() == nullptr ? nullptr : other->facts()->stopped;
       if (answer_.result <= 0 || is_exempt(id, view, answer_.result, stopped)) continue;
       java_frames(*other, answer_.frames, &theirs_);
-      if (theirs_.empty()) continue;
+      if (theirs_.empty() || is_refuted(view, id)) continue;
       if (view.result <= 0) {
         out->add(FindingKind::contract, "refuses-what-" + std::string(name_of(id)) + "-walks",
                  std::string(error) + ", where " + std::string(name_of(id)) + " gives " +
                      std::to_string(answer_.result) + " frames");
         continue;
       }
-      if (lost_in_leaf(view, own, mine_, theirs_) || lost_in_leaf(view, id, theirs_, mine_))
-        continue;
-      const bool theirs_whole = answer_.result < view.depth;
+      const bool theirs_whole = answer_.result < view.depth && id != WalkerId::asgct;
       const std::string difference = compare(view, id, theirs_whole);
       if (!difference.empty()) {
         out->add(FindingKind::contract, "disagrees-with-" + std::string(name_of(id)), difference);
@@ -140,26 +145,45 @@ class AgreementOracle final : public Oracle {
     }
   }
 
-  // Whether `few`, of this walker, is `many` without some innermost frames, as it may be.
-  static bool lost_in_leaf(const WalkView& view, WalkerId walker, const std::vector<JavaFrame>& few,
-                           const std::vector<JavaFrame>& many) {
-    if (walker != WalkerId::asgct || view.thread_state != kThreadInJava ||
-        few.size() >= many.size() || view.jvm->code_map().find(view.victim->pc) != nullptr) {
-      return false;
-    }
-    return std::equal(few.rbegin(), few.rend(), many.rbegin(),
-                      [](const JavaFrame& a, const JavaFrame& b) { return a.method == b.method; });
-  }
-
   static bool guesses_innermost(WalkerId walker) {
     return walker == WalkerId::asgct || walker == WalkerId::asgst_frame;
   }
 
+  static bool is_in_leaf(const WalkView& view) {
+    return view.thread_state == kThreadInJava &&
+           view.jvm->code_map().find(view.victim->pc) == nullptr;
+  }
+
+  // Whether theirs_, of another walker, are not what the scenario runs.
+  bool is_refuted(const WalkView& view, WalkerId other) {
+    names_.clear();
+    for (const JavaFrame& frame : theirs_) {
+      const MethodInfo* info = view.methods->find(frame.method);
+      names_.push_back(info == nullptr ? "?" : info->name);
+    }
+    return !matches(names_, scenario_info(view.input->scenario), other, nullptr,
+                    answer_.result == view.depth);
+  }
+
+  // Whether `longer` begins with a method that is being entered, which `shorter` leaves out.
+  static bool is_entering(const std::vector<JavaFrame>& longer,
+                          const std::vector<JavaFrame>& shorter) {
+    return longer.size() > 1 && !shorter.empty() && longer[0].bci == 0 &&
+           longer[1].method == shorter[0].method && longer[1].bci == shorter[0].bci;
+  }
+
   std::string compare(const WalkView& view, WalkerId other, bool theirs_whole) const {
-    const size_t common = std::min(mine_.size(), theirs_.size());
+    std::span<const JavaFrame> all_mine = mine_;
+    std::span<const JavaFrame> all_theirs = theirs_;
+    if (guesses_innermost(other) && is_entering(mine_, theirs_)) {
+      all_mine = all_mine.subspan(1);
+    } else if (guesses_innermost(view.walker->id()) && is_entering(theirs_, mine_)) {
+      all_theirs = all_theirs.subspan(1);
+    }
+    const size_t common = std::min(all_mine.size(), all_theirs.size());
     for (size_t i = 0; i < common; ++i) {
-      const JavaFrame& mine = mine_[i];
-      const JavaFrame& theirs = theirs_[i];
+      const JavaFrame& mine = all_mine[i];
+      const JavaFrame& theirs = all_theirs[i];
       const bool same_bci =
           mine.bci == theirs.bci || mine.bci == kNoBci || theirs.bci == kNoBci ||
           (i == 0 && (guesses_innermost(view.walker->id()) || guesses_innermost(other)));
@@ -168,10 +192,11 @@ class AgreementOracle final : public Oracle {
                named(view, theirs);
       }
     }
-    const bool mine_whole = view.result < view.depth;
-    if ((mine_whole && mine_.size() < theirs_.size()) ||
-        (theirs_whole && theirs_.size() < mine_.size())) {
-      return std::to_string(mine_.size()) + " Java frames, there " + std::to_string(theirs_.size());
+    const bool mine_whole = view.result < view.depth && view.walker->id() != WalkerId::asgct;
+    if ((mine_whole && all_mine.size() < all_theirs.size()) ||
+        (theirs_whole && all_theirs.size() < all_mine.size())) {
+      return std::to_string(all_mine.size()) + " Java frames, there " +
+             std::to_string(all_theirs.size());
     }
     return {};
   }
@@ -184,6 +209,7 @@ class AgreementOracle final : public Oracle {
   Answer answer_;
   std::vector<JavaFrame> mine_;
   std::vector<JavaFrame> theirs_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace

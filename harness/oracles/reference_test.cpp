@@ -9,8 +9,10 @@ namespace {
 class ReferenceTest : public testing::Test {
  protected:
   ReferenceTest() {
-    for (const char* name : {"java/util/Top.call", "framestorm/A.leaf", "framestorm/A.middle",
-                             "framestorm/A.run", "java/lang/Thread.run"}) {
+    for (const char* name :
+         {"java/util/Top.call", "framestorm/A.leaf", "framestorm/A.middle", "framestorm/A.run",
+          "java/lang/Thread.run", "jdk/internal/vm/Continuation.enterSpecial",
+          "jdk/internal/vm/Continuation.run"}) {
       names_.emplace_back(name);
       methods_.add(id(names_.size() - 1), {name, 100});
     }
@@ -48,6 +50,23 @@ TEST_F(ReferenceTest, AMissingASwappedAndASurplusFrameAreReported) {
   EXPECT_NE(compare({frame(1, 7), frame(3, 30), frame(2, 20), frame(4, 40)}), "");
   EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(2, 20), frame(3, 30), frame(4, 40)}), "");
   EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(3, 30)}), "") << "without the outermost";
+}
+
+TEST_F(ReferenceTest, FramesThatAreFrozenMayBeLeftOutAndNoOthers) {
+  const auto compare_thawed = [this](const std::vector<Frame>& trace) {
+    return compare_with_reference(trace, reference_, methods_, /*outer_frozen=*/true);
+  };
+  const Frame enter = frame(5, -3);
+  const Frame carrier = frame(6, 50);
+  EXPECT_EQ(compare_thawed({frame(1, 99), frame(2, 20), enter, carrier}), "");
+  EXPECT_EQ(compare_thawed({frame(0, 1), frame(1, 7), enter, carrier}), "");
+  EXPECT_NE(compare_thawed({frame(1, 7), frame(2, 21), enter, carrier}), "") << "another bci";
+  EXPECT_NE(compare_thawed({frame(1, 7), frame(3, 30), enter, carrier}), "") << "one left out";
+  EXPECT_NE(compare_thawed({frame(2, 20), frame(3, 30), enter, carrier}), "") << "no innermost";
+  EXPECT_NE(compare_thawed({enter, carrier}), "") << "none of its own";
+  EXPECT_NE(compare_thawed({frame(1, 7), frame(2, 20)}), "") << "not entered";
+  EXPECT_NE(compare_thawed({frame(1, 7), frame(2, 20), frame(3, 30), frame(4, 40), enter}), "")
+      << "nothing left out";
 }
 
 TEST_F(ReferenceTest, SaysWhichFrameDiffers) {

@@ -34,7 +34,7 @@ class TruthOracle final : public Oracle {
     // Three registers do not say that a frame is being built or taken down (agreement.cpp).
     const bool lost = view.walker->id() == WalkerId::asgst_frame && view.stopped != nullptr;
     const bool truncated = view.result == view.depth || lost;
-    if (matches(names_, scenario, &why, truncated)) {
+    if (matches(names_, scenario, view.walker->id(), &why, truncated)) {
       checked_slot_ = view.victim->slot;
       checked_parks_ = view.victim->slot->parks.load();
       checked_result_ = view.result;

@@ -34,7 +34,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/C2Inlined.root",
      .top_tier = 4},
     {.id = ScenarioId::osr,
-     .description = "a loop in a method entered interpreted, replaced on the stack by C2's code",
+     .description = "a loop replaced on the stack by compiled code",
      .trace = "framestorm/Osr.checkpoint? framestorm/Osr.loop framestorm/Osr.run "
               "framestorm/Victim.run",
      .top = TopCode::nmethod,
@@ -78,7 +78,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top = TopCode::native,
      .note = "some halts are in the native wrapper on the way in or out"},
     {.id = ScenarioId::arraycopy,
-     .description = "in the arraycopy stubs, called by C2's code",
+     .description = "in the arraycopy stubs, called by compiled code",
      .trace = "framestorm/Arraycopy.copy framestorm/Arraycopy.run framestorm/Victim.run",
      .asgct_percent = 0,
      .top = TopCode::stub,
@@ -125,7 +125,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/MethodHandle.spin",
      .top_tier = 4},
     {.id = ScenarioId::exception_unwind,
-     .description = "an exception on its way through three compiled frames",
+     .description = "an exception on its way through three frames",
      .trace = "framestorm/ExceptionUnwind.level3? framestorm/ExceptionUnwind.level2? "
               "framestorm/ExceptionUnwind.level1? framestorm/ExceptionUnwind.loop "
               "framestorm/ExceptionUnwind.run framestorm/Victim.run",
@@ -143,6 +143,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .description = "a running method whose compiled caller has been deoptimised",
      .trace = "framestorm/DeoptimizedCaller.callee framestorm/DeoptimizedCaller.between? "
               "framestorm/DeoptimizedCaller.inlinedCaller framestorm/DeoptimizedCaller.caller "
+              "framestorm/DeoptimizedCaller.outermost "
               "framestorm/DeoptimizedCaller.run framestorm/Victim.run",
      .asgct_trace = "framestorm/DeoptimizedCaller.callee framestorm/DeoptimizedCaller.between",
      .top = TopCode::nmethod,
@@ -152,14 +153,14 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
          "AsyncGetCallTrace stops before a deoptimised frame (frame::safe_for_sender): two frames "
          "for even victims, which have a frame between, -5 for odd ones"},
     {.id = ScenarioId::large_frame,
-     .description = "two frames of kilobytes, one interpreted and one compiled by C2",
+     .description = "two frames of kilobytes, one of them interpreted",
      .trace = "framestorm/LargeFrame.spin framestorm/LargeFrame.compiled "
               "framestorm/LargeFrame.interpreted framestorm/LargeFrame.run framestorm/Victim.run",
      .top = TopCode::nmethod,
      .top_name = "framestorm/LargeFrame.spin",
      .top_tier = 4},
     {.id = ScenarioId::deep_stack,
-     .description = "12,500 compiled frames",
+     .description = "12,500 frames",
      .trace = "framestorm/DeepStack.spin framestorm/DeepStack.recurse+ framestorm/DeepStack.run "
               "framestorm/Victim.run",
      .top = TopCode::nmethod,
@@ -210,6 +211,11 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
          "framestorm/VirtualRemounted.yieldAndSpin "
          "framestorm/VirtualRemounted.recurse*+? "
          "jdk/internal/vm/Continuation.enterSpecial jdk/internal/vm/Continuation.run ...",
+     .thawed_trace =
+         "framestorm/VirtualRemounted.yieldAndSpin framestorm/VirtualRemounted.recurse*+? "
+         "jdk/internal/vm/Continuation.enterSpecial jdk/internal/vm/Continuation.run "
+         "java/lang/VirtualThread.runContinuation java/*+? "
+         "java/util/concurrent/ForkJoinWorkerThread.run",
      .top = TopCode::nmethod,
      .top_name = "framestorm/VirtualRemounted.yieldAndSpin",
      .top_tier = 1,

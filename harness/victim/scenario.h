@@ -41,6 +41,11 @@ struct ScenarioInfo {
   std::string_view trace;
   // What AsyncGetCallTrace gives instead, where it stops or skips by design. Empty: the same.
   std::string_view asgct_trace;
+  // What is left of it on the stack, where the outer frames of a continuation are frozen: in a
+  // stackChunkOop in the heap, which a walk in a signal handler cannot read
+  // (docs/stack-walkers.md). The walkers of the instrumented JDK give exactly this. Empty: all
+  // frames are on the stack.
+  std::string_view thawed_trace;
   // At least this share of halts of the scenario's first victim yields a trace on stock 17 and 25,
   // in percent, measured with AsyncGetCallTrace. Less than 100 where it refuses the pc by design:
   // stubs without a frame size, prologues, VM calls without a last Java pc. Where it is a matter of
@@ -67,10 +72,11 @@ const ScenarioInfo& scenario_info(ScenarioId id);
 bool matches_pattern(std::span<const std::string> frames, std::string_view pattern, bool truncated,
                      std::string* why);
 
-// Whether a walk of a victim of `info` is right, by its trace or asgct_trace. A victim that is
-// still in the call that registers it, or already in the one that ends it, may have those frames on
-// top.
-bool matches(std::span<const std::string> frames, const ScenarioInfo& info, std::string* why,
-             bool truncated = false);
+// Whether a walk of a victim of `info` by `walker` is right: by asgct_trace only where it may be
+// AsyncGetCallTrace's, itself or in a walker of somebody else's (plugin); by thawed_trace instead
+// of trace for those that read nothing but the stack. A victim that is still in the call that
+// registers it, or already in the one that ends it, may have those frames on top.
+bool matches(std::span<const std::string> frames, const ScenarioInfo& info, WalkerId walker,
+             std::string* why, bool truncated = false);
 
 }  // namespace framestorm

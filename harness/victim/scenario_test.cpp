@@ -125,21 +125,23 @@ TEST(ScenarioTable, AcceptsWhatTheScenarioRuns) {
                         "framestorm/C2Inlined.boundary", "framestorm/C2Inlined.run",
                         "framestorm/Victim.run"};
   std::string why;
-  EXPECT_TRUE(matches(right, info, &why)) << why;
+  EXPECT_TRUE(matches(right, info, WalkerId::asgct, &why)) << why;
 
   for (size_t lost = 0; lost < right.size(); ++lost) {
     Frames wrong = right;
     wrong.erase(wrong.begin() + static_cast<std::ptrdiff_t>(lost));
-    EXPECT_FALSE(matches(wrong, info, &why)) << "without " << right[lost];
+    EXPECT_FALSE(matches(wrong, info, WalkerId::asgct, &why)) << "without " << right[lost];
   }
   for (size_t swapped = 0; swapped + 1 < right.size(); ++swapped) {
     Frames wrong = right;
     std::swap(wrong[swapped], wrong[swapped + 1]);
-    EXPECT_FALSE(matches(wrong, info, &why)) << "swapped " << right[swapped];
+    EXPECT_FALSE(matches(wrong, info, WalkerId::asgct, &why)) << "swapped " << right[swapped];
   }
-  EXPECT_FALSE(matches(Frames{}, info, &why));
-  EXPECT_TRUE(matches(Frames(right.begin(), right.begin() + 3), info, &why, true)) << why;
-  EXPECT_FALSE(matches(Frames(right.begin(), right.begin() + 3), info, &why, false));
+  EXPECT_FALSE(matches(Frames{}, info, WalkerId::asgct, &why));
+  EXPECT_TRUE(matches(Frames(right.begin(), right.begin() + 3), info, WalkerId::asgct, &why, true))
+      << why;
+  EXPECT_FALSE(
+      matches(Frames(right.begin(), right.begin() + 3), info, WalkerId::asgct, &why, false));
 }
 
 TEST(ScenarioTable, AcceptsAVictimStillRegistering) {
@@ -148,9 +150,9 @@ TEST(ScenarioTable, AcceptsAVictimStillRegistering) {
                    "framestorm/C1.middle",     "framestorm/C1.outer",       "framestorm/C1.run",
                    "framestorm/Victim.run"};
   std::string why;
-  EXPECT_TRUE(matches(frames, info, &why)) << why;
+  EXPECT_TRUE(matches(frames, info, WalkerId::asgct, &why)) << why;
   std::rotate(frames.begin(), frames.begin() + 2, frames.begin() + 3);  // spin on top of them
-  EXPECT_FALSE(matches(frames, info, &why));
+  EXPECT_FALSE(matches(frames, info, WalkerId::asgct, &why));
 }
 
 TEST(ScenarioTable, AcceptsDeepRecursion) {
@@ -158,12 +160,12 @@ TEST(ScenarioTable, AcceptsDeepRecursion) {
   Frames frames = repeated("framestorm/DeepStack.recurse", 12'500);
   frames.insert(frames.begin(), "framestorm/DeepStack.spin");
   std::string why;
-  EXPECT_TRUE(matches(frames, info, &why, true)) << why;
-  EXPECT_FALSE(matches(frames, info, &why, false));
+  EXPECT_TRUE(matches(frames, info, WalkerId::asgct, &why, true)) << why;
+  EXPECT_FALSE(matches(frames, info, WalkerId::asgct, &why, false));
   frames.insert(frames.end(), {"framestorm/DeepStack.run", "framestorm/Victim.run"});
-  EXPECT_TRUE(matches(frames, info, &why)) << why;
+  EXPECT_TRUE(matches(frames, info, WalkerId::asgct, &why)) << why;
   frames[6'000] = "framestorm/DeepStack.spin";
-  EXPECT_FALSE(matches(frames, info, &why));
+  EXPECT_FALSE(matches(frames, info, WalkerId::asgct, &why));
   EXPECT_NE(why.find("frame 6000 "), std::string::npos) << why;
 }
 
@@ -173,21 +175,59 @@ TEST(ScenarioTable, KnowsWhereAsyncGetCallTraceStops) {
   EXPECT_TRUE(matches(
       Frames{"framestorm/DeoptimizedCaller.callee", "framestorm/DeoptimizedCaller.between",
              "framestorm/DeoptimizedCaller.inlinedCaller", "framestorm/DeoptimizedCaller.caller",
-             "framestorm/DeoptimizedCaller.run", "framestorm/Victim.run"},
-      info, &why))
+             "framestorm/DeoptimizedCaller.outermost", "framestorm/DeoptimizedCaller.run",
+             "framestorm/Victim.run"},
+      info, WalkerId::asgct, &why))
       << why;
   EXPECT_TRUE(
       matches(Frames{"framestorm/DeoptimizedCaller.callee", "framestorm/DeoptimizedCaller.between"},
-              info, &why))
+              info, WalkerId::asgct, &why))
       << why;
-  EXPECT_FALSE(matches(Frames{"framestorm/DeoptimizedCaller.callee"}, info, &why));
+  EXPECT_FALSE(matches(Frames{"framestorm/DeoptimizedCaller.callee"}, info, WalkerId::asgct, &why));
+}
+
+TEST(ScenarioTable, OnlyAsyncGetCallTraceMayStopThere) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::deoptimized_caller);
+  const Frames stopped = {"framestorm/DeoptimizedCaller.callee",
+                          "framestorm/DeoptimizedCaller.between"};
+  std::string why;
+  EXPECT_TRUE(matches(stopped, info, WalkerId::asgct, &why)) << why;
+  EXPECT_TRUE(matches(stopped, info, WalkerId::plugin, &why)) << why;
+  EXPECT_FALSE(matches(stopped, info, WalkerId::asgst, &why));
+  EXPECT_FALSE(matches(stopped, info, WalkerId::gst, &why));
+}
+
+TEST(ScenarioTable, FrozenFramesAreLeftOutByWalkersOfTheStack) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::virtual_remounted);
+  const Frames thawed = {"framestorm/VirtualRemounted.yieldAndSpin",
+                         "framestorm/VirtualRemounted.recurseInterpreted",
+                         "jdk/internal/vm/Continuation.enterSpecial",
+                         "jdk/internal/vm/Continuation.run",
+                         "java/lang/VirtualThread.runContinuation",
+                         "java/util/concurrent/ForkJoinPool.runWorker",
+                         "java/util/concurrent/ForkJoinWorkerThread.run"};
+  const Frames whole = {"framestorm/VirtualRemounted.yieldAndSpin",
+                        "framestorm/VirtualRemounted.recurseInterpreted",
+                        "framestorm/VirtualRemounted.run",
+                        "framestorm/Victim.run",
+                        "java/lang/VirtualThread.run",
+                        "jdk/internal/vm/Continuation.enter"};
+  std::string why;
+  EXPECT_TRUE(matches(thawed, info, WalkerId::asgst, &why)) << why;
+  EXPECT_TRUE(matches(thawed, info, WalkerId::asgct, &why)) << why;
+  EXPECT_FALSE(matches(thawed, info, WalkerId::gst, &why));
+  EXPECT_TRUE(matches(whole, info, WalkerId::gst, &why)) << why;
+  EXPECT_FALSE(matches(whole, info, WalkerId::asgst, &why)) << "frames that are in the heap";
+  EXPECT_FALSE(matches(Frames(thawed.begin(), thawed.end() - 1), info, WalkerId::asgst, &why))
+      << "without the carrier's first frame";
+  EXPECT_FALSE(matches(Frames(thawed.begin() + 1, thawed.end()), info, WalkerId::asgst, &why));
 }
 
 TEST(ScenarioTable, ScenariosWithoutJavaHaveNoFrames) {
   const ScenarioInfo& info = scenario_info(ScenarioId::native_attached);
   std::string why;
-  EXPECT_TRUE(matches(Frames{}, info, &why));
-  EXPECT_FALSE(matches(Frames{"framestorm/Victim.run"}, info, &why));
+  EXPECT_TRUE(matches(Frames{}, info, WalkerId::asgct, &why));
+  EXPECT_FALSE(matches(Frames{"framestorm/Victim.run"}, info, WalkerId::asgct, &why));
 }
 
 }  // namespace

@@ -156,17 +156,20 @@ bool matches_pattern(std::span<const std::string> frames, std::string_view patte
   return false;
 }
 
-bool matches(std::span<const std::string> frames, const ScenarioInfo& info, std::string* why,
-             bool truncated) {
+bool matches(std::span<const std::string> frames, const ScenarioInfo& info, WalkerId walker,
+             std::string* why, bool truncated) {
   if (!info.java) {
     return matches_pattern(frames, "", truncated, why);
   }
   const std::string registering(kRegistering);
-  if (!info.asgct_trace.empty() &&
+  const bool may_be_asgct = walker == WalkerId::asgct || walker == WalkerId::plugin;
+  if (may_be_asgct && !info.asgct_trace.empty() &&
       matches_pattern(frames, registering + std::string(info.asgct_trace), truncated, nullptr)) {
     return true;
   }
-  return matches_pattern(frames, registering + std::string(info.trace), truncated, why);
+  const bool thawed_only = !may_be_asgct && walker != WalkerId::gst && !info.thawed_trace.empty();
+  const std::string_view expected = thawed_only ? info.thawed_trace : info.trace;
+  return matches_pattern(frames, registering + std::string(expected), truncated, why);
 }
 
 }  // namespace framestorm
