@@ -1,9 +1,13 @@
 #include "scripts/native/replay.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -175,6 +179,134 @@ class Try {
   int at_halt_point_ = 0;
 };
 
+// Walks of one scenario, added up for the answer of `scenarios`.
+class ScenarioWalks {
+ public:
+  ScenarioWalks(Session& session, const ScenarioInfo& info) : session_(session), info_(info) {}
+
+  void halt_and_walk(uint64_t random) {
+    if (!session_.halt_world(info_.id, HaltPoint{}, random).focus_there) return;
+    const Victim& victim = session_.crew().of(info_.id);
+    where_ = session_.engine().addresses().describe(victim.pc, victim);
+    session_.run_loop([&] {
+      for (const WalkerId walker : walkers_of(session_)) {
+        for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) walk(walker, mode);
+      }
+      session_.on_conductor([] {});
+    });
+  }
+
+  void compare_with_reference() {
+    // Where walkers refuse or stop short by design there is nothing to compare.
+    if (!info_.java || info_.asgct_percent != 100 || info_.halt == Halt::special) return;
+    for (const WalkerId walker : walkers_of(session_)) {
+      const bool by_design = (walker == WalkerId::asgct && !info_.asgct_trace.empty()) ||
+                             walker == WalkerId::asgst_frame || walker == WalkerId::plugin;
+      if (by_design) continue;
+      session_.halt_world(info_.id, HaltPoint{}, 0);
+      const std::string difference = session_.compare_with_gst(info_.id, walker);
+      if (!difference.empty()) wrong_.push_back(said_of(walker, "reference: " + difference));
+    }
+  }
+
+  // Adds what was found to the scenario's entry.
+  void write(json* entry) const {
+    const std::string asgct(name_of(WalkerId::asgct));
+    const json own = by_walker_.value(asgct, json::object());
+    (*entry)["walks"] = own.value("walks", 0);
+    (*entry)["succeeded"] = own.value("succeeded", 0);
+    (*entry)["error_codes"] = own.value("error_codes", json::object());
+    (*entry)["expected_percent"] = info_.asgct_percent;
+    (*entry)["by_walker"] = by_walker_;
+    (*entry)["wrong"] = wrong_;
+  }
+
+ private:
+  static constexpr size_t kShownFrames = 48;
+
+  void walk(WalkerId walker, Mode mode) {
+    Input input;
+    input.scenario = info_.id;
+    input.mode = mode;
+    input.walker = walker;
+    Engine& engine = session_.engine();
+    const Outcome outcome = engine.execute(input);
+    if (outcome.status != Outcome::Status::walked) return;
+    json& counts = by_walker_[std::string(name_of(walker))];
+    if (counts.is_null()) {
+      counts = {{"walks", 0}, {"succeeded", 0}, {"right", 0}, {"error_codes", json::object()}};
+    }
+    const auto count = [](json& value) { value = value.get<int>() + 1; };
+    count(counts["walks"]);
+    if (outcome.succeeded()) {
+      count(counts["succeeded"]);
+      if (!counts.contains("frames")) counts["frames"] = names_of(engine.last_trace());
+    } else if (outcome.end == WalkEnd::returned) {
+      json& code = counts["error_codes"][std::to_string(outcome.result)];
+      if (code.is_null()) code = 0;
+      count(code);
+    }
+    if (outcome.succeeded() && outcome.findings->empty()) count(counts["right"]);
+    const WalkFacts* facts = engine.walker(walker)->facts();
+    if (facts != nullptr && facts->stopped != nullptr) {
+      json& stopped = counts["stopped"][facts->stopped];
+      if (stopped.is_null()) stopped = 0;
+      count(stopped);
+    }
+    for (const Finding& finding : *outcome.findings) {
+      wrong_.push_back(said_of(walker, std::string(name_of(finding.kind)) + " " + finding.clause +
+                                           ": " + finding.detail + ", halted at " + where_));
+    }
+  }
+
+  static std::string said_of(WalkerId walker, const std::string& text) {
+    return std::string(name_of(walker)) + ": " + text;
+  }
+
+  static json names_of(const std::vector<Engine::NamedFrame>& frames) {
+    json names = json::array();
+    for (size_t i = 0; i < std::min(frames.size(), kShownFrames); ++i) {
+      names.push_back(frames[i].method);
+    }
+    return names;
+  }
+
+  Session& session_;
+  const ScenarioInfo& info_;
+  std::string where_;
+  json by_walker_ = json::object();
+  json wrong_ = json::array();
+};
+
+// The process's stdout, kept for one answer: what the JVM prints there goes to stderr meanwhile.
+class StdoutAnswer {
+ public:
+  StdoutAnswer() : fd_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)) {
+    if (fd_ < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+      throw SetupError(std::string("cannot redirect stdout: ") + std::strerror(errno));
+    }
+  }
+  StdoutAnswer(const StdoutAnswer&) = delete;
+  StdoutAnswer& operator=(const StdoutAnswer&) = delete;
+  ~StdoutAnswer() {
+    dup2(fd_, STDOUT_FILENO);
+    close(fd_);
+  }
+
+  void write(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t written = ::write(fd_, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0)
+        throw SetupError(std::string("cannot write the answer: ") + std::strerror(errno));
+      text.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+
+ private:
+  int fd_;
+};
+
 }  // namespace
 
 int run_replay(const ReplayOptions& options) {
@@ -202,6 +334,7 @@ int run_minimize(const ReplayOptions& options) {
 }
 
 int run_scenarios(const SessionOptions& options, int halts) {
+  const StdoutAnswer answer;
   Session session(options);
   session.engine().set_rigour(Rigour::everything);
   json all = json::array();
@@ -216,83 +349,16 @@ int run_scenarios(const SessionOptions& options, int halts) {
     const auto missing = session.unavailable().find(info.id);
     entry["available"] = missing == session.unavailable().end();
     entry["reason"] = missing == session.unavailable().end() ? "" : missing->second;
-    if (missing != session.unavailable().end()) {
-      all.push_back(entry);
-      continue;
+    if (missing == session.unavailable().end()) {
+      ScenarioWalks walks(session, info);
+      for (int i = 0; i < halts; ++i) walks.halt_and_walk(static_cast<uint64_t>(i) * 7919);
+      walks.compare_with_reference();
+      walks.write(&entry);
     }
-    int walks = 0;
-    int succeeded = 0;
-    json wrong = json::array();
-    json codes = json::object();
-    json by_walker = json::object();
-    std::vector<Engine::NamedFrame> frames;
-    for (int i = 0; i < halts; ++i) {
-      const auto halted = session.halt_world(info.id, HaltPoint{}, static_cast<uint64_t>(i) * 7919);
-      if (!halted.focus_there) continue;
-      session.run_loop([&] {
-        for (const WalkerId walker : walkers_of(session)) {
-          for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
-            Input input;
-            input.scenario = info.id;
-            input.mode = mode;
-            input.walker = walker;
-            const Outcome outcome = session.engine().execute(input);
-            if (outcome.status != Outcome::Status::walked) continue;
-            json& counts = by_walker[std::string(name_of(walker))];
-            if (counts.is_null()) counts = json::object();
-            counts["walks"] = counts.value("walks", 0) + 1;
-            counts["succeeded"] = counts.value("succeeded", 0) + (outcome.succeeded() ? 1 : 0);
-            const bool asgct = walker == WalkerId::asgct;
-            walks += asgct ? 1 : 0;
-            if (outcome.succeeded()) {
-              succeeded += asgct ? 1 : 0;
-              if (asgct || frames.empty()) frames = session.engine().last_trace();
-            } else if (asgct && outcome.end == WalkEnd::returned) {
-              const std::string code = std::to_string(outcome.result);
-              codes[code] = codes.value(code, 0) + 1;
-            }
-            for (const Finding& finding : *outcome.findings) {
-              wrong.push_back((asgct ? "" : std::string(name_of(walker)) + ": ") +
-                              std::string(name_of(finding.kind)) + " " + finding.clause + ": " +
-                              finding.detail);
-            }
-          }
-        }
-        session.on_conductor([] {});
-      });
-    }
-    // Where walkers refuse or stop short by design there is nothing to compare.
-    const bool comparable = info.java && info.asgct_percent == 100 && info.halt != Halt::special;
-    for (const WalkerId walker : walkers_of(session)) {
-      const bool by_design = (walker == WalkerId::asgct && !info.asgct_trace.empty()) ||
-                             // Frozen frames are in the heap, where only the reference looks.
-                             info.id == ScenarioId::virtual_remounted ||
-                             walker == WalkerId::asgst_frame || walker == WalkerId::plugin;
-      if (!comparable || by_design) continue;
-      session.halt_world(info.id, HaltPoint{}, 0);
-      const std::string difference = session.compare_with_gst(info.id, walker);
-      if (!difference.empty()) {
-        wrong.push_back("reference" +
-                        (walker == WalkerId::asgct ? "" : " of " + std::string(name_of(walker))) +
-                        ": " + difference);
-      }
-    }
-    json names = json::array();
-    for (const auto& frame : frames) {
-      if (names.size() == 32) break;
-      names.push_back(frame.method);
-    }
-    entry["walks"] = walks;
-    entry["succeeded"] = succeeded;
-    entry["error_codes"] = codes;
-    entry["by_walker"] = by_walker;
-    entry["expected_percent"] = info.asgct_percent;
-    entry["wrong"] = wrong;
-    entry["frames"] = names;
     all.push_back(entry);
   }
   session.release_world();
-  std::cout << all.dump(2) << std::endl;
+  answer.write(all.dump(2) + "\n");
   return 0;
 }
 
