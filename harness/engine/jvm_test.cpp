@@ -36,7 +36,8 @@ std::string explain(const Walked& walked) {
   return text;
 }
 
-void JvmTest::start(const std::vector<ScenarioId>& scenarios, const GuardLimits& limits) {
+void JvmTest::start(const std::vector<ScenarioId>& scenarios, const GuardLimits& limits,
+                    const std::vector<std::string>& jvm_args) {
   const std::string jdk = environment("FRAMESTORM_TEST_JDK");
   const std::string classes = environment("FRAMESTORM_TEST_CLASSES");
   ASSERT_FALSE(jdk.empty() || classes.empty())
@@ -45,6 +46,7 @@ void JvmTest::start(const std::vector<ScenarioId>& scenarios, const GuardLimits&
   SessionOptions options;
   options.jvm.home = jdk;
   options.jvm.class_path = {classes};
+  options.jvm.extra_args = jvm_args;
   options.scenarios = scenarios;
   options.limits = limits;
   session_ = std::make_unique<Session>(options);

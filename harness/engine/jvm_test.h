@@ -35,8 +35,9 @@ std::string explain(const Walked& walked);
 class JvmTest : public testing::Test {
  protected:
   // Starts JVM, guard and these scenarios' victims; every oracle on every walk. Check
-  // HasFatalFailure() afterwards.
-  void start(const std::vector<ScenarioId>& scenarios, const GuardLimits& limits = {});
+  // HasFatalFailure() afterwards. `jvm_args` are added to the JVM's.
+  void start(const std::vector<ScenarioId>& scenarios, const GuardLimits& limits = {},
+             const std::vector<std::string>& jvm_args = {});
   // The same for all scenarios this JDK has.
   void start_all() { start({}); }
 
