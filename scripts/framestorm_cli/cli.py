@@ -194,9 +194,10 @@ def triage(folder: Path, out: Path | None) -> None:
 @jdk_option
 @jvm_arg_option
 def scenarios(**options: Any) -> None:
-    """Start every scenario, walk it unmutated, and list them.
+    """Start every scenario, walk it unmutated with every walker, and list them.
 
-    Exit code 1 when a scenario that this JDK can reach does not walk.
+    Exit code 1 when a scenario that this JVM can reach does not walk, or when a walk other than
+    AsyncGetCallTrace's is wrong.
 
     \b
     Example: scripts/framestorm scenarios --jdk /usr/lib/jvm/java-17-openjdk-amd64

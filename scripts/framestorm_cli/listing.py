@@ -18,6 +18,7 @@ from framestorm_cli.toolchain import NATIVE
 from framestorm_cli.walkers import WALKERS
 
 _SHOWN_WRONG = 3
+_WHERE = ", halted at "  # ends what was wrong (scripts/native/replay.cpp)
 
 
 def _console() -> Console:
@@ -34,6 +35,40 @@ def _answer(data: bytes, command: str) -> Any:
         raise FramestormError(f"{NATIVE} {command} did not answer with JSON: {error}") from error
 
 
+def _shares(by_walker: dict[str, dict[str, Any]]) -> str:
+    """What share of its walks gave frames, for each walker: those that are not like the most first."""
+    if not by_walker:
+        return "no walks"
+    shares: dict[str, list[str]] = {}
+    for name, counts in by_walker.items():
+        walks, succeeded = int(counts["walks"]), int(counts["succeeded"])
+        whole = "all" if succeeded == walks else "none" if succeeded == 0 else ""
+        shares.setdefault(whole or f"{succeeded} of {walks}", []).append(name)
+    most = max(shares, key=lambda share: len(shares[share]))
+    few = [f"{' '.join(names)} {share}" for share, names in shares.items() if share != most]
+    return ", ".join([*few, f"others {most}" if few else most])
+
+
+def _problems(row: dict[str, Any]) -> list[str]:
+    """What makes a scenario fail. Not what AsyncGetCallTrace got wrong: that is what framestorm finds."""
+    by_walker = row.get("by_walker", {})
+    problems = []
+    walks, succeeded = int(row.get("walks", 0)), int(row.get("succeeded", 0))
+    wanted = int(row.get("expected_percent", 0)) if row.get("java") else 0
+    if walks == 0 or succeeded * 100 < wanted * walks:
+        problems.append(f"too few by asgct: {succeeded} of {walks}, {wanted} % expected")
+    if row.get("java"):
+        silent = [
+            name
+            for name, counts in by_walker.items()
+            if name != "asgct" and int(counts["succeeded"]) == 0
+        ]
+        problems += [f"no frames by {name}" for name in silent]
+    if any(not str(wrong).startswith("asgct:") for wrong in row.get("wrong", ())):
+        problems.append("wrong walks")
+    return problems
+
+
 def scenarios_command(*, jdk: Path | None, jvm_args: tuple[str, ...]) -> int:
     tools = toolchain.prepare(jdk)
     with tempfile.TemporaryDirectory(prefix="framestorm-") as folder:
@@ -42,20 +77,19 @@ def scenarios_command(*, jdk: Path | None, jvm_args: tuple[str, ...]) -> int:
         data = native.query([tools.program(NATIVE), "scenarios", *arguments], out)
     rows = _answer(data, "scenarios")
     table = Table(box=box.SIMPLE, title=f"scenarios on {tools.jdk}", title_justify="left")
-    for name in ("scenario", "unmutated walks", "what"):
+    for name in ("scenario", "walks that gave frames", "what"):
         table.add_column(name, overflow="fold")
     bad = []
     for row in rows:
-        walks, succeeded = int(row.get("walks", 0)), int(row.get("succeeded", 0))
         if not row["available"]:
             state = f"unavailable: {row.get('reason') or 'no reason given'}"
         else:
-            state = f"{succeeded} of {walks} succeeded"
-            wanted = int(row.get("expected_percent", 0)) if row.get("java") else 0
-            if walks == 0 or succeeded * 100 < wanted * walks:
+            state = _shares(row.get("by_walker", {}))
+            if problems := _problems(row):
                 bad.append(row["name"])
-                state += f"  (too few, {wanted} % expected)"
-            for wrong, times in Counter(row.get("wrong", ())).most_common(_SHOWN_WRONG):
+                state += f"  ({'; '.join(problems)})"
+            wrongs = Counter(str(wrong).split(_WHERE)[0] for wrong in row.get("wrong", ()))
+            for wrong, times in wrongs.most_common(_SHOWN_WRONG):
                 state += f"\n{wrong}" + (f" ({times} times)" if times > 1 else "")
         table.add_row(row["name"], state, row.get("description", ""))
     _console().print(table)

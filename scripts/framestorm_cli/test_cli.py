@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -357,6 +358,13 @@ def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
         "succeeded": 99,
         "java": True,
         "expected_percent": 99,
+        "by_walker": {
+            "asgct": {"walks": 100, "succeeded": 99},
+            "asgct2": {"walks": 100, "succeeded": 100},
+            "asgst": {"walks": 100, "succeeded": 100},
+            "asgst-env": {"walks": 50, "succeeded": 50},
+            "asgst-frame": {"walks": 100, "succeeded": 12},
+        },
     }
     gc = {
         "name": "gc-thread",
@@ -371,11 +379,39 @@ def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
     code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
     assert code == 0
     assert "unavailable: needs JDK 22 or later" in out
-    fakes.answer("scenarios", [{**c1, "succeeded": 98, "wrong": ["reference: no frames"]}, gc, ffi])
+    assert "asgct 99 of 100, asgst-frame 12 of 100, others all" in out
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"succeeded": 98}, "too few by asgct: 98 of 100, 99 % expected"),
+        ({"by_walker": {"asgst": {"walks": 40, "succeeded": 0}}}, "no frames by asgst"),
+        ({"wrong": ["asgst: contract wrong-frames, halted at x"] * 2}, "wrong walks"),
+        ({"wrong": ["asgst: reference: no frames"]}, "asgst: reference: no frames"),
+    ],
+)
+def test_scenarios_that_do_not_walk(
+    framestorm: Run, fakes: FakePrograms, changed: dict[str, Any], problem: str
+) -> None:
+    c1 = {
+        "name": "c1",
+        "available": True,
+        "walks": 100,
+        "succeeded": 99,
+        "java": True,
+        "expected_percent": 99,
+        "by_walker": {"asgct": {"walks": 100, "succeeded": 99}},
+    }
+    fakes.answer("scenarios", [{**c1, "wrong": ["asgct: contract wrong-frames: x"]}])
+    code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
+    assert code == 0, "what AsyncGetCallTrace gets wrong is shown only"
+    assert "asgct: contract wrong-frames: x" in out
+    fakes.answer("scenarios", [{**c1, **changed}])
     code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
     assert code == 1
+    assert problem in " ".join(out.split())
     assert "do not walk as they should: c1" in out
-    assert "reference: no frames" in out
 
 
 def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
