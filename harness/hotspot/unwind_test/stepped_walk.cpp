@@ -57,8 +57,8 @@ void walk_and_compare(AsyncRegisters registers) {
   for (int i = state.depth - 1; i >= 0; --i) {
     const uintptr_t slot = state.return_slots[static_cast<size_t>(i)];
     SteppedWalks::Place place{.pc = pc, .frame_pc = registers.pc, .expected = word_at(slot)};
-    place.step = AsyncUnwindTables::step(&registers, i == state.depth - 1, state.stack.low,
-                                         state.stack.high);
+    place.step =
+        AsyncUnwindTables::step(&registers, i == state.depth - 1, registers.sp, state.stack.high);
     if (place.step != Step::stepped) {
       keep(walks.given_up_places, walks.given_up++, place);
       return;
