@@ -299,7 +299,7 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
   const auto returns_to = [this](uintptr_t word) {
     return is_return_address(word) || is_leaf_return_address(word) ||
-           AsyncUnwindTables::is_code(word) || issuing_pc(word) != 0;
+           AsyncUnwindTables::is_code(word) || noted_pc(word) != 0;
   };
 
   if (_blob->is_adapter_blob() && _ucontext != nullptr) {

@@ -161,12 +161,14 @@ bool AsyncStackWalker::is_leaf_return_address(uintptr_t pc) {
          pd_follows_call(at, nm->code_begin());
 }
 
-uintptr_t AsyncStackWalker::issuing_pc(uintptr_t handler) const {
+uintptr_t AsyncStackWalker::noted_pc(uintptr_t returns_to) const {
   if (_thread == nullptr || _code != Code::framed_stub) return 0;
-  const CodeBlob* const blob = blob_of(handler);
+  const CodeBlob* const blob = blob_of(returns_to);
   if (blob == nullptr || !blob->is_nmethod()) return 0;
-  const uintptr_t issuing = p2u(_thread->exception_pc());
-  return blob_of(issuing) == blob && is_return_address(issuing) ? issuing : 0;
+  const bool polled = _blob->is_safepoint_stub();
+  const uintptr_t noted = p2u(polled ? _thread->saved_exception_pc() : _thread->exception_pc());
+  if (polled && (returns_to <= noted || returns_to - noted > kMaxPollSize)) return 0;
+  return blob_of(noted) == blob && is_return_address(noted) ? noted : 0;
 }
 
 bool AsyncStackWalker::complete_anchor(AsyncAnchor* anchor, uintptr_t low, uintptr_t high) {
@@ -310,8 +312,8 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
     return fail(Stop::bad_pc);
   }
   if (!is_return_address(to.pc)) {
-    const uintptr_t issuing = issuing_pc(to.pc);
-    if (issuing != 0) to.pc = issuing;
+    const uintptr_t noted = noted_pc(to.pc);
+    if (noted != 0) to.pc = noted;
   }
   if (!is_return_address(to.pc)) {
     const bool from_leaf = _code == Code::c || _code == Code::stub;

@@ -127,6 +127,7 @@ class AsyncStackWalker {
 
   static constexpr int kMaxScopes = 4096;
   static constexpr int kMaxContinuations = 64;
+  static constexpr uintptr_t kMaxPollSize = 16;  // bytes
 
   bool fail(Stop stop) {
     _stop = stop;
@@ -149,9 +150,10 @@ class AsyncStackWalker {
   // Whether C/C++ code may have called here; false only where it surely has not.
   static bool pd_may_follow_c_call(uintptr_t pc);
   static bool is_framed(const CodeBlob* blob);
-  // Where the exception was issued that `handler`, a stub's return address, is to handle: stubs
-  // that find a handler in their caller return to it. 0 when it is no such address.
-  uintptr_t issuing_pc(uintptr_t handler) const;
+  // The pc with debug information for what a stub returns to instead: the handler of an exception,
+  // or what follows a safepoint poll. The thread notes where it was. 0 when `returns_to` is
+  // neither.
+  uintptr_t noted_pc(uintptr_t returns_to) const;
 
   bool classify();
   bool classify_nmethod(nmethod* nm);
