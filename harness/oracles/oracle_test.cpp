@@ -189,6 +189,13 @@ const std::array kDefects = {
              return count;
            },
            {"contract:sp-not-advancing"}},
+    Defect{"SpStandsStillAtAJavaFrame",  // which has its return address at least
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             if (count > 1) walk.frames[1].sp = walk.frames[0].sp;
+             return count;
+           },
+           {"contract:sp-not-advancing"}},
     Defect{"OtherFramesForOtherDepths",  // the outermost instead of the innermost
            [](const FakeWalk& walk) -> int32_t {
              static std::array<FakeFrame, FakeWalk::kRoom> all;
