@@ -135,14 +135,6 @@ static bool is_taken_down(const u1* pc, const u1* begin, const u1* end) {
     return (pc - begin >= 4 && bytes_are(pc - 4, end, kComparePollWithSp8)) ||
            (pc - begin >= 7 && bytes_are(pc - 7, end, kComparePollWithSp32));
   }
-  // An exception leaves the method: its frame is gone, a stub looks for the caller's handler.
-  if (bytes_are(pc, end, kJump) && pc - begin >= 1 && bytes_are(pc - 1, end, kPopFp) &&
-      end - pc >= 5) {
-    int displacement = 0;
-    memcpy(&displacement, pc + 1, sizeof(displacement));
-    const CodeBlob* const target = CodeCache::find_blob(const_cast<u1*>(pc) + 5 + displacement);
-    return target != nullptr && target->is_runtime_stub();
-  }
   // The return poll's slow path, behind the method's code.
   const size_t load = 7, store = 7;
   if (bytes_are(pc, end, kLoadPcToR10)) return bytes_are(pc + load, end, kStoreR10ToThread);
