@@ -92,7 +92,9 @@ bool JvmTest::in_top_code(ScenarioId scenario) {
       return position && position->ref.kind == CodeKind::stub &&
              position->ref.name.find(info.top_name) != std::string::npos;
     case TopCode::native:
-      return !position && Modules::snapshot().find(pc) != nullptr;
+      // libjvm's functions are positions, too.
+      return (!position || position->ref.kind == CodeKind::function) &&
+             Modules::snapshot().find(pc) != nullptr;
   }
   return false;
 }
