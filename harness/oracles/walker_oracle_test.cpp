@@ -251,7 +251,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongWalker{"Asgct2LeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgct2,
                     "disagrees-with-asgct"},
         WrongWalker{"Asgct2Refuses", Defect::refuses, WalkerId::asgct2, "refuses-what-asgct-walks"},
-        WrongWalker{"IteratorDisagreesWithAsgct2", Defect::leaves_out_a_frame,
+        WrongWalker{"IteratorDisagreesWithAsgct2", Defect::gives_another_bci,
                     WalkerId::asgst_iterator, "disagrees-with-asgct2"},
         WrongWalker{"CppFrameWithMethod", Defect::cpp_frame_with_method, WalkerId::asgct2,
                     "cpp-frame-of-a-method"},

@@ -46,6 +46,7 @@ extern "C" [[gnu::visibility("default")]] void AsyncGetCallTrace2(asgct2::CallTr
     to.type = type_of(frame);
     to.comp_level = static_cast<uint8_t>(cpp ? -1 : frame.tier);
     to.bci = native ? -3 : frame.bci;
+    if (i == 2 && control.defect == Defect::gives_another_bci) ++to.bci;
     to.method_id = cpp ? nullptr : frame.method;
     if (cpp && control.defect == Defect::cpp_frame_with_method) {
       to.method_id = reinterpret_cast<jmethodID>(16);

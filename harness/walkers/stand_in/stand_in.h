@@ -46,6 +46,7 @@ enum class Defect : uint8_t {
   contains_and_does_not_tell,
   // AsyncGetStackTrace and AsyncGetCallTrace2
   leaves_out_a_frame,
+  gives_another_bci,  // of the second Java frame; AsyncGetCallTrace2 only
   refuses,
   // AsyncGetCallTrace2
   cpp_frame_with_method,
