@@ -36,6 +36,16 @@ class Collector:
         """Where a target's inputs are; need not exist."""
         return self._into / target
 
+    def set_aside(self, target: str) -> Path | None:
+        """Moves a target's inputs to a folder of their own, where successors do not get them; that
+        folder, or None when there are none."""
+        if not has_inputs(self.folder(target)):
+            return None
+        number = 1
+        while (aside := self._into / f"{target}-set-aside-{number}").exists():
+            number += 1
+        return self.folder(target).rename(aside)
+
     def collect(self, target: str, files: Iterable[Path]) -> None:
         """Takes over the files that were not taken before. One that is gone meanwhile is left out."""
         for file in files:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli import afl_process, fuzz_process, native, records, schedule
+from framestorm_cli import afl_process, fuzz_process, native, records, schedule, steps
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.found_inputs import Collector
 from framestorm_cli.fuzz_process import FuzzOptions, Process
@@ -130,6 +130,8 @@ class _Lane:
             return
         failed = process.setup_error or not process.walks
         self._failed_starts = self._failed_starts + 1 if failed else 0
+        if failed and process.death:
+            self._fuzzer.set_aside(process)
         if self._failed_starts >= FAILED_STARTS:
             how = process.death.how if process.death else f"exit {process.exit}"
             run.unable[process.target] = process.setup_error or (
@@ -206,6 +208,14 @@ class Fuzzer:
     def collect(self, process: Process) -> None:
         """Keeps the inputs a process found, for its successors and for other runs."""
         self._collector.collect(process.target, process.found())
+
+    def set_aside(self, process: Process) -> None:
+        """After a death before the first walk: what processes before it found may be why."""
+        if aside := self._collector.set_aside(process.target):
+            steps.say(
+                f"{process.target} ended before its first walk; the inputs it began with are set aside: "
+                f"{aside}"
+            )
 
     def _check_stop(self) -> None:
         if self._options.strict:

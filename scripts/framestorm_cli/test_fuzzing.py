@@ -117,6 +117,25 @@ def test_a_target_that_dies_before_its_first_walk_is_given_up(
     assert "in a row" in run.unable["fuzz_stack"]
 
 
+def test_inputs_that_end_their_successor_before_its_first_walk_are_set_aside(
+    fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan(
+        "fuzz_stack",
+        {"corpus": ["found"], "end": "not-reusable", "after": 0.2},
+        {"walks": 0, "end": "die"},
+        {},
+    )
+    out = tmp_path / "out"
+    run = fuzz(fakes, out)
+    given = [str(out / "corpus" / "fuzz_stack") in start for start in fakes.starts("fuzz_stack")]
+    assert given == [False, True, False]
+    assert run.unable == {}
+    assert [file.read_text() for file in (out / "corpus" / "fuzz_stack-set-aside-1").iterdir()] == [
+        "found"
+    ]
+
+
 def test_a_target_without_walks_fails_the_run(fakes: FakePrograms, tmp_path: Path) -> None:
     fakes.plan("fuzz_stack", {"walks": 0})
     (problem,) = liveness.problems(fuzz(fakes, tmp_path / "out"))
