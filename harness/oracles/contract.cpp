@@ -128,7 +128,7 @@ class ContractOracle final : public Oracle {
       }
       return true;
     }
-    const int tier = frame.tier;
+    const auto tier = static_cast<int>(frame.tier);  // signed: kNoTier is -1
     if (tier < kNoTier || tier > kHighestTier) {
       return wrong("tier-out-of-range", "has tier " + std::to_string(tier));
     }

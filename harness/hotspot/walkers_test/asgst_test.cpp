@@ -339,16 +339,15 @@ TEST_F(AsgstTest, WhileAThreadDeoptimisesItIsRefused) {
   stop_victims(session().jvm().env());
   ASSERT_FALSE(HasFatalFailure());
   // It returns into the frame that is not valid any more.
-  const auto pc = session().jvm().code_map().resolve(
-      {CodeKind::function, 0, CodeAnchor::entry,
-       "_ZN14Deoptimization24fetch_unroll_info_helperEP10JavaThreadi"});
-  ASSERT_TRUE(pc.has_value());
+  const CodeRef helper = {CodeKind::function, 0, CodeAnchor::entry,
+                          "_ZN14Deoptimization24fetch_unroll_info_helperEP10JavaThreadi"};
   StepGoal goal;
   goal.steps = 10'000'000;
-  goal.pc = *pc;
+  goal.pc = session().jvm().code_map().resolve(helper).value_or(0);
+  ASSERT_NE(goal.pc, 0U);
   ThreadSlot* const slot = World::get().find(tid);
   ASSERT_TRUE(World::get().step(slot, goal));
-  ASSERT_EQ(get_register(*slot->context, Register::pc), *pc);
+  ASSERT_EQ(get_register(*slot->context, Register::pc), goal.pc);
 
   const Traced refused = walk_context(slot->context, 0);
   EXPECT_EQ(refused.trace.num_frames, ASGST_DEOPT) << refused.why();

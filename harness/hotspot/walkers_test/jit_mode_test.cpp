@@ -42,7 +42,7 @@ struct JitMode {
   std::set<ScenarioId> missing;
 };
 
-void PrintTo(const JitMode& mode, std::ostream* out) { *out << mode.name; }
+std::ostream& operator<<(std::ostream& out, const JitMode& mode) { return out << mode.name; }
 
 const JitMode kModes[] = {
     {"tiered", {}, {}},
