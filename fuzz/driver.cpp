@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -51,6 +52,8 @@ constexpr unsigned kChains = 2;
 constexpr unsigned kChainLength = 4;
 // Mutants that wait for the engine to execute them; more are dropped, and found again.
 constexpr size_t kMostPromising = 8;
+// Of a scenario: as many as a process finds in an hour or so.
+constexpr size_t kMostFinds = 1024;
 constexpr size_t kDullEnds = 3;
 constexpr unsigned kStopLimitS = 20;
 
@@ -168,7 +171,7 @@ class Driver final : public InputLoop {
   void walk_mutants() {
     const std::span<uint8_t> counters = coverage().counters();
     bool found = false;
-    mutant_ = input_;
+    mutant_ = start_of_chain();
     for (unsigned i = 0; i < kChainLength; ++i) {
       mutator_->mutate(&mutant_, rng_);
       encode(mutant_, &mutant_bytes_);
@@ -177,6 +180,7 @@ class Driver final : public InputLoop {
       const bool new_edges = novelty_.take(counters);
       const bool new_cell = feedback_.note(cell);
       if (options_.unguided || (!new_edges && !new_cell)) continue;
+      remember(mutant_);
       // What the engine has not seen yet is the next that it is given: one of a chain, the last.
       if (found) {
         promising_.back() = mutant_;
@@ -184,6 +188,22 @@ class Driver final : public InputLoop {
         promising_.push_back(mutant_);
         found = true;
       }
+    }
+  }
+
+  // The engine's input, or one that was news in this scenario. Engines pick among the inputs of all
+  // scenarios, and what is news in one means little in another.
+  const Input& start_of_chain() {
+    const std::vector<Input>& finds = finds_[static_cast<size_t>(scenario_)];
+    return finds.empty() || rng_.one_in(2) ? input_ : finds[rng_.below(finds.size())];
+  }
+
+  void remember(const Input& input) {
+    std::vector<Input>& finds = finds_[static_cast<size_t>(scenario_)];
+    if (finds.size() < kMostFinds) {
+      finds.push_back(input);
+    } else {
+      finds[rng_.below(finds.size())] = input;
     }
   }
 
@@ -368,6 +388,7 @@ class Driver final : public InputLoop {
   Input mutant_;
   std::vector<uint8_t> mutant_bytes_;
   std::vector<Input> promising_;
+  std::array<std::vector<Input>, kScenarios> finds_;
   Feedback feedback_;
   Novelty novelty_;
   std::map<std::string, Feedback::Cell, std::less<>> seeds_;  // by their bytes; unguided only
