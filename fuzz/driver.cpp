@@ -37,6 +37,8 @@ namespace {
 // How long the world stays halted at one set of points, in processor time: a turn has as many walks
 // on a busy machine as on an idle one, and halting the world takes no larger share.
 constexpr uint64_t kTurnNs = 30'000'000;
+// The same where inputs come from elsewhere, at a tenth of the rate.
+constexpr uint64_t kFollowedTurnNs = 200'000'000;
 constexpr double kStatsPeriodS = 0.5;
 // In the output folder: what sanitizers said outside walks.
 constexpr const char* kSanitizerLog = "sanitizer.log";
@@ -270,7 +272,9 @@ class Driver final : public InputLoop {
     if (std::ranges::equal(bytes, followed_)) return;
     followed_.assign(bytes.begin(), bytes.end());
     const bool there = turn_start_ != 0 && input.scenario == scenario_;
-    if (there && (options_.one_halt || used_ns() - turn_start_used_ <= kTurnNs)) return;
+    if (there && (options_.one_halt || used_ns() - turn_start_used_ <= kFollowedTurnNs)) {
+      return;
+    }
     turn(input.scenario, input.mode);
   }
 
