@@ -175,7 +175,7 @@ def _conclude(runs: Sequence[Measured], data: Json, folder: Path) -> int:
     seconds = float(data["seconds"])
     text = f"{table.over_time(runs, seconds)}\n\n{table.how_much(runs)}\n"
     (folder / "compare.md").write_text(text, encoding="utf-8")
-    title = f"AsyncGetCallTrace of JDK {data['jdk']['version']}, {data['jdk']['label']}"
+    title = f"Walkers of JDK {data['jdk']['version']}, {data['jdk']['label']}"
     plot.draw(runs, seconds, folder / "compare.png", title)
     click.echo(text)
     for name in ("compare.json", "compare.md", "compare.png"):
