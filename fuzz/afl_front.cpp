@@ -133,12 +133,13 @@ void AflFront::run_front(int worker, const std::filesystem::path& folder) {
     for (;;) {
       const uint32_t done = channel_->done.load();
       if (done == number) break;
-      // It says what it reached before it ends, so a last look is not needed.
-      if (waitpid(worker, &status, WNOHANG) == worker) {
+      sleep_on(&channel_->done, done);
+      // It says what it reached before it ends, so a last look is not needed. Most often it does
+      // not end, and is not asked about.
+      if (channel_->done.load() != number && waitpid(worker, &status, WNOHANG) == worker) {
         ended = true;
         break;
       }
-      sleep_on(&channel_->done, done);
     }
   }
   if (!ended) {

@@ -278,8 +278,7 @@ bool Crew::verify(Victim& victim, bool repair, std::string* difference) {
   };
   check(reinterpret_cast<void*>(victim.stack_copy_begin), victim.stack_copy, "the stack above sp");
   check(victim.java_thread, victim.thread_copy, "the JavaThread");
-  if (victim.no_handle_marks != nullptr &&
-      *victim.no_handle_marks != victim.no_handle_marks_copy) {
+  if (victim.no_handle_marks != nullptr && *victim.no_handle_marks != victim.no_handle_marks_copy) {
     if (same) *difference = "the thread's count of NoHandleMarks differs from its halt";
     same = false;
     if (repair) *victim.no_handle_marks = victim.no_handle_marks_copy;
