@@ -14,8 +14,6 @@
 #include <stdarg.h>
 
 #include "jni.h"
-#include "runtime/handles.inline.hpp"
-#include "runtime/javaThread.hpp"
 
 typedef void (*framestorm_error_function)(const char* file, int line, const char* condition,
                                           const char* format, va_list values);
@@ -35,34 +33,3 @@ void framestorm_on_error(const char* file, int line, const char* condition, cons
   hook(file, line, condition, format, copy);
   va_end(copy);
 }
-
-#ifdef ASSERT
-
-extern "C" {
-
-// How many NoHandleMarks a thread is in, which a walk that is abandoned may leave wrong: the
-// counter, of the thread's HandleArea. Null when it was not found. First call on a thread of the
-// VM.
-JNIEXPORT int* framestorm_no_handle_marks(Thread* thread) {
-  static const size_t offset = [] {
-    const HandleArea* const area = Thread::current()->handle_area();
-    const int* const words = reinterpret_cast<const int*>(area);
-    const size_t count = sizeof(HandleArea) / sizeof(int);
-    int before[sizeof(HandleArea) / sizeof(int)];
-    memcpy(before, words, sizeof(before));
-    NoHandleMark mark;
-    size_t found = count;
-    for (size_t i = 0; i < count; i++) {
-      if (words[i] != before[i]) found = i;
-    }
-    return found;
-  }();
-  HandleArea* const area = thread->handle_area();
-  return offset == sizeof(HandleArea) / sizeof(int) || area == nullptr
-             ? nullptr
-             : reinterpret_cast<int*>(area) + offset;
-}
-
-}  // extern "C"
-
-#endif  // ASSERT
