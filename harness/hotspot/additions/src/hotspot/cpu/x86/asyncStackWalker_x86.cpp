@@ -430,11 +430,12 @@ bool AsyncStackWalker::interrupted_interpreted(uintptr_t* method, Registers* cal
   read(_at.sp + wordSize, &second);
   const bool sender_known = sender_sp >= _at.sp && on_stack(sender_sp);
   *method = in_rbx;
-  if (is_return_address(top) && sender_known) {
+  // What stands on the stack is below the caller's sp.
+  if (is_return_address(top) && sender_known && sender_sp > _at.sp) {
     *caller = {top, sender_sp, _at.fp};
     return true;
   }
-  if (top == _at.fp && is_return_address(second) && sender_known) {
+  if (top == _at.fp && is_return_address(second) && sender_known && sender_sp > _at.sp + wordSize) {
     *caller = {second, sender_sp, _at.fp};
     return true;
   }
@@ -448,6 +449,7 @@ bool AsyncStackWalker::interrupted_interpreted(uintptr_t* method, Registers* cal
     if (pushed >= -frame::interpreter_frame_sender_sp_offset) {
       read(_at.fp + frame::interpreter_frame_sender_sp_offset * wordSize, &sp);
     }
+    if (sp <= _at.fp) return false;
     *caller = {return_pc, sp, link};
     return true;
   }
