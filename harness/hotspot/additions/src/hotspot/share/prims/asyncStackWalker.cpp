@@ -311,11 +311,14 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
   if (_java_done && CodeCache::find_blob(reinterpret_cast<void*>(to.pc)) != nullptr) {
     return fail(Stop::bad_pc);
   }
-  if (!is_return_address(to.pc)) {
+  // Asked once: it is what a step costs most.
+  bool called = is_return_address(to.pc);
+  if (!called) {
     const uintptr_t noted = noted_pc(to.pc);
-    if (noted != 0) to.pc = noted;
+    called = noted != 0;
+    if (called) to.pc = noted;
   }
-  if (!is_return_address(to.pc)) {
+  if (!called) {
     const bool from_leaf = _code == Code::c || _code == Code::stub;
     // Generated code is called from C/C++ only through stubs.
     const bool from_c = from_leaf || _code == Code::entry || _code == Code::upcall;
