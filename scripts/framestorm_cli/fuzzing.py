@@ -198,7 +198,9 @@ class Fuzzer:
         corpus = fuzz_process.corpus_of(self._options, piece.target, found)
         arguments = (self._toolchain, self._options, piece, seed, folder, corpus)
         if self._options.engine == "afl":
-            instance = afl_process.start(*arguments, self.run.processes)
+            instance = afl_process.start(
+                *arguments, self.run.processes, afl_process.core_for(self.run.afl)
+            )
             self.run.afl.append(instance)
             return instance
         process = fuzz_process.start(*arguments)

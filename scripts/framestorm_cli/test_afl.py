@@ -5,12 +5,13 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from framestorm_cli import afl, fuzz_process, liveness, packages, paths, summary
-from framestorm_cli.afl_process import USELESS_WORKERS
+from framestorm_cli import afl, afl_process, fuzz_process, liveness, packages, paths, summary
+from framestorm_cli.afl_process import USELESS_WORKERS, AflInstance
 from framestorm_cli.conftest import FakePrograms
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.fuzz_process import FuzzOptions
@@ -202,3 +203,14 @@ def test_programs_that_were_not_built_are_named(fakes: FakePrograms) -> None:
         afl.program(fakes.tools, "fuzz_stack")
     with pytest.raises(FramestormError, match=r"framestorm_afl_mutator\.so is missing"):
         afl.mutator(fakes.tools)
+
+
+def test_instances_are_spread_over_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5})
+    instances = [
+        cast(AflInstance, SimpleNamespace(core=core, ended=ended))
+        for core, ended in ((3, False), (5, True))
+    ]
+    assert afl_process.core_for([]) == 3
+    assert afl_process.core_for(instances) == 5
+    assert afl_process.core_for([*instances, *instances[:1]]) == 5
