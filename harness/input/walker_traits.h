@@ -1,6 +1,7 @@
 // What of an Input each walker can do and reads; mutators leave the rest at its default.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "harness/input/input.h"
@@ -27,6 +28,11 @@ inline constexpr uint32_t kWalkDuringUnsafeStates = 4;
 inline constexpr uint32_t kWalkSameThread = 8;
 inline constexpr uint32_t kAsgstOptions =
     kIncludeCFrames | kIncludeNonJavaThreads | kWalkDuringUnsafeStates;
+
+// The walkers that harness/hotspot adds to HotSpot.
+inline constexpr std::array kAddedWalkers = {WalkerId::asgst,          WalkerId::asgst_env,
+                                             WalkerId::asgst_thread,   WalkerId::asgct2,
+                                             WalkerId::asgst_iterator, WalkerId::asgst_frame};
 
 constexpr WalkerTraits traits_of(WalkerId walker) {
   switch (walker) {

@@ -418,6 +418,25 @@ TEST_F(OracleTest, AnAssertionAgainstAForeignEnvIsTheCallersMistake) {
   EXPECT_EQ(clauses_of(walk(foreign).findings), std::vector<std::string>());
 }
 
+// What it was in the midst of is not known: the process is not to be believed any more.
+TEST_F(OracleTest, AnAbandonedWalkThatHadCalledWhatItMustNotPoisons) {
+  start([](const FakeWalk& walk) -> int32_t {
+    if (walk.depth > 0) {
+      block = malloc(100);
+      free(block);
+    }
+    return *nowhere;
+  });
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  Input faults = input(Mode::separate_thread);
+  faults.call.depth = DepthKind::zero;
+  EXPECT_FALSE(walk(faults).outcome.poisoned);
+  faults.call.depth = DepthKind::normal;
+  EXPECT_TRUE(walk(faults).outcome.poisoned);
+}
+
 // -------------------------------------------------------------------------------------------------
 // Walks that take words below the victim's sp for frames: in same-thread mode their own.
 

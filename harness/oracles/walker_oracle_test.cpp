@@ -20,9 +20,6 @@ using stand_in::Control;
 using stand_in::Defect;
 using stand_in::Type;
 
-constexpr std::array kBuiltIn = {WalkerId::asgst,  WalkerId::asgst_env,      WalkerId::asgst_thread,
-                                 WalkerId::asgct2, WalkerId::asgst_iterator, WalkerId::asgst_frame};
-
 // Whose stack the stand-ins walk.
 struct WalkedThread {
   Walker* asgct = nullptr;
@@ -121,7 +118,7 @@ TEST_F(WalkerOracleTest, RightWalkersAreNotReported) {
     ASSERT_FALSE(HasFatalFailure());
     for (const bool inlined : {false, true}) {
       top_is_inlined = inlined;
-      for (const WalkerId walker : kBuiltIn) {
+      for (const WalkerId walker : kAddedWalkers) {
         for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
           if (!traits_of(walker).walks_in(mode)) continue;
           for (const DepthKind depth : {DepthKind::normal, DepthKind::one, DepthKind::exact}) {
@@ -180,7 +177,7 @@ void* seen_thread = nullptr;
 TEST_F(WalkerOracleTest, TheIdentityIsLentToThoseThatBorrowIt) {
   start({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());
-  for (const WalkerId walker : kBuiltIn) {
+  for (const WalkerId walker : kAddedWalkers) {
     stand(ScenarioId::c1);
     ASSERT_FALSE(HasFatalFailure());
     control_->stack = [](void*, stand_in::Frame*, size_t) {

@@ -13,8 +13,6 @@ using jvm_test::explain;
 using jvm_test::JvmTest;
 using jvm_test::Walked;
 
-constexpr std::array kBuiltIn = {WalkerId::asgst,  WalkerId::asgst_env,      WalkerId::asgst_thread,
-                                 WalkerId::asgct2, WalkerId::asgst_iterator, WalkerId::asgst_frame};
 constexpr std::array kModes = {Mode::same_thread, Mode::separate_thread};
 
 class BuiltInTest : public JvmTest {
@@ -22,7 +20,7 @@ class BuiltInTest : public JvmTest {
   void start_with_all(const std::vector<ScenarioId>& scenarios) {
     start(scenarios);
     if (HasFatalFailure()) return;
-    for (const WalkerId walker : kBuiltIn) {
+    for (const WalkerId walker : kAddedWalkers) {
       ASSERT_FALSE(session().missing_walkers().contains(walker))
           << session().missing_walkers().at(walker);
     }
@@ -51,7 +49,7 @@ TEST_F(BuiltInTest, UnmutatedWalksOfEveryScenarioAreRight) {
     for (int halts = 0; halts < 3; ++halts) {
       halt(scenario);
       ASSERT_FALSE(HasFatalFailure());
-      for (const WalkerId walker : kBuiltIn) {
+      for (const WalkerId walker : kAddedWalkers) {
         for (const Mode mode : kModes) {
           for (const uint32_t options : {0U, 1U, 3U, 7U}) {
             Input plain;

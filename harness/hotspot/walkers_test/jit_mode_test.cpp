@@ -14,9 +14,6 @@ using jvm_test::explain;
 using jvm_test::JvmTest;
 using jvm_test::Walked;
 
-constexpr WalkerId kAdded[] = {WalkerId::asgst,  WalkerId::asgst_env,      WalkerId::asgst_thread,
-                               WalkerId::asgct2, WalkerId::asgst_iterator, WalkerId::asgst_frame};
-
 // One of each kind of frame.
 const std::vector<ScenarioId> kSubset = {ScenarioId::interpreted_recursion,
                                          ScenarioId::c1,
@@ -59,7 +56,7 @@ class JitModeTest : public JvmTest, public testing::WithParamInterface<JitMode> 
   // How many walks gave frames.
   int walk_with_all(ScenarioId scenario) {
     int succeeded = 0;
-    for (const WalkerId walker : kAdded) {
+    for (const WalkerId walker : kAddedWalkers) {
       EXPECT_NE(engine().walker(walker), nullptr)
           << name_of(walker) << ": test with a JDK that `framestorm jdk build` made";
       for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
@@ -114,7 +111,7 @@ TEST_P(JitModeTest, WalksOfEveryScenarioAreRight) {
 TEST_P(JitModeTest, FramesOnTheStackAreThoseOfGetStackTrace) {
   start({ScenarioId::virtual_remounted}, {}, GetParam().jvm_args);
   ASSERT_FALSE(HasFatalFailure());
-  for (const WalkerId walker : kAdded) {
+  for (const WalkerId walker : kAddedWalkers) {
     if (walker == WalkerId::asgst_frame) continue;  // three registers name no innermost bci
     halt(ScenarioId::virtual_remounted);
     ASSERT_FALSE(HasFatalFailure());

@@ -113,7 +113,9 @@ bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
   u1 before[8];
   const uintptr_t begin = align_down(pc - sizeof(before), sizeof(uintptr_t));
   uintptr_t words[2] = {0, 0};
-  if (!safe_read(begin, &words[0]) || !safe_read(begin + sizeof(uintptr_t), &words[1])) return true;
+  if (!AsyncMethods::load(begin, &words[0]) ||
+      !AsyncMethods::load(begin + sizeof(uintptr_t), &words[1]))
+    return true;
   memcpy(before, reinterpret_cast<const u1*>(words) + (pc - sizeof(before) - begin),
          sizeof(before));
   const u1* const end = before + sizeof(before);
@@ -330,8 +332,8 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
     const bool jumps =
         pc > _blob->code_begin() && is_jump_to_register(pc, end) && is_pop_of_target(pc - 1, end);
     uintptr_t below = 0;
-    if ((jumps || (popped != nullptr && pc >= popped)) && safe_read(_at.sp - wordSize, &below) &&
-        returns_to(below)) {
+    if ((jumps || (popped != nullptr && pc >= popped)) &&
+        AsyncMethods::load(_at.sp - wordSize, &below) && returns_to(below)) {
       *caller = {below, _at.sp, _at.fp};
       return true;
     }

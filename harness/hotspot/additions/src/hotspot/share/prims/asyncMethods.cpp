@@ -291,17 +291,6 @@ void AsyncMethods::initialize() {
   Atomic::release_store(&initialized, true);
 }
 
-bool AsyncMethods::load(uintptr_t address, uintptr_t* value) {
-  intptr_t* const place = reinterpret_cast<intptr_t*>(address);
-  intptr_t word = SafeFetchN(place, 1);
-  if (word == 1) {
-    word = SafeFetchN(place, 2);
-    if (word == 2) return false;
-  }
-  *value = static_cast<uintptr_t>(word);
-  return true;
-}
-
 bool AsyncMethods::load(uintptr_t address, uint32_t* value) {
   int* const place = reinterpret_cast<int*>(address);
   int word = SafeFetch32(place, 1);

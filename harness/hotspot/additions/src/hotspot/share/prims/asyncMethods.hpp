@@ -17,6 +17,7 @@
 
 #include "jni.h"
 #include "memory/allStatic.hpp"
+#include "runtime/safefetch.hpp"
 #include "utilities/globalDefinitions.hpp"
 
 class InstanceKlass;
@@ -30,6 +31,8 @@ class Symbol;
 // no lock is taken. True of a moment of the call; it stays true while the class cannot be unloaded,
 // as while a frame of it is on a halted stack.
 class AsyncMethods : AllStatic {
+  static const intptr_t unlikely = intptr_t(0xbadbadbadbadbad1);
+
  public:
   // At the end of the VM's start, once. Nothing is a method or a class before.
   static void initialize();
@@ -49,7 +52,14 @@ class AsyncMethods : AllStatic {
   static int bci_of(const Method* m, uintptr_t bcp);
 
   // Words, and the 32 bits of an aligned address. False when they cannot be read.
-  static bool load(uintptr_t address, uintptr_t* value);
+  // Two tries, since any value may be a word's own.
+  static bool load(uintptr_t address, uintptr_t* value) {
+    intptr_t* const place = reinterpret_cast<intptr_t*>(address);
+    const intptr_t word = SafeFetchN(place, unlikely);
+    if (word == unlikely && SafeFetchN(place, 0) == 0) return false;
+    *value = static_cast<uintptr_t>(word);
+    return true;
+  }
   static bool load(uintptr_t address, uint32_t* value);
   // A copy of an object, for its accessors that look at nothing else.
   template <class T>

@@ -29,7 +29,6 @@
 #include "runtime/javaCalls.hpp"
 #include "runtime/javaFrameAnchor.hpp"
 #include "runtime/javaThread.hpp"
-#include "runtime/safefetch.hpp"
 #include "runtime/stubRoutines.hpp"
 #include "runtime/vmStructs.hpp"
 
@@ -79,18 +78,6 @@ const char* AsyncStackWalker::explain(Stop stop) {
 AsyncStackWalker::AsyncStackWalker(JavaThread* thread, uintptr_t low, uintptr_t high, bool c_frames)
     : _thread(thread), _low(low), _high(high), _c_frames(c_frames), _at{0, 0, 0} {}
 
-bool AsyncStackWalker::safe_read(uintptr_t address, uintptr_t* word) {
-  // Two tries, since any value may be a word's own.
-  const intptr_t first = SafeFetchN(reinterpret_cast<intptr_t*>(address), 0);
-  if (first == 0 && SafeFetchN(reinterpret_cast<intptr_t*>(address), -1) == -1) return false;
-  *word = static_cast<uintptr_t>(first);
-  return true;
-}
-
-bool AsyncStackWalker::read(uintptr_t address, uintptr_t* word) const {
-  return on_stack(address) && safe_read(address, word);
-}
-
 // The code blob whose code, not only its memory, holds pc.
 static CodeBlob* blob_of(uintptr_t pc) {
   CodeBlob* const blob = CodeCache::find_blob(reinterpret_cast<void*>(pc));
@@ -135,19 +122,30 @@ bool AsyncStackWalker::is_framed(const CodeBlob* blob) {
           blob->is_uncommon_trap_stub() || blob->is_exception_stub());
 }
 
-bool AsyncStackWalker::is_return_address(uintptr_t pc) {
-  if (pc == 0) return false;
+AsyncStackWalker::Place::Place(uintptr_t pc) : pc(pc) {
   const address at = reinterpret_cast<address>(pc);
-  if (Interpreter::contains(at) || StubRoutines::returns_to_call_stub(at) ||
-      Continuation::is_return_barrier_entry(at)) {
-    return true;
+  if (Interpreter::contains(at)) {
+    interpreter = true;
+    return_address = true;
+    return;
   }
-  CodeBlob* const blob = blob_of(pc);
-  if (blob == nullptr) return false;
-  if (!blob->is_nmethod()) return blob->is_upcall_stub() || is_framed(blob);
+  blob = CodeCache::find_blob(at);
+  in_code = blob != nullptr && blob->code_contains(at);
+  if (!in_code) return;
+  if (!blob->is_nmethod()) {
+    return_address = StubRoutines::returns_to_call_stub(at) || blob->is_upcall_stub() ||
+                     is_framed(blob) || Continuation::is_return_barrier_entry(at);
+    return;
+  }
   nmethod* const nm = blob->as_nmethod();
-  if (nm->method() == nullptr || nm->frame_size() <= 0) return false;
-  return nm->is_native_method() || nm->is_deopt_pc(at) || has_scope(nm, pc_desc_at(nm, pc));
+  if (nm->method() == nullptr || nm->frame_size() <= 0) return;
+  deoptimised = nm->is_deopt_pc(at);
+  if (deoptimised || nm->is_native_method()) {
+    return_address = true;
+    return;
+  }
+  desc = pc_desc_at(nm, pc);
+  return_address = has_scope(nm, desc);
 }
 
 bool AsyncStackWalker::is_leaf_return_address(uintptr_t pc) {
@@ -176,7 +174,8 @@ bool AsyncStackWalker::complete_anchor(AsyncAnchor* anchor, uintptr_t low, uintp
       !is_aligned(anchor->sp, sizeof(uintptr_t))) {
     return false;
   }
-  if (anchor->pc == 0 && !safe_read(anchor->sp - sizeof(uintptr_t), &anchor->pc)) return false;
+  if (anchor->pc == 0 && !AsyncMethods::load(anchor->sp - sizeof(uintptr_t), &anchor->pc))
+    return false;
   return is_return_address(anchor->pc);
 }
 
@@ -186,7 +185,7 @@ bool AsyncStackWalker::start_at_context(const AsyncContext& context) {
   _interrupted = true;
   if (context.sp < _low || !on_stack(context.sp)) return fail(Stop::bad_stack);
   _low = context.sp;
-  return classify();
+  return classify(Place(context.pc));
 }
 
 bool AsyncStackWalker::start_at_frame(const AsyncContext& frame) {
@@ -214,53 +213,56 @@ bool AsyncStackWalker::start_at_anchor(const AsyncAnchor& anchor, const AsyncCon
   return arrive_at_anchor();
 }
 
-// What the code at _at.pc is.
-bool AsyncStackWalker::classify() {
+// Takes what is at _at.pc for the frame's code.
+bool AsyncStackWalker::classify(const Place& place) {
   _given = false;
   _scope = 0;
   _scopes = 0;
   _caller_known = false;
   _blob = nullptr;
-  const address pc = reinterpret_cast<address>(_at.pc);
-  if (Interpreter::contains(pc)) {
+  _desc = nullptr;
+  if (place.interpreter) {
     _code = Code::interpreter;
     return true;
   }
-  CodeBlob* const blob = CodeCache::find_blob(pc);
-  if (blob == nullptr) {
+  if (place.blob == nullptr) {
     _code = Code::c;
     // Somewhere in no code at all; a return address was checked before.
     return !_interrupted || AsyncUnwindTables::is_code(_at.pc) || fail(Stop::bad_pc);
   }
-  if (!blob->code_contains(pc)) return fail(Stop::bad_pc);
-  _blob = blob;
-  if (blob->is_nmethod()) return classify_nmethod(blob->as_nmethod());
-  if (StubRoutines::returns_to_call_stub(pc)) {
+  if (!place.in_code) return fail(Stop::bad_pc);
+  _blob = place.blob;
+  if (_blob->is_nmethod()) return classify_nmethod(place);
+  if (StubRoutines::returns_to_call_stub(reinterpret_cast<address>(_at.pc))) {
     _code = Code::entry;
-  } else if (blob->is_upcall_stub() && !_interrupted) {
+  } else if (_blob->is_upcall_stub() && !_interrupted) {
     _code = Code::upcall;
   } else {
-    _code = is_framed(blob) ? Code::framed_stub : Code::stub;
+    _code = is_framed(_blob) ? Code::framed_stub : Code::stub;
   }
   return true;
 }
 
-bool AsyncStackWalker::classify_nmethod(nmethod* nm) {
+bool AsyncStackWalker::classify_nmethod(const Place& place) {
+  const nmethod* const nm = _blob->as_nmethod();
   if (nm->method() == nullptr || nm->frame_size() <= 0) return fail(Stop::bad_pc);
   _code = nm->is_native_method() ? Code::native : Code::compiled;
-  if (!nm->is_deopt_pc(reinterpret_cast<address>(_at.pc))) return true;
+  _desc = place.desc;
+  if (!place.deoptimised) return true;
   // Returned into for deoptimisation (or going to be): the frame keeps where it really was.
   uintptr_t original = 0;
   int offset = -1;
   if (_orig_pc_offset >= 0) offset = *reinterpret_cast<int*>(p2u(nm) + _orig_pc_offset);
   // 0 is an offset as any other, of a frame that passes nothing on the stack.
-  const bool known = offset >= 0 && read(_at.sp + offset, &original) &&
-                     nm->code_contains(reinterpret_cast<address>(original)) &&
-                     has_scope(nm, pc_desc_at(nm, original));
-  if (known) {
-    _at.pc = original;
-    _interrupted = false;
-    return true;
+  if (offset >= 0 && read(_at.sp + offset, &original) &&
+      nm->code_contains(reinterpret_cast<address>(original))) {
+    const PcDesc* const desc = pc_desc_at(nm, original);
+    if (has_scope(nm, desc)) {
+      _at.pc = original;
+      _desc = desc;
+      _interrupted = false;
+      return true;
+    }
   }
   return _interrupted || fail(Stop::bad_frame);
 }
@@ -271,20 +273,19 @@ bool AsyncStackWalker::arrive_at_anchor() {
   _at = {_anchor.pc, _anchor.sp, _anchor.fp};
   _low = _anchor.sp;
   _interrupted = false;
-  return classify();
+  return classify(Place(_at.pc));
 }
 
 // Goes to what a signal interrupted: its pc is anywhere in code, and is no return address.
 bool AsyncStackWalker::arrive_at_interrupted(const Registers& registers) {
   if (registers.sp <= _at.sp || !on_stack(registers.sp)) return fail(Stop::bad_stack);
-  if (_java_done && CodeCache::find_blob(reinterpret_cast<void*>(registers.pc)) != nullptr) {
-    return fail(Stop::bad_pc);
-  }
+  const Place place(registers.pc);
+  if (_java_done && place.in_code_cache()) return fail(Stop::bad_pc);
   _at = registers;
   _low = registers.sp;
   _ucontext = nullptr;  // it is of another frame
   _interrupted = true;
-  return classify();
+  return classify(place);
 }
 
 // Goes to a caller, if it can be one.
@@ -301,36 +302,37 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
     uintptr_t entry = p2u(_thread->last_continuation());
     for (int i = 0; entry <= _at.sp; i++) {
       if (i == kMaxContinuations || entry == 0 ||
-          !safe_read(entry + in_bytes(ContinuationEntry::parent_offset()), &entry)) {
+          !AsyncMethods::load(entry + in_bytes(ContinuationEntry::parent_offset()), &entry)) {
         return fail(Stop::bad_pc);
       }
     }
     if (!on_stack(entry)) return fail(Stop::bad_stack);
     to = {p2u(ContinuationEntry::entry_pc()), entry, entry + ContinuationEntry::size()};
   }
-  if (_java_done && CodeCache::find_blob(reinterpret_cast<void*>(to.pc)) != nullptr) {
-    return fail(Stop::bad_pc);
-  }
-  // Asked once: it is what a step costs most.
-  bool called = is_return_address(to.pc);
-  if (!called) {
+  if (_returned_to.pc != to.pc) _returned_to = Place(to.pc);
+  Place place = _returned_to;
+  if (_java_done && place.in_code_cache()) return fail(Stop::bad_pc);
+  if (!place.return_address) {
     const uintptr_t noted = noted_pc(to.pc);
-    called = noted != 0;
-    if (called) to.pc = noted;
-  }
-  if (!called) {
-    const bool from_leaf = _code == Code::c || _code == Code::stub;
-    // Generated code is called from C/C++ only through stubs.
-    const bool from_c = from_leaf || _code == Code::entry || _code == Code::upcall;
-    if (!(from_leaf && is_leaf_return_address(to.pc)) &&
-        !(from_c && AsyncUnwindTables::is_code(to.pc))) {
+    if (noted != 0) {
+      to.pc = noted;
+      place = Place(noted);
+    } else if (!may_return_from_c(to.pc)) {
       return fail(Stop::bad_pc);
     }
   }
   _at = to;
   _low = to.sp;
   _interrupted = false;
-  return classify();
+  return classify(place);
+}
+
+// Of return addresses that compiled code describes nowhere.
+bool AsyncStackWalker::may_return_from_c(uintptr_t pc) const {
+  const bool from_leaf = _code == Code::c || _code == Code::stub;
+  // Generated code is called from C/C++ only through stubs.
+  const bool from_c = from_leaf || _code == Code::entry || _code == Code::upcall;
+  return (from_leaf && is_leaf_return_address(pc)) || (from_c && AsyncUnwindTables::is_code(pc));
 }
 
 bool AsyncStackWalker::caller() {
@@ -493,7 +495,7 @@ bool AsyncStackWalker::fill_compiled(Frame* frame) {
   nmethod* const nm = _blob->as_nmethod();
   // At a call the descriptor stands at the return address. Elsewhere, and at calls of leaves, the
   // next one holds, since descriptors stand at the ends of the ranges they describe.
-  const PcDesc* desc = _interrupted ? nullptr : pc_desc_at(nm, _at.pc);
+  const PcDesc* desc = _interrupted ? nullptr : _desc;
   if (desc == nullptr) desc = pc_desc_from(nm, code_offset(nm, _at.pc) + 1);
   if (!has_scope(nm, desc)) {
     fill_plain(frame, FrameType::java, nm->method());

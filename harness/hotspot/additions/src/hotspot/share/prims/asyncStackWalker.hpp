@@ -15,12 +15,14 @@
 #ifndef SHARE_PRIMS_ASYNCSTACKWALKER_HPP
 #define SHARE_PRIMS_ASYNCSTACKWALKER_HPP
 
+#include "prims/asyncMethods.hpp"
 #include "utilities/align.hpp"
 #include "utilities/globalDefinitions.hpp"
 
 class CodeBlob;
 class JavaThread;
 class Method;
+class PcDesc;
 class nmethod;
 
 // The one stack walk under AsyncGetStackTrace, AsyncGetCallTrace2 and the iterators of profile2.h.
@@ -125,6 +127,21 @@ class AsyncStackWalker {
     uintptr_t fp;
   };
 
+  // The code that a pc is in. A look-up is most of what a step costs: one for all that is asked.
+  struct Place {
+    Place() = default;
+    explicit Place(uintptr_t pc);
+    bool in_code_cache() const { return interpreter || blob != nullptr; }
+
+    uintptr_t pc = 0;
+    bool interpreter = false;
+    CodeBlob* blob = nullptr;      // that has pc in its memory; null in the interpreter
+    bool in_code = false;          // and in its code
+    bool deoptimised = false;      // where nmethods are returned into for deoptimisation
+    bool return_address = false;   // a call may have left pc, in generated code
+    const PcDesc* desc = nullptr;  // what the nmethod says of pc itself, as of return addresses
+  };
+
   static constexpr int kMaxScopes = 4096;
   static constexpr int kMaxContinuations = 64;
   static constexpr uintptr_t kMaxPollSize = 16;  // bytes
@@ -133,19 +150,21 @@ class AsyncStackWalker {
     _stop = stop;
     return false;
   }
-  // A word of memory, which need not be readable.
-  static bool safe_read(uintptr_t address, uintptr_t* word);
   // A word of the stack; false when it is not on the part of the stack that is still to be walked.
-  bool read(uintptr_t address, uintptr_t* word) const;
+  bool read(uintptr_t address, uintptr_t* word) const {
+    return on_stack(address) && AsyncMethods::load(address, word);
+  }
   bool on_stack(uintptr_t address) const {
     return address >= _low && address <= _high - sizeof(uintptr_t) &&
            is_aligned(address, sizeof(uintptr_t));
   }
   // Whether a call may have left this return address, in generated code.
-  static bool is_return_address(uintptr_t pc);
+  static bool is_return_address(uintptr_t pc) { return Place(pc).return_address; }
   // The same for calls of C/C++ leaf functions and leaf stubs, which compiled code describes
   // nowhere.
   static bool is_leaf_return_address(uintptr_t pc);
+  // Whether the frame at _at, if it is C/C++ code or a stub, may return there.
+  bool may_return_from_c(uintptr_t pc) const;
   static bool pd_follows_call(const u1* pc, const u1* begin);
   // Whether C/C++ code may have called here; false only where it surely has not.
   static bool pd_may_follow_c_call(uintptr_t pc);
@@ -155,8 +174,8 @@ class AsyncStackWalker {
   // neither.
   uintptr_t noted_pc(uintptr_t returns_to) const;
 
-  bool classify();
-  bool classify_nmethod(nmethod* nm);
+  bool classify(const Place& place);
+  bool classify_nmethod(const Place& place);
   bool arrive(const Registers& caller);
   bool arrive_at_interrupted(const Registers& registers);
   bool arrive_at_anchor();
@@ -194,6 +213,7 @@ class AsyncStackWalker {
   bool _interrupted = false;        // _at.pc is no return address
   Code _code = Code::c;
   CodeBlob* _blob = nullptr;
+  const PcDesc* _desc = nullptr;  // as in Place, of _at.pc
   Stop _stop = Stop::none;
   bool _given = false;       // the frame at _at has been given
   bool _has_anchor = false;  // Java frames go on here once the C frames are through
@@ -205,6 +225,8 @@ class AsyncStackWalker {
   // The scope to give next, in the debug information of _blob; 0 when there is none.
   int _scope = 0;
   int _scopes = 0;
+  Place
+      _returned_to;  // where the last step arrived: recursion returns to one place again and again
 };
 
 #endif  // SHARE_PRIMS_ASYNCSTACKWALKER_HPP

@@ -176,9 +176,10 @@ AsyncWalkedThread::Start AsyncWalkedThread::start(AsyncStackWalker* walker,
   const bool has_java_frames = anchor.sp != 0;
   // A stub in Java notes its sp before it calls, and no pc: until then, what is below its sp is of
   // a call before.
-  const bool called = anchor.pc != 0 || context == nullptr || context->sp < anchor.sp;
-  const bool usable = has_java_frames && AsyncStackWalker::complete_anchor(&anchor, _low, _high) &&
-                      (!java || (called && (context == nullptr || context->sp <= anchor.sp)));
+  const bool called = !java || context == nullptr || context->sp < anchor.sp ||
+                      (anchor.pc != 0 && context->sp == anchor.sp);
+  const bool usable =
+      has_java_frames && AsyncStackWalker::complete_anchor(&anchor, _low, _high) && called;
   if (usable) {
     return walker->start_at_anchor(anchor, context) ? Start::started : Start::failed;
   }
