@@ -6,16 +6,13 @@
 // separated, and FRAMESTORM_WALKER narrow it as --scenario, --mode and --walker do; FRAMESTORM_OUT
 // is the target's output folder, where it leaves the names of the code that exists.
 //
-// The world is halted for one scenario at a time, and another one costs a millisecond. So what is
-// made of an entry of AFL++'s queue keeps one scenario and mode for a turn of kTurn executions, in
-// afl_custom_post_process too: the entry's own or, one turn in kMoveOneIn, any.
-#include <algorithm>
+// The world is halted for one scenario at a time, and another one costs a millisecond. So an entry
+// of AFL++'s queue is good for a turn of kTurn mutants with one scenario and mode: the entry's own
+// or, one turn in kMoveOneIn, any.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -71,19 +68,13 @@ class AflMutator {
     }
   }
 
-  // Another entry of the queue: what is executed next is itself.
-  void next_entry() {
-    pinned_.reset();
-    mutator_.unpin();
-    before_.clear();
-    posted_bytes_.clear();
-  }
+  // Another entry of the queue: a new turn.
+  void next_entry() { pinned_ = false; }
 
   std::span<uint8_t> mutate(std::span<const uint8_t> entry, std::span<const uint8_t> other,
                             size_t max_size) {
     if (names_.empty() && looks_++ % kNamesEvery == 0) names_.load(names_file_);
     decode(entry, &input_);
-    own_ = std::pair(input_.scenario, input_.mode);
     if (!pinned_) pin();
     if (!other.empty() && rng_.one_in(kCrossOneIn)) {
       decode(other, &other_);
@@ -97,28 +88,16 @@ class AflMutator {
     return bytes_;
   }
 
-  // Every input on its way to the target. The same one again, as it came or as it was given on, is
-  // being calibrated and stays the same.
-  std::span<uint8_t> post_process(std::span<const uint8_t> bytes) {
-    if (std::ranges::equal(bytes, before_) || std::ranges::equal(bytes, posted_bytes_)) {
-      return posted_bytes_;
-    }
-    before_.assign(bytes.begin(), bytes.end());
-    if (pinned_ && ++executions_ % kTurn == 0) pin();
-    decode(bytes, &posted_);
-    if (pinned_) std::tie(posted_.scenario, posted_.mode) = *pinned_;
-    encode(posted_, &posted_bytes_);
-    return posted_bytes_;
-  }
-
  private:
+  // The scenario and mode of input_, or others, for the turn.
   void pin() {
-    pinned_ = own_;
+    pinned_ = true;
     if (rng_.one_in(kMoveOneIn)) {
-      pinned_ = std::pair(profile_.scenarios[rng_.below(profile_.scenarios.size())],
-                          profile_.modes[rng_.below(profile_.modes.size())]);
+      mutator_.pin(profile_.scenarios[rng_.below(profile_.scenarios.size())],
+                   profile_.modes[rng_.below(profile_.modes.size())]);
+    } else {
+      mutator_.pin(input_.scenario, input_.mode);
     }
-    mutator_.pin(pinned_->first, pinned_->second);
   }
 
   MutatorProfile profile_;
@@ -127,12 +106,9 @@ class AflMutator {
   uint32_t looks_ = 0;
   Mutator mutator_;
   Rng rng_;
-  std::pair<ScenarioId, Mode> own_;  // of the entry being fuzzed
-  std::optional<std::pair<ScenarioId, Mode>> pinned_;
-  uint32_t executions_ = 0;
-  Input input_, other_, mutated_, posted_;
-  std::vector<uint8_t> before_;                // post_process's last input
-  std::vector<uint8_t> bytes_, posted_bytes_;  // AFL++ uses them until the next call
+  bool pinned_ = false;
+  Input input_, other_, mutated_;
+  std::vector<uint8_t> bytes_;  // AFL++ uses them until the next call
 };
 
 AflMutator& of(void* data) { return *static_cast<AflMutator*>(data); }
@@ -163,12 +139,6 @@ size_t afl_custom_fuzz(void* data, uint8_t* buffer, size_t size, uint8_t** out, 
   const auto mutated = framestorm::of(data).mutate({buffer, size}, {other, other_size}, max_size);
   *out = mutated.data();
   return mutated.size();
-}
-
-size_t afl_custom_post_process(void* data, uint8_t* buffer, size_t size, uint8_t** out) {
-  const auto posted = framestorm::of(data).post_process({buffer, size});
-  *out = posted.data();
-  return posted.size();
 }
 
 void afl_custom_deinit(void* data) {
