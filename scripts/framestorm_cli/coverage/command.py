@@ -197,8 +197,7 @@ def _illegal(tools: Toolchain, files: Sequence[Path]) -> dict[Path, str]:
 
 
 def _write_floor(path: Path, found: tables.Tables) -> None:
-    names = tables.read_floor(path) if path.exists() else {one.name for one in found.functions}
-    floor = tables.floor_of(found, names)
+    floor = tables.floor_of(found)
     path.write_text(json.dumps({"functions": floor}, indent=1) + "\n", encoding="utf-8")
     click.echo(f"floor of {len(floor)} functions written to {paths.shown(path)}")
 

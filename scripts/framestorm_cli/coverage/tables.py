@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,13 +134,13 @@ MARGIN = 0.15
 LEAST = 0.05
 
 
-def floor_of(tables: Tables, names: Iterable[str]) -> dict[str, float]:
-    """For each named function that is reached in earnest: its share less the margin."""
+def floor_of(tables: Tables) -> dict[str, float]:
+    """For each function that is reached in earnest: its share less the margin."""
     shares = _shares(tables)
     return {
-        name: math.floor(100 * shares[name] * (1 - MARGIN)) / 100
-        for name in sorted(names)
-        if shares.get(name, 0) >= LEAST
+        name: math.floor(100 * share * (1 - MARGIN)) / 100
+        for name, share in sorted(shares.items())
+        if share >= LEAST
     }
 
 
