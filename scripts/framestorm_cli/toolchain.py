@@ -7,18 +7,17 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from framestorm_cli import java_sources, packages, paths, steps
 from framestorm_cli import jdk as jdks
-from framestorm_cli import packages, paths, steps
 from framestorm_cli.errors import FramestormError
+from framestorm_cli.java_sources import Part
 from framestorm_cli.jdk import Jdk
 
 NATIVE = "framestorm-native"
 _JAVA = paths.CHECKOUT / "harness" / "victim" / "java"
-_JDK22_FEATURE = 22
 BUILD_ROOM = 400 << 20  # bytes below the cache folder, checked before the first build
 
 
@@ -141,66 +140,12 @@ def _up_to_date(folder: Path, targets: tuple[str, ...]) -> bool:
 
 def victims(jdk: Jdk) -> Path:
     """Compiles the Java victims for this JDK and returns the class folder."""
-    common = sorted((_JAVA / "common").rglob("*.java"))
-    newer = sorted((_JAVA / "jdk22").rglob("*.java")) if jdk.feature >= _JDK22_FEATURE else []
-    if not common:
-        raise FramestormError(f"no Java victims below {_JAVA}: is the checkout complete?")
-    digest = hashlib.sha256(jdk.version.encode())
-    for source in (*common, *newer):
-        digest.update(str(source.relative_to(_JAVA)).encode() + b"\0" + source.read_bytes())
-    folder = paths.cache() / f"classes-{jdk.version}-{digest.hexdigest()[:12]}"
-    if folder.exists():
-        return folder
-    with steps.locked(folder.name, "compiling the Java victims"):
-        if folder.exists():
-            return folder
-        compiler = _compiler(jdk)
-        scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
-        shutil.rmtree(scratch, ignore_errors=True)
-        try:
-            _javac(compiler, ["--release", "17"], common, scratch)
-            if newer:
-                flags = [
-                    "-source",
-                    str(jdk.feature),
-                    "-target",
-                    str(jdk.feature),
-                    "-Xlint:-options",
-                ]
-                flags += ["--add-exports", "java.base/jdk.internal.vm=ALL-UNNAMED"]
-                _javac(compiler, [*flags, "-cp", str(scratch)], newer, scratch)
-            scratch.rename(folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-    return folder
-
-
-def _compiler(jdk: Jdk) -> Path:
-    """javac of the JDK under test, else of the oldest other JDK that is new enough."""
-    if jdk.javac is not None:
-        return jdk.javac
-    others = [other for other in reversed(jdks.usable()) if other.feature >= jdk.feature]
-    for other in others:
-        if other.javac is not None:
-            return other.javac
-    packages.ensure([packages.JDK_PACKAGE])
-    for other in jdks.usable():
-        if other.javac is not None and (
-            other.feature >= jdk.feature or jdk.feature < _JDK22_FEATURE
-        ):
-            return other.javac
-    raise FramestormError(
-        f"{jdk} has no javac and no other JDK {jdk.feature} or later is installed: install a full JDK "
-        f"{jdk.feature} below {jdks.JVM_FOLDER}"
-    )
-
-
-def _javac(compiler: Path, flags: list[str], sources: list[Path], into: Path) -> None:
-    into.mkdir(parents=True, exist_ok=True)
-    steps.run_logged(
-        [str(compiler), "-g", "-nowarn", *flags, "-d", str(into), *map(str, sources)],
-        what="compiling the Java victims",
-        log_name="javac",
-        advice="Fix the error in the source named there.",
-        quiet=not sys.stderr.isatty(),
+    newer = ["-source", str(jdk.feature), "-target", str(jdk.feature), "-Xlint:-options"]
+    newer += ["--add-exports", "java.base/jdk.internal.vm=ALL-UNNAMED"]
+    return java_sources.compiled(
+        jdk,
+        name="classes",
+        what="the Java victims",
+        root=_JAVA,
+        parts=[Part("common", 17, ("--release", "17")), Part("jdk22", 22, tuple(newer))],
     )

@@ -1,0 +1,1 @@
+"""`framestorm stress`: real programs under the walkers, cell by cell."""

@@ -1,0 +1,100 @@
+package framestorm.workloads;
+
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
+
+/** One run of a workload: when it ends, and what it did. Used by all workers. */
+final class Run {
+  private final Options options;
+  private final Map<String, LongAdder> work = new ConcurrentHashMap<>();
+  private final AtomicLong tickets = new AtomicLong();
+  private final LongAdder iterations = new LongAdder();
+  private volatile Throwable failure;
+  private long began;
+  private long ended;
+  private long deadline;
+
+  Run(Options options) {
+    this.options = options;
+  }
+
+  Options options() {
+    return options;
+  }
+
+  void begin() {
+    began = System.nanoTime();
+    deadline = began + (long) (options.seconds() * 1e9);
+  }
+
+  void end() {
+    ended = System.nanoTime();
+  }
+
+  double seconds() {
+    return (ended - began) / 1e9;
+  }
+
+  /** Whether there is another iteration for a worker. */
+  boolean next() {
+    if (failure != null || over()) {
+      return false;
+    }
+    return options.iterations() == 0 || tickets.getAndIncrement() < options.iterations();
+  }
+
+  /** Whether the run's time is up. */
+  boolean over() {
+    return options.seconds() > 0 && System.nanoTime() - deadline >= 0;
+  }
+
+  void iterated() {
+    iterations.increment();
+  }
+
+  long iterations() {
+    return iterations.sum();
+  }
+
+  /** Ends the run; the first failure is kept. */
+  synchronized void fail(Throwable e) {
+    if (failure == null) {
+      failure = e;
+    }
+  }
+
+  Throwable failure() {
+    return failure;
+  }
+
+  void count(String what, long more) {
+    work.computeIfAbsent(what, key -> new LongAdder()).add(more);
+  }
+
+  long counted(String what) {
+    LongAdder counter = work.get(what);
+    return counter == null ? 0 : counter.sum();
+  }
+
+  Map<String, Long> counts() {
+    Map<String, Long> counts = new TreeMap<>();
+    work.forEach((what, counter) -> counts.put(what, counter.sum()));
+    return counts;
+  }
+
+  /** What a workload counted has to be at least `least`. */
+  void require(String what, long least) throws NotDone {
+    require(what, counted(what), least);
+  }
+
+  void require(String what, long count, long least) throws NotDone {
+    if (count < least) {
+      throw new NotDone(
+          "did not do what it is named after: " + what + " is " + count + ", has to be at least "
+              + least);
+    }
+  }
+}
