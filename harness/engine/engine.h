@@ -11,6 +11,7 @@
 
 #include "harness/engine/address_space.h"
 #include "harness/engine/frame_buffer.h"
+#include "harness/engine/run_files.h"
 #include "harness/input/input.h"
 #include "harness/jvm/coverage.h"
 #include "harness/oracles/oracle.h"
@@ -90,10 +91,7 @@ class Engine {
   bool repair(Victim& victim, std::string* difference);
 
   // The frames of the last walk of a walker, by name and bci; for reports.
-  struct NamedFrame {
-    std::string method;
-    int32_t bci = 0;
-  };
+  using NamedFrame = framestorm::NamedFrame;
   std::vector<NamedFrame> last_trace() const;
   std::vector<NamedFrame> name_frames(const std::vector<Frame>& frames) const;
   std::vector<Frame> last_frames() const;

@@ -16,9 +16,9 @@ constexpr int kCanary = 0xC5;
 
 }  // namespace
 
-FrameBuffer::FrameBuffer(size_t stride) : stride_(stride) {
+FrameBuffer::FrameBuffer(size_t stride, int32_t max_depth) : stride_(stride) {
   const size_t room =
-      (static_cast<size_t>(kMaxDepth) * stride + kCanaryBytes + 4095) & ~size_t{4095};
+      (static_cast<size_t>(max_depth) * stride + kCanaryBytes + 4095) & ~size_t{4095};
   mapping_size_ = room + 2 * kGuardBytes;
   void* mapping =
       mmap(nullptr, mapping_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -12,8 +12,9 @@ inline constexpr int32_t kMaxDepth = 1 << 17;
 
 class FrameBuffer {
  public:
-  // Room for kMaxDepth frames of `stride` bytes. Throws std::system_error.
-  explicit FrameBuffer(size_t stride);
+  // Room for `max_depth` frames of `stride` bytes, the largest depth of place(). Throws
+  // std::system_error.
+  explicit FrameBuffer(size_t stride, int32_t max_depth = kMaxDepth);
   ~FrameBuffer();
   FrameBuffer(const FrameBuffer&) = delete;
   FrameBuffer& operator=(const FrameBuffer&) = delete;

@@ -77,7 +77,6 @@ class Recorder {
   bool reproduces(uint64_t key, const Input& input);
   void append(const std::string& line);
   void write_edges();
-  void write_identity();
 
   std::filesystem::path folder_;
   Session& session_;

@@ -281,6 +281,23 @@ void Guard::detach_thread() {
   }
 }
 
+Guard::Watch::Watch() : slot_(watchdog::reserve_slot()) {
+  if (slot_ == nullptr) {
+    throw std::system_error(EAGAIN, std::generic_category(), "reserving a watch of the guard");
+  }
+}
+
+void Guard::Watch::take() {
+  replaced_ = walk_state.slot;
+  watchdog::lend_slot(slot_, current_tid());
+  walk_state.slot = slot_;
+}
+
+void Guard::Watch::give_back() {
+  walk_state.slot = replaced_;
+  watchdog::lend_slot(slot_, 0);
+}
+
 // noinline: the caller's loop may move to another thread between calls, and an address of
 // thread-local state must not outlive the call it was computed in.
 [[gnu::noinline]] WalkEnd Guard::call(void (*fn)(void*), void* arg, FaultRecord* fault,
@@ -293,7 +310,9 @@ void Guard::detach_thread() {
     walk.slot = watchdog::claim_slot();
   }
   const int saved_errno = errno;
+  // A handler may have interrupted the allocator: that is not the walk's doing.
   const uint32_t saved_depth = walk.allocator_depth;
+  walk.allocator_depth = 0;
   unsafe->count = 0;
   walk.fault = fault;
   walk.unsafe = unsafe;
@@ -313,12 +332,12 @@ void Guard::detach_thread() {
     pthread_sigmask(SIG_SETMASK, &walk.original_mask, nullptr);
   }
   walk.claim.sp = 0;  // HotSpot may have left it
+  walk.allocator_depth = saved_depth;
   if (end != WalkEnd::returned) [[unlikely]] {
     walk.recording = false;
     walk.reporting = false;
     walk.nested_claims = 0;
     walk.libc_entry_frame = 0;
-    walk.allocator_depth = saved_depth;
     AllocatorScope::run_exit_action();
     errno = saved_errno;
   }

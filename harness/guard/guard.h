@@ -79,6 +79,8 @@ struct GuardLimits {
   uint64_t wall_ns = 5'000'000'000;
 };
 
+struct WatchSlot;
+
 class Guard {
  public:
   // Installs the front handlers (keeping the previous ones to forward to) and starts the watchdog
@@ -94,6 +96,22 @@ class Guard {
   static constexpr size_t kMaxAttached = 64;
   static bool attach_thread();
   static void detach_thread();
+
+  // Where a driver with more threads than the watchdog knows makes its walks: one thread at a time
+  // has the watch, and is watched through it. Reserved for good, at most 256.
+  class Watch {
+   public:
+    // Throws std::system_error when none is left.
+    Watch();
+    // The calling thread's walks are watched here until give_back(), on the same thread. Both
+    // async-signal-safe, neither in a walk.
+    void take();
+    void give_back();
+
+   private:
+    WatchSlot* slot_;
+    WatchSlot* replaced_ = nullptr;
+  };
 
   // Runs fn(arg) contained. In signal context or not; async-signal-safe itself; never nested on one
   // thread. fn must not own anything that needs unwinding: it is abandoned on a fault.

@@ -42,6 +42,7 @@ namespace framestorm {
 
 constinit std::atomic<tripwire::ThreadStartHook> thread_start_hook{nullptr};
 constinit std::atomic<tripwire::ThreadEndHook> thread_end_hook{nullptr};
+constinit std::atomic<bool> threads_left_alone{false};
 
 namespace {
 
@@ -86,6 +87,8 @@ void* find_real(const char* name) {
   }
   return symbol;
 }
+
+void* find_default(const char* name) { return real_dlsym()(RTLD_DEFAULT, name); }
 
 template <typename Function>
 class Real {
@@ -286,6 +289,9 @@ FRAMESTORM_REAL(pthread_create, int(pthread_t*, const pthread_attr_t*, void* (*)
 FRAMESTORM_INTERPOSE(int, pthread_create, pthread_t* thread, const pthread_attr_t* attributes,
                      void* (*start_routine)(void*), void* arg) {
   FRAMESTORM_UNSAFE("pthread_create");
+  if (threads_left_alone.load(std::memory_order_acquire)) {
+    return real_pthread_create.get()(thread, attributes, start_routine, arg);
+  }
   auto* boxed = static_cast<ThreadStart*>(std::malloc(sizeof(ThreadStart)));
   if (boxed == nullptr) {
     return EAGAIN;
@@ -310,6 +316,18 @@ FRAMESTORM_INTERPOSE(int, pthread_create, pthread_t* thread, const pthread_attr_
 int create_unhooked_thread(pthread_t* thread, void* (*start_routine)(void*)) {
   return real_pthread_create.get()(thread, nullptr, start_routine, nullptr);
 }
+
+// The interposer's own address, whatever malloc the name is bound to here.
+extern "C" [[gnu::visibility("hidden"), gnu::alias("malloc")]] void* framestorm_own_malloc(
+    size_t size);
+
+namespace tripwire {
+
+bool is_active() {
+  return find_default("malloc") == reinterpret_cast<void*>(&framestorm_own_malloc);
+}
+
+}  // namespace tripwire
 
 // The dl* stubs ask here for the function to continue in.
 extern "C" [[gnu::visibility("hidden")]] void* framestorm_dl_call(const char* name, void* frame,

@@ -21,5 +21,6 @@ int format_past_tripwire(char* out, size_t size, const char* format, va_list val
 // Read by every new thread; see tripwire::set_thread_start_hook.
 extern constinit std::atomic<tripwire::ThreadStartHook> thread_start_hook;
 extern constinit std::atomic<tripwire::ThreadEndHook> thread_end_hook;
+extern constinit std::atomic<bool> threads_left_alone;
 
 }  // namespace framestorm

@@ -60,6 +60,8 @@ bool in_allocator() { return walk_state.allocator_depth != 0; }
 
 void on_allocator_exit(void (*action)()) { walk_state.allocator_exit = action; }
 
+void leave_threads_alone() { threads_left_alone.store(true, std::memory_order_release); }
+
 void set_thread_end_hook(ThreadEndHook hook) {
   thread_end_hook.store(hook, std::memory_order_release);
 }

@@ -42,11 +42,20 @@ bool in_allocator();
 // outside signal context). For a halt signal that arrived at the wrong moment. Async-signal-safe.
 void on_allocator_exit(void (*action)());
 
+// Whether the interposers are those that the process calls: they are in its executable, or in a
+// library loaded ahead of libc (LD_PRELOAD). In a library that was loaded later they are never
+// called, and no unsafe call is seen. Not async-signal-safe.
+bool is_active();
+
 // Called first thing on every new thread of the process, before its start routine, with that
 // routine and its argument. nullptr to remove. Used to halt threads that HotSpot has not set up
 // yet.
 using ThreadStartHook = void (*)(void* (*start_routine)(void*), void* arg);
 void set_thread_start_hook(ThreadStartHook hook);
+
+// From now on threads get the stacks they ask for, and no hooks: for a process that is not the
+// harness's own.
+void leave_threads_alone();
 
 // Called last thing on every thread that returns from its start routine, before glibc takes it down
 // (with all signals blocked, so that nothing can halt it any more). nullptr to remove.

@@ -27,7 +27,10 @@ constexpr uint64_t kPollInterval = 20'000'000;
 constexpr uint64_t kInterruptPatience = 10 * kNanosecondsPerSecond;
 
 constinit ThreadTable<kMaxWalkers> walkers;
-constinit std::array<WatchSlot, kMaxWalkers> slots;
+// Those of `walkers`, then those that are lent.
+constexpr size_t kSlots = kMaxWalkers + kMaxWatches;
+constinit std::array<WatchSlot, kSlots> slots;
+constinit std::atomic<size_t> reserved_slots{0};
 constinit std::atomic<int> watchdog_tid{0};
 constinit GuardLimits limits_in_use;
 
@@ -70,6 +73,11 @@ bool is_runnable(int tid) {
   return name_end != nullptr && std::strlen(name_end) > 2 && name_end[2] == 'R';
 }
 
+int tid_of(size_t index) {
+  return index < kMaxWalkers ? walkers.tid_at(index)
+                             : slots[index].lent_to.load(std::memory_order_acquire);
+}
+
 // What the watchdog remembers about one slot.
 struct Observation {
   uint64_t sequence = 0;
@@ -86,11 +94,11 @@ void observe(size_t index, uint64_t elapsed, Observation* seen) {
     *seen = {};
     seen->sequence = sequence;
     if (walking) {
-      seen->cpu_at_start = nanoseconds(cpu_clock_of(walkers.tid_at(index)));
+      seen->cpu_at_start = nanoseconds(cpu_clock_of(tid_of(index)));
     }
     return;
   }
-  const int tid = walkers.tid_at(index);
+  const int tid = tid_of(index);
   seen->wall += elapsed;
   const uint64_t cpu = nanoseconds(cpu_clock_of(tid)) - seen->cpu_at_start;
   const bool hung = seen->interrupted != 0 || cpu > limits_in_use.cpu_ns ||
@@ -113,7 +121,7 @@ void* watch(void*) {
   pthread_setname_np(pthread_self(), "fs-watchdog");
   watchdog_tid.store(current_tid(), std::memory_order_release);
   watchdog_tid.notify_all();
-  std::array<Observation, kMaxWalkers> seen{};
+  std::array<Observation, kSlots> seen{};
   uint64_t last = nanoseconds(CLOCK_MONOTONIC);
   for (;;) {
     const timespec pause{0, static_cast<long>(kPollInterval)};
@@ -122,7 +130,8 @@ void* watch(void*) {
     // A process that was stopped (debugger, AFL++) did not let anybody run in that time.
     const uint64_t elapsed = std::min(now - last, 2 * kPollInterval);
     last = now;
-    for (size_t i = 0; i < kMaxWalkers; ++i) {
+    const size_t count = kMaxWalkers + std::min(reserved_slots.load(), kMaxWatches);
+    for (size_t i = 0; i < count; ++i) {
       observe(i, elapsed, &seen[i]);
     }
   }
@@ -160,5 +169,12 @@ WatchSlot* claim_slot() {
                  std::memory_order_relaxed);
   return &slots[index];
 }
+
+WatchSlot* reserve_slot() {
+  const size_t index = reserved_slots.fetch_add(1);
+  return index < kMaxWatches ? &slots[kMaxWalkers + index] : nullptr;
+}
+
+void lend_slot(WatchSlot* slot, int tid) { slot->lent_to.store(tid, std::memory_order_release); }
 
 }  // namespace framestorm::watchdog

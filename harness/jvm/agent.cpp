@@ -1,6 +1,9 @@
 #include "harness/jvm/agent.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <string>
 
 #include "harness/jvm/jvm.h"
@@ -64,7 +67,17 @@ struct AgentCallbacks {
     }
     jvmti->GenerateEvents(JVMTI_EVENT_DYNAMIC_CODE_GENERATED);
     jvmti->GenerateEvents(JVMTI_EVENT_COMPILED_METHOD_LOAD);
-    Jvm::get().code_map_->add_codelets();
+    Jvm& jvm = Jvm::get();
+    jvm.code_map_->add_codelets();
+    if (!jvm.events_.live) return;
+    // A joined JVM is another program's: it goes on as if the agent were not there.
+    try {
+      jvm.settle(env);
+      jvm.events_.live(env);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "framestorm: %s\n", error.what());
+      std::_Exit(2);
+    }
   }
 
   static void JNICALL compiled_method_load(jvmtiEnv* jvmti, jmethodID method, jint size,
@@ -87,9 +100,17 @@ struct AgentCallbacks {
     Jvm::get().code_map_->add_stub(code, static_cast<size_t>(size), name);
   }
 
-  static void JNICALL thread_end(jvmtiEnv* jvmti, JNIEnv* env, jthread) {
-    if (Jvm::get().on_thread_end_) Jvm::get().on_thread_end_(jvmti, env);
+  static void JNICALL thread_start(jvmtiEnv*, JNIEnv* env, jthread thread) {
+    Jvm::get().events_.thread_start(env, thread);
   }
+
+  static void JNICALL thread_end(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
+    Jvm& jvm = Jvm::get();
+    if (jvm.on_thread_end_) jvm.on_thread_end_(jvmti, env);
+    if (jvm.events_.thread_end) jvm.events_.thread_end(env, thread);
+  }
+
+  static void JNICALL vm_death(jvmtiEnv*, JNIEnv* env) { Jvm::get().events_.death(env); }
 
   static jint load(JavaVM* vm) {
     jvmtiEnv* jvmti = nullptr;
@@ -116,6 +137,8 @@ struct AgentCallbacks {
     callbacks.CompiledMethodUnload = &compiled_method_unload;
     callbacks.DynamicCodeGenerated = &dynamic_code;
     callbacks.ThreadEnd = &thread_end;
+    callbacks.ThreadStart = &thread_start;
+    callbacks.VMDeath = &vm_death;
     if (jvmti->SetEventCallbacks(&callbacks, sizeof callbacks) != JVMTI_ERROR_NONE) return JNI_ERR;
     for (const jvmtiEvent event :
          {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_CLASS_PREPARE,
@@ -124,6 +147,14 @@ struct AgentCallbacks {
       if (jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
         return JNI_ERR;
       }
+    }
+    const auto enable_if = [jvmti](bool wanted, jvmtiEvent event) {
+      return !wanted ||
+             jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) == JVMTI_ERROR_NONE;
+    };
+    if (!enable_if(static_cast<bool>(jvm.events_.thread_start), JVMTI_EVENT_THREAD_START) ||
+        !enable_if(static_cast<bool>(jvm.events_.death), JVMTI_EVENT_VM_DEATH)) {
+      return JNI_ERR;
     }
     return JNI_OK;
   }
@@ -146,8 +177,16 @@ struct AgentCallbacks {
   }
 };
 
+jint load_agent(JavaVM* vm) { return AgentCallbacks::load(vm); }
+
+void announce_running(JavaVM* vm) {
+  JNIEnv* env = nullptr;
+  vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_10);
+  AgentCallbacks::vm_init(Jvm::get().jvmti(), env, nullptr);
+}
+
 }  // namespace framestorm
 
 extern "C" JNIEXPORT jint JNICALL Agent_OnLoad_framestorm(JavaVM* vm, char*, void*) {
-  return framestorm::AgentCallbacks::load(vm);
+  return framestorm::load_agent(vm);
 }

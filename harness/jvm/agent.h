@@ -10,4 +10,9 @@ namespace framestorm {
 
 inline constexpr char kAgentName[] = "framestorm";
 
+// The agent's start in a JVM: Agent_OnLoad, or Agent_OnAttach of a running one. JNI_OK or JNI_ERR.
+jint load_agent(JavaVM* vm);
+// What VMInit would tell, for an agent that came later. On a thread attached to the JVM.
+void announce_running(JavaVM* vm);
+
 }  // namespace framestorm

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "harness/jvm/agent.h"
 
@@ -45,33 +46,39 @@ Jvm& Jvm::get() {
 
 void* Jvm::symbol(const char* name) const { return dlsym(library_, name); }
 
-Jvm& Jvm::start(const JvmOptions& options) {
-  Jvm& jvm = get();
-  if (jvm.vm_ != nullptr) throw SetupError("a JVM is already running in this process");
-  jvm.options_ = options;
-  jvm.library_path_ = options.home / "lib" / "server" / "libjvm.so";
-  if (!std::filesystem::exists(jvm.library_path_)) {
-    throw SetupError(options.home.string() +
-                     " is no JDK: it has no lib/server/libjvm.so; give a JDK's folder with --jdk");
-  }
-  jvm.library_ = dlopen(jvm.library_path_.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (jvm.library_ == nullptr) {
-    const char* reason = dlerror();
-    throw SetupError("cannot load " + jvm.library_path_.string() + ": " +
-                     (reason == nullptr ? "unknown reason" : reason));
-  }
-  jvm.structs_ = std::make_unique<VmStructs>(jvm.library_);
-  jvm.layout_ = read_layout(*jvm.structs_);
-  jvm.code_map_ = std::make_unique<CodeMap>(*jvm.structs_);
-  jvm.handle_signal_ =
-      reinterpret_cast<int (*)(int, siginfo_t*, void*, int)>(jvm.symbol("JVM_handle_linux_signal"));
-  const auto create =
-      reinterpret_cast<jint (*)(JavaVM**, void**, void*)>(jvm.symbol("JNI_CreateJavaVM"));
-  if (jvm.handle_signal_ == nullptr || create == nullptr) {
-    throw SetupError(jvm.library_path_.string() +
+void Jvm::open(void* library, const std::filesystem::path& path) {
+  library_ = library;
+  library_path_ = path;
+  structs_ = std::make_unique<VmStructs>(library_);
+  layout_ = read_layout(*structs_);
+  code_map_ = std::make_unique<CodeMap>(*structs_);
+  handle_signal_ =
+      reinterpret_cast<int (*)(int, siginfo_t*, void*, int)>(symbol("JVM_handle_linux_signal"));
+  if (handle_signal_ == nullptr || symbol("JNI_CreateJavaVM") == nullptr) {
+    throw SetupError(path.string() +
                      " does not export JNI_CreateJavaVM and JVM_handle_linux_signal: not a HotSpot "
                      "for Linux of version 16 or later");
   }
+}
+
+Jvm& Jvm::start(const JvmOptions& options) {
+  Jvm& jvm = get();
+  if (jvm.library_ != nullptr) throw SetupError("a JVM is already running in this process");
+  jvm.options_ = options;
+  const std::filesystem::path path = options.home / "lib" / "server" / "libjvm.so";
+  if (!std::filesystem::exists(path)) {
+    throw SetupError(options.home.string() +
+                     " is no JDK: it has no lib/server/libjvm.so; give a JDK's folder with --jdk");
+  }
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+    const char* reason = dlerror();
+    throw SetupError("cannot load " + path.string() + ": " +
+                     (reason == nullptr ? "unknown reason" : reason));
+  }
+  jvm.open(library, path);
+  const auto create =
+      reinterpret_cast<jint (*)(JavaVM**, void**, void*)>(jvm.symbol("JNI_CreateJavaVM"));
 
   std::string boot_path;
   for (const auto& folder : options.class_path) {
@@ -101,25 +108,61 @@ Jvm& Jvm::start(const JvmOptions& options) {
     throw SetupError("the JVM in " + options.home.string() + " did not start (JNI error " +
                      std::to_string(result) + "); its own message stands above. Check --jvm-arg.");
   }
-  jvm.version_ = string_property(jvm.jvmti_, "java.vm.version");
-  jvm.vendor_ = string_property(jvm.jvmti_, "java.vm.vendor");
+  jvm.settle(jvm.env_);
+  return jvm;
+}
+
+Jvm& Jvm::join(JavaVM* vm, JvmEvents events, bool running) {
+  Jvm& jvm = get();
+  if (jvm.library_ != nullptr) throw SetupError("framestorm's agent is in this JVM already");
+  // The functions of a JavaVM are libjvm's own.
+  Dl_info where = {};
+  if (dladdr(reinterpret_cast<void*>(vm->functions->GetEnv), &where) == 0) {
+    throw SetupError("the library of the JVM that loaded framestorm's agent was not found");
+  }
+  void* const library = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) {
+    throw SetupError(std::string(where.dli_fname) + ": the JVM's own library cannot be opened");
+  }
+  jvm.vm_ = vm;
+  jvm.open(library, where.dli_fname);
+  jvm.events_ = std::move(events);
+  std::ifstream command_line("/proc/self/cmdline");
+  for (std::string argument; std::getline(command_line, argument, '\0');) {
+    jvm.arguments_.push_back(argument);
+  }
+  if (load_agent(vm) != JNI_OK) {
+    throw SetupError("this JVM does not give framestorm's agent the JVMTI events it needs");
+  }
+  if (running) announce_running(vm);
+  return jvm;
+}
+
+void Jvm::settle(JNIEnv* env) {
+  env_ = env;
+  version_ = string_property(jvmti_, "java.vm.version");
+  vendor_ = string_property(jvmti_, "java.vm.vendor");
+  if (options_.home.empty()) options_.home = string_property(jvmti_, "java.home");
   try {
-    jvm.feature_ = std::stoi(string_property(jvm.jvmti_, "java.vm.specification.version"));
+    feature_ = std::stoi(string_property(jvmti_, "java.vm.specification.version"));
   } catch (const std::exception&) {
     throw SetupError("the JVM does not say its version (java.vm.specification.version)");
   }
 
-  jclass thread_class = jvm.env_->FindClass("java/lang/Thread");
-  const jfieldID eetop = jvm.env_->GetFieldID(thread_class, "eetop", "J");
-  jvm.check_exception("reading Thread.eetop");
+  jclass thread_class = env_->FindClass("java/lang/Thread");
+  eetop_ = env_->GetFieldID(thread_class, "eetop", "J");
+  check_exception("reading Thread.eetop");
   jthread current = nullptr;
-  jvm.jvmti_->GetCurrentThread(&current);
-  auto* java_thread = reinterpret_cast<std::byte*>(jvm.env_->GetLongField(current, eetop));
-  jvm.identity_ = std::make_unique<ThreadIdentity>(ThreadIdentity::find(java_thread));
-  jvm.layout_.jni_env = reinterpret_cast<std::byte*>(jvm.env_) - java_thread;
-  jvm.code_map_->absorb();
-  jvm.methods_.absorb();
-  return jvm;
+  jvmti_->GetCurrentThread(&current);
+  auto* java_thread = static_cast<std::byte*>(java_thread_of(env_, current));
+  identity_ = std::make_unique<ThreadIdentity>(ThreadIdentity::find(java_thread));
+  layout_.jni_env = reinterpret_cast<std::byte*>(env_) - java_thread;
+  code_map_->absorb();
+  methods_.absorb();
+}
+
+void* Jvm::java_thread_of(JNIEnv* env, jthread thread) const {
+  return reinterpret_cast<void*>(env->GetLongField(thread, eetop_));
 }
 
 bool Jvm::claim_fault(int signo, siginfo_t* info, void* ucontext) {

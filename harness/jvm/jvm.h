@@ -1,4 +1,5 @@
-// The one JVM of the process: any HotSpot's libjvm, started with framestorm's JVMTI agent inside.
+// The one JVM of the process, any HotSpot's, with framestorm's JVMTI agent inside: started by the
+// harness, or another program's that loaded the agent and is joined.
 #pragma once
 
 #include <jni.h>
@@ -40,11 +41,25 @@ struct ThreadLayout {
   size_t java_thread_size = 0;
 };
 
+// What the driver of a joined JVM wants to hear of. Each is called where JVMTI calls it: on the
+// thread that it is about, VM running.
+struct JvmEvents {
+  std::function<void(JNIEnv*)> live;  // once: the JVM runs Java, and everything below is known
+  std::function<void(JNIEnv*, jthread)> thread_start;
+  std::function<void(JNIEnv*, jthread)> thread_end;
+  std::function<void(JNIEnv*)> death;  // no Java runs any more
+};
+
 class Jvm {
  public:
   // Starts the JVM on the calling thread, which stays attached and is the one that may call the
   // methods below. Once per process. Throws SetupError.
   static Jvm& start(const JvmOptions& options);
+  // Joins the JVM that has loaded the calling code as an agent: in Agent_OnLoad (events.live comes
+  // later) or, with `running`, in Agent_OnAttach (events.live is called before it returns). env()
+  // is then that of the thread that is told `live`, and of use only there. Once per process. Throws
+  // SetupError.
+  static Jvm& join(JavaVM* vm, JvmEvents events, bool running);
   static Jvm& get();
 
   JavaVM* vm() const { return vm_; }
@@ -73,6 +88,10 @@ class Jvm {
 
   void set_thread_end_callback(std::function<void(jvmtiEnv*, JNIEnv*)> callback);
 
+  // HotSpot's Thread* of a live java.lang.Thread; null when it has none (any more). `env` is the
+  // calling thread's.
+  void* java_thread_of(JNIEnv* env, jthread thread) const;
+
   // HotSpot's Thread* of the live Java threads, with their OS thread ids. VM running.
   struct ThreadEntry {
     void* thread = nullptr;
@@ -86,6 +105,11 @@ class Jvm {
  private:
   Jvm() = default;
   friend struct AgentCallbacks;
+
+  // Reads what a loaded libjvm exports.
+  void open(void* library, const std::filesystem::path& path);
+  // Reads what only a running JVM has, on an attached thread.
+  void settle(JNIEnv* env);
 
   JvmOptions options_;
   std::vector<std::string> arguments_;
@@ -104,6 +128,8 @@ class Jvm {
   std::unique_ptr<ThreadIdentity> identity_;
   int (*handle_signal_)(int, siginfo_t*, void*, int) = nullptr;
   std::function<void(jvmtiEnv*, JNIEnv*)> on_thread_end_;
+  JvmEvents events_;
+  jfieldID eetop_ = nullptr;
 };
 
 }  // namespace framestorm

@@ -36,6 +36,12 @@ namespace {
 
 constexpr uint32_t kThreadInJava = 8;  // JavaThreadState, utilities/globalDefinitions.hpp
 
+// Null where the walked program is none of the scenarios.
+const ScenarioInfo* scenario_of(const WalkView& view) {
+  return view.input->scenario == ScenarioId::count ? nullptr
+                                                   : &scenario_info(view.input->scenario);
+}
+
 struct Exemption {
   WalkerId walker;
   // `result`, `stopped`: of that walker's walk.
@@ -50,7 +56,8 @@ bool in(std::string_view name, std::initializer_list<std::string_view> names) {
 constexpr Exemption kExemptions[] = {
     {WalkerId::asgct,
      [](const WalkView& view, int32_t, const char*) {
-       return !scenario_info(view.input->scenario).asgct_trace.empty();
+       const ScenarioInfo* const scenario = scenario_of(view);
+       return scenario != nullptr && !scenario->asgct_trace.empty();
      },
      "AsyncGetCallTrace stops or skips there by design (ScenarioInfo::asgct_trace)"},
     {WalkerId::asgct, [](const WalkView&, int32_t result, const char*) { return result <= 0; },
@@ -97,7 +104,8 @@ class AgreementOracle final : public Oracle {
 
   void check(const WalkView& view, Rewalk& rewalk, Violations* out) override {
     if (!view.unmutated || view.end != WalkEnd::returned || view.result > view.depth) return;
-    if (view.depth <= 0 || !scenario_info(view.input->scenario).java) return;
+    const ScenarioInfo* const scenario = scenario_of(view);
+    if (view.depth <= 0 || (scenario != nullptr && !scenario->java)) return;
     const WalkerId own = view.walker->id();
     if (std::ranges::find(kCompared, own) == std::end(kCompared)) return;
     if (is_exempt(own, view, view.result, view.stopped)) return;
@@ -156,12 +164,14 @@ class AgreementOracle final : public Oracle {
 
   // Whether theirs_, of another walker, are not what the scenario runs.
   bool is_refuted(const WalkView& view, WalkerId other) {
+    const ScenarioInfo* const scenario = scenario_of(view);
+    if (scenario == nullptr) return false;
     names_.clear();
     for (const JavaFrame& frame : theirs_) {
       const MethodInfo* info = view.methods->find(frame.method);
       names_.push_back(info == nullptr ? "?" : info->name);
     }
-    return !matches(names_, scenario_info(view.input->scenario), other, nullptr,
+    return !matches(names_, *scenario, other, nullptr,
                     answer_.result == view.depth);
   }
 

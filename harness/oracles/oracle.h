@@ -37,6 +37,7 @@ namespace framestorm {
 
 // Everything there is to know about one walk.
 struct WalkView {
+  // Its scenario is ScenarioId::count for a walk in a program that is none of them.
   const Input* input = nullptr;
   Victim* victim = nullptr;
   Walker* walker = nullptr;

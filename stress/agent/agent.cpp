@@ -1,0 +1,151 @@
+// The agent's way in and out: Agent_OnLoad, Agent_OnAttach, Agent_OnUnload, and what it is told by
+// JVMTI in between.
+#include <jvmti.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "harness/guard/guard.h"
+#include "harness/guard/tripwire.h"
+#include "harness/guard/vm_error.h"
+#include "harness/input/walker_traits.h"
+#include "stress/agent/judge.h"
+#include "stress/agent/learn_residue.h"
+
+namespace framestorm::stress {
+namespace {
+
+// Lives until the process ends: threads of its own and signal handlers use it.
+class Agent {
+ public:
+  explicit Agent(Options options) : options_(std::move(options)) {}
+
+  void live(JNIEnv* env) {
+    Jvm& jvm = Jvm::get();
+    sanitizer::install(-1);
+    Guard::install({&Jvm::claim_fault}, {});
+    if (auto* hook =
+            static_cast<decltype(&sanitizer::on_ubsan)*>(jvm.symbol("framestorm_ubsan_hook"))) {
+      *hook = &sanitizer::on_ubsan;
+    }
+    if (auto* hook =
+            static_cast<decltype(&vm_error::on_error)*>(jvm.symbol("framestorm_error_hook"))) {
+      *hook = &vm_error::on_error;
+    }
+    std::filesystem::create_directories(options_.out);
+    residue_ = learn_residue(jvm);
+    sampler_ = std::make_unique<Sampler>(options_, jvm, setup(jvm));
+    judge_ = std::make_unique<Judge>(options_, jvm, *sampler_);
+    judge_->start();
+    enter_all(jvm, env);
+    sampler_->start();
+  }
+
+  void thread_start(JNIEnv*, jthread) {
+    if (sampler_ == nullptr) return;
+    const int tid = current_tid();
+    if (tid != judge_->tid()) sampler_->enter_thread(tid, Jvm::get().identity().current());
+  }
+
+  void thread_end(JNIEnv*, jthread) {
+    if (sampler_ != nullptr) sampler_->leave_thread(current_tid());
+  }
+
+  void death(JNIEnv*) {
+    if (sampler_ == nullptr) return;
+    sampler_->stop();
+    judge_->finish("vm-death");
+  }
+
+ private:
+  static int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
+
+  WalkSetup setup(const Jvm& jvm) {
+    WalkSetup setup;
+    setup.jvm = &jvm;
+    setup.residue = &residue_;
+    setup.walkers = options_.walkers;
+    setup.mode = options_.mode;
+    setup.depth = options_.depth;
+    setup.strict = options_.strict;
+    if (!options_.plugin.empty()) setup.plugin = make_plugin(jvm, options_.plugin);
+    // A walker that was asked for has to be there; make_walker says why it is not.
+    for (size_t i = 0; i < static_cast<size_t>(WalkerId::count); ++i) {
+      const auto id = static_cast<WalkerId>(i);
+      const bool asked = std::ranges::count(options_.walkers, id) > 0;
+      if (id == WalkerId::gst || id == WalkerId::plugin) continue;
+      if (!asked && !traits_of(id).walks_in(input_mode(options_.mode))) continue;
+      try {
+        make_walker(id, jvm);
+        setup.comparable.push_back(id);
+      } catch (const SetupError&) {
+        if (asked) throw;
+      }
+    }
+    return setup;
+  }
+
+  // Threads that were there before ThreadStart could be heard.
+  void enter_all(const Jvm& jvm, JNIEnv* env) {
+    jint count = 0;
+    jthread* threads = nullptr;
+    if (jvm.jvmti()->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
+    const ThreadLayout& layout = jvm.layout();
+    for (jint i = 0; i < count; ++i) {
+      void* const java_thread = jvm.java_thread_of(env, threads[i]);
+      const auto* const os_thread = java_thread == nullptr
+                                        ? nullptr
+                                        : read_at<const std::byte*>(java_thread, layout.osthread);
+      if (os_thread != nullptr) {
+        const auto tid = read_at<int32_t>(os_thread, layout.osthread_id);
+        if (tid != 0 && tid != judge_->tid()) sampler_->enter_thread(tid, java_thread);
+      }
+      env->DeleteLocalRef(threads[i]);
+    }
+    jvm.jvmti()->Deallocate(reinterpret_cast<unsigned char*>(threads));
+  }
+
+  Options options_;
+  WalkResidue residue_;
+  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Judge> judge_;
+};
+
+// Never freed: see Agent.
+Agent* agent = nullptr;
+
+jint join(JavaVM* vm, const char* text, bool running) {
+  try {
+    if (agent != nullptr) throw SetupError("framestorm's agent is in this JVM already");
+    agent = std::make_unique<Agent>(parse_options(text == nullptr ? "" : text)).release();
+    Jvm::join(vm,
+              {[](JNIEnv* env) { agent->live(env); },
+               [](JNIEnv* env, jthread thread) { agent->thread_start(env, thread); },
+               [](JNIEnv* env, jthread thread) { agent->thread_end(env, thread); },
+               [](JNIEnv* env) { agent->death(env); }},
+              running);
+    return JNI_OK;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "framestorm: %s\n", error.what());
+    return JNI_ERR;
+  }
+}
+
+// Before anything else when the library is preloaded: the program's threads are its own.
+[[gnu::constructor]] void leave_threads_alone() { tripwire::leave_threads_alone(); }
+
+}  // namespace
+}  // namespace framestorm::stress
+
+extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* options, void*) {
+  return framestorm::stress::join(vm, options, /*running=*/false);
+}
+
+extern "C" JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* options, void*) {
+  return framestorm::stress::join(vm, options, /*running=*/true);
+}
+
+extern "C" JNIEXPORT void JNICALL Agent_OnUnload(JavaVM*) {}

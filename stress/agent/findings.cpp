@@ -1,0 +1,94 @@
+#include "stress/agent/findings.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "harness/engine/run_files.h"
+#include "stress/agent/kept_sample.h"
+#include "stress/agent/registry.h"
+
+namespace framestorm::stress {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kTraceFrames = 64;
+
+std::vector<NamedFrame> named_trace(const WalkView& view) {
+  std::vector<NamedFrame> named;
+  const size_t count =
+      std::min({view.frame_count(), static_cast<size_t>(view.depth), kTraceFrames});
+  for (size_t i = 0; i < count; ++i) {
+    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
+    const MethodInfo* info = frame.method == nullptr ? nullptr : view.methods->find(frame.method);
+    named.push_back({info != nullptr ? info->name : "?", frame.bci});
+  }
+  return named;
+}
+
+}  // namespace
+
+Findings::Findings(const Options& options, Jvm& jvm)
+    : options_(options), jvm_(jvm), modules_(Modules::snapshot()), begin_ns_(monotonic_ns()) {
+  std::filesystem::create_directories(options.out / "samples");
+  std::filesystem::create_directories(options.out / "seeds");
+  open_for_writing(&file_, options.out / "findings.jsonl");
+  write_identity(options.out, jvm);
+}
+
+void Findings::append(const std::string& line) {
+  file_ << line << '\n';
+  file_.flush();
+  if (!file_) {
+    throw std::system_error(ENOSPC, std::generic_category(),
+                            "writing " + (options_.out / "findings.jsonl").string());
+  }
+}
+
+void Findings::record(const Finding& finding, const SampleRing::Entry& entry, const WalkRoom* room,
+                      const WalkView& view) {
+  ++count_;
+  const uint64_t key = signatures_.key_of(finding);
+  Bucket& bucket = buckets_[key];
+  ++bucket.count;
+  if (bucket.kept >= options_.keep) return;
+  ++bucket.kept;
+  modules_.refresh();
+  const std::string artifact = "samples/" + std::to_string(++kept_) + ".sample";
+  const std::vector<NamedFrame> trace = named_trace(view);
+  json line = finding_line(finding, key, static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9,
+                           artifact, "", modules_, trace);
+  const json sample = describe_sample(
+      *entry.sample,
+      room != nullptr ? room->stack() : std::span(entry.stack, entry.sample->stack_bytes), view,
+      modules_, options_.mode);
+  line["context"] = {{"real_pc", sample["registers"]["pc"]["is"]},
+                     {"real_sp", hex(entry.sample->sp())},
+                     {"real_fp", hex(entry.sample->fp())},
+                     {"stack_base", hex(entry.sample->stack_base)},
+                     {"stack_end", hex(entry.sample->stack_end)},
+                     {"fault_address", modules_.describe(finding.fault.address)},
+                     {"thread_state", thread_state_name(entry.sample->thread_state)}};
+  json kept = sample;
+  kept["finding"] = line;
+  write_file(options_.out / artifact,
+             kept.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+  append(line.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+void Findings::write_counts() {
+  for (auto& [key, bucket] : buckets_) {
+    if (bucket.count == bucket.written) continue;
+    bucket.written = bucket.count;
+    append(json({{"type", "count"},
+                 {"key", key_text(key)},
+                 {"count", bucket.count},
+                 {"rechecks", 0},
+                 {"rechecks_hit", 0}})
+               .dump());
+  }
+}
+
+}  // namespace framestorm::stress

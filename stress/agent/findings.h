@@ -1,0 +1,48 @@
+// What samples broke: findings.jsonl, and the samples themselves. The judge's; one thread.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "harness/engine/signature.h"
+#include "harness/jvm/modules.h"
+#include "harness/oracles/oracle.h"
+#include "stress/agent/options.h"
+#include "stress/agent/sample_ring.h"
+#include "stress/agent/walk_room.h"
+
+namespace framestorm::stress {
+
+class Findings {
+ public:
+  // Makes the folder and its samples/ and seeds/. Throws std::system_error naming what cannot be
+  // written; so do the methods.
+  Findings(const Options& options, Jvm& jvm);
+
+  // Counts a finding, and writes it with its sample while few of its signature are kept. `room`:
+  // null for a sample that was judged by its trace alone.
+  void record(const Finding& finding, const SampleRing::Entry& entry, const WalkRoom* room,
+              const WalkView& view);
+  // The running counts per signature.
+  void write_counts();
+  uint64_t count() const { return count_; }
+
+ private:
+  struct Bucket {
+    uint64_t count = 0, written = 0, kept = 0;
+  };
+  void append(const std::string& line);
+
+  const Options& options_;
+  Jvm& jvm_;
+  std::ofstream file_;
+  Signatures signatures_;
+  Modules modules_;
+  std::map<uint64_t, Bucket> buckets_;
+  uint64_t count_ = 0;
+  uint64_t kept_ = 0;
+  uint64_t begin_ns_;
+};
+
+}  // namespace framestorm::stress

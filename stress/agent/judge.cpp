@@ -1,0 +1,227 @@
+#include "stress/agent/judge.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "harness/guard/tripwire.h"
+
+namespace framestorm::stress {
+namespace {
+
+constexpr uint64_t kStatsPeriod = 1'000'000'000;
+constexpr timespec kNap = {0, 1'000'000};
+constexpr int kErrnoMarker = 0x5a5a;  // walk_room.cpp
+
+// What a trace alone can break. The others look at a room's records; where a sample has none, its
+// handler has seen that nothing was wrong with them.
+constexpr std::string_view kCheapOracles[] = {"contract", "kinds", "calls"};
+constexpr std::string_view kRecordOracles[] = {"fault", "sanitizer", "memory", "signal-safety"};
+// The frames of a scenario: a program that is none has no such table.
+constexpr std::string_view kScenarioOracle = "truth";
+
+bool is_any_of(std::string_view name, std::span<const std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+Judge::Judge(const Options& options, Jvm& jvm, Sampler& sampler)
+    : options_(options), jvm_(jvm), sampler_(sampler), stats_(options_), findings_(options_, jvm) {
+  for (std::unique_ptr<Oracle>& oracle : make_oracles()) {
+    if (oracle->name() == kScenarioOracle) continue;
+    if (oracle->name() == "signal-safety" && !tripwire::is_active()) continue;
+    const bool cheap = is_any_of(oracle->name(), kCheapOracles);
+    const bool by_records = is_any_of(oracle->name(), kRecordOracles);
+    (cheap ? cheap_ : close_).push_back({std::move(oracle), by_records});
+  }
+  for (size_t i = 0; i < walkers_.size(); ++i) {
+    const auto id = static_cast<WalkerId>(i);
+    if (const Walker* const adapter = sampler.walker(id)) {
+      walkers_[i] = std::make_unique<RecordedWalker>(*adapter);
+    }
+  }
+  victim_.scenario = ScenarioId::count;
+  victim_.is_java_thread = true;
+}
+
+void Judge::start() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Judge::run() {
+  pthread_setname_np(pthread_self(), "fs-judge");
+  tid_.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
+  try {
+    work();
+  } catch (const std::exception& error) {
+    // A run whose results cannot be kept must not look like one.
+    std::fprintf(stderr, "framestorm: %s\n", error.what());
+    std::_Exit(2);
+  }
+  closed_.store(true, std::memory_order_release);
+  closed_.notify_all();
+}
+
+void Judge::work() {
+  JavaVMAttachArgs arguments = {JNI_VERSION_10, const_cast<char*>("framestorm"), nullptr};
+  JNIEnv* env = nullptr;
+  if (jvm_.vm()->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) !=
+      JNI_OK) {
+    throw SetupError("the agent's own thread cannot be attached to the JVM");
+  }
+  uint64_t last = monotonic_ns();
+  while (ended_.load(std::memory_order_acquire) == nullptr) {
+    absorb();
+    while (judge_next()) {
+      if (monotonic_ns() - last >= kStatsPeriod) break;
+    }
+    if (const uint64_t now = monotonic_ns(); now - last >= kStatsPeriod) {
+      last = now;
+      jvm_.code_map().absorb();
+      write_stats(nullptr);
+      if (sampler_.duration_over()) {
+        sampler_.stop();
+        close("duration");
+        return;
+      }
+    }
+    nanosleep(&kNap, nullptr);
+  }
+  close(ended_.load(std::memory_order_acquire));
+}
+
+void Judge::close(const char* ended) {
+  absorb();
+  while (judge_next()) {
+  }
+  findings_.write_counts();
+  stats_.write_flames(jvm_.methods());
+  write_stats(ended);
+}
+
+void Judge::finish(const char* ended) {
+  const char* expected = nullptr;
+  ended_.compare_exchange_strong(expected, ended);
+  closed_.wait(false, std::memory_order_acquire);
+  if (thread_.joinable()) thread_.detach();
+}
+
+void Judge::absorb() { jvm_.methods().absorb(); }
+
+bool Judge::judge_next() {
+  SampleRing::Entry entry = {};
+  if (!sampler_.ring().front(&entry)) return false;
+  judge(entry);
+  if (entry.sample->room >= 0) sampler_.room(static_cast<size_t>(entry.sample->room)).release();
+  sampler_.ring().pop();
+  return true;
+}
+
+void Judge::judge(const SampleRing::Entry& entry) {
+  const Sample& sample = *entry.sample;
+  RecordedWalker& walker = *walkers_[static_cast<size_t>(sample.walker)];
+  WalkRoom* const room =
+      sample.room < 0 ? nullptr : &sampler_.room(static_cast<size_t>(sample.room));
+  stats_.count(sample, walker, entry.frames);
+  if (sample.end != WalkEnd::returned) ++contained_;
+
+  Input input;
+  input.scenario = ScenarioId::count;
+  input.mode = input_mode(options_.mode);
+  input.walker = sample.walker;
+  input.call.depth = DepthKind::raw;
+  input.call.raw_depth = sample.depth;
+  input.call.options = sample.options;
+  victim_.tid = sample.tid;
+  victim_.java_thread = sample.java_thread;
+  victim_.jni_env = sample.jni_env;
+  victim_.pc = sample.pc();
+  victim_.sp = sample.sp();
+  victim_.fp = sample.fp();
+  victim_.stack_base = victim_.frames_top = sample.stack_base;
+  victim_.stack_end = sample.stack_end;
+
+  WalkView view;
+  view.input = &input;
+  view.victim = &victim_;
+  view.walker = &walker;
+  view.jvm = &jvm_;
+  view.methods = &jvm_.methods();
+  view.unmutated = true;
+  view.thread_state = sample.thread_state;
+  view.depth = sample.depth;
+  view.end = sample.end;
+  view.result = sample.result;
+  view.stopped = sample.has_facts ? sample.facts.stopped : nullptr;
+  view.errno_before = kErrnoMarker;
+  view.errno_after = sample.errno_after;
+  view.undo = &no_mutations_;
+  view.signal_mask_checked = sample.costly;
+  view.signal_mask_changed = sample.mask_changed;
+  view.frames = const_cast<std::byte*>(entry.frames);
+  view.fault = &no_fault_;
+  view.unsafe = &nothing_unsafe_;
+  view.reports = &no_reports_;
+  if (room != nullptr) {
+    view.buffer = room->buffer(sample.walker);
+    view.frames = const_cast<std::byte*>(room->frames());
+    view.fault = &room->fault();
+    view.unsafe = &room->unsafe();
+    view.reports = &room->reports();
+    view.context = &room->context();
+    view.expected_context = &room->expected_context();
+  }
+  walker.set_facts(sample.has_facts ? &sample.facts : nullptr);
+  RecordedRewalks rewalks(room, walkers_, sample.walker);
+  violations_.clear();
+  if (room == nullptr) ++traces_only_;
+  check(view, rewalks, room != nullptr, false);
+  if (!violations_.empty()) {
+    // Something that was loaded meanwhile may explain it.
+    absorb();
+    jvm_.code_map().absorb();
+    walker.set_facts(sample.has_facts ? &sample.facts : nullptr);
+    violations_.clear();
+    check(view, rewalks, room != nullptr, true);
+  }
+  for (const Finding& finding : violations_.findings()) {
+    findings_.record(finding, entry, room, view);
+  }
+}
+
+void Judge::check(const WalkView& view, RecordedRewalks& rewalks, bool closely, bool final) {
+  const auto look = [&](Judged& judged) {
+    const size_t before = violations_.findings().size();
+    judged.oracle->check(view, rewalks, &violations_);
+    if (!final) ++judged.made;
+    if (final && violations_.findings().size() != before) ++judged.broken;
+  };
+  for (Judged& judged : cheap_) look(judged);
+  if (!closely) return;
+  for (Judged& judged : close_) look(judged);
+}
+
+void Judge::write_stats(const char* ended) {
+  findings_.write_counts();
+  for (const auto* oracles : {&cheap_, &close_}) {
+    for (const Judged& judged : *oracles) {
+      stats_.set_check(judged.oracle->name(), judged.made + (judged.by_records ? traces_only_ : 0),
+                       judged.broken);
+    }
+  }
+  stats_.write(sampler_.registry().totals(),
+               {findings_.count(), contained_, sampler_.idle_samples()}, ended);
+}
+
+}  // namespace framestorm::stress

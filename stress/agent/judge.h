@@ -1,0 +1,74 @@
+// Has the oracles look at samples, counts them, and keeps what is wrong. One thread of its own,
+// which is attached to the JVM and takes samples from the ring as they come.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "harness/oracles/oracle.h"
+#include "harness/victim/crew.h"
+#include "stress/agent/findings.h"
+#include "stress/agent/recorded_walker.h"
+#include "stress/agent/sampler.h"
+#include "stress/agent/stats.h"
+
+namespace framestorm::stress {
+
+class Judge {
+ public:
+  // Throws SetupError, std::system_error.
+  Judge(const Options& options, Jvm& jvm, Sampler& sampler);
+
+  // VM running. The thread is a daemon of the JVM's and none that is sampled.
+  void start();
+  // Has everything judged that was sampled, writes the last figures and returns when that is done.
+  // `ended`: why. Only the first call of it counts.
+  void finish(const char* ended);
+
+  // The judge's own thread.
+  int tid() const { return tid_.load(std::memory_order_acquire); }
+
+ private:
+  void run();
+  void work();
+  // True when there was a sample.
+  bool judge_next();
+  void judge(const SampleRing::Entry& entry);
+  void absorb();
+  // An oracle, and on how many samples it looked.
+  struct Judged {
+    std::unique_ptr<Oracle> oracle;
+    bool by_records = false;  // without records a handler has looked for it
+    uint64_t made = 0, broken = 0;
+  };
+  // Violations that they find, counted only when `final`: a sample may be judged again.
+  void check(const WalkView& view, RecordedRewalks& rewalks, bool closely, bool final);
+  void write_stats(const char* ended);
+  void close(const char* ended);
+
+  const Options options_;
+  Jvm& jvm_;
+  Sampler& sampler_;
+  Stats stats_;
+  Findings findings_;
+  std::vector<std::unique_ptr<Walker>> adapters_;
+  RecordedWalkers walkers_;
+  std::vector<Judged> cheap_;  // of the trace alone
+  std::vector<Judged> close_;  // of a room's records
+  uint64_t traces_only_ = 0;   // samples without a room
+  Violations violations_;
+  Victim victim_;
+  UndoLog no_mutations_;
+  FaultRecord no_fault_;
+  UnsafeCalls nothing_unsafe_;
+  SanitizerReports no_reports_;
+  uint64_t contained_ = 0;
+  std::thread thread_;
+  std::atomic<int> tid_{0};
+  std::atomic<const char*> ended_{nullptr};
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace framestorm::stress

@@ -1,0 +1,130 @@
+#include "stress/agent/kept_sample.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/engine/run_files.h"
+#include "harness/victim/context.h"
+
+namespace framestorm::stress {
+namespace {
+
+using nlohmann::json;
+
+// Addresses of the sampled process, in words.
+class Words {
+ public:
+  Words(const Sample& sample, const Jvm& jvm, const Modules& modules)
+      : sample_(sample), code_(jvm.code_map()), modules_(modules) {}
+
+  // Empty for a number that is no address of anything known.
+  std::string describe(uintptr_t address) const {
+    if (const CodeEntry* const entry = code_.find(address)) {
+      std::string text = std::string(name_of(entry->kind)) + " \"" + entry->name + "\"";
+      if (entry->tier != 0) text += " tier " + std::to_string(entry->tier);
+      return text + " entry + " + hex(address - entry->begin);
+    }
+    if (address >= sample_.stack_end && address < sample_.stack_base) {
+      const auto sp = sample_.sp();
+      return address >= sp ? "sp + " + std::to_string(address - sp)
+                           : "sp - " + std::to_string(sp - address);
+    }
+    const auto thread = reinterpret_cast<uintptr_t>(sample_.java_thread);
+    if (address >= thread && address < thread + kThreadBytes) {
+      return "JavaThread + " + hex(address - thread);
+    }
+    return modules_.find(address) != nullptr ? modules_.describe(address) : std::string();
+  }
+
+  const CodeEntry* code(uintptr_t address) const { return code_.find(address); }
+
+ private:
+  static constexpr uintptr_t kThreadBytes = 1024;
+  const Sample& sample_;
+  const CodeMap& code_;
+  const Modules& modules_;
+};
+
+const char* end_name(WalkEnd end) {
+  constexpr const char* kNames[] = {"returned", "fault", "hang", "terminal call", "vm error"};
+  return kNames[static_cast<size_t>(end)];
+}
+
+}  // namespace
+
+json describe_sample(const Sample& sample, std::span<const std::byte> stack, const WalkView& view,
+                     const Modules& modules, SamplingMode mode) {
+  const Words words(sample, *view.jvm, modules);
+  std::map<uintptr_t, const CodeEntry*> referred;
+  const auto refer = [&](uintptr_t address) {
+    if (const CodeEntry* const entry = words.code(address)) referred[entry->begin] = entry;
+  };
+  ucontext_t context = {};
+  std::copy_n(sample.registers, NGREG, context.uc_mcontext.gregs);
+  json registers = json::object();
+  for (unsigned i = 0; i < static_cast<unsigned>(Register::count); ++i) {
+    const auto reg = static_cast<Register>(i);
+    const uintptr_t value = get_register(context, reg);
+    registers[std::string(name_of(reg))] = {{"value", hex(value)}, {"is", words.describe(value)}};
+    refer(value);
+  }
+  json stack_words = json::array();
+  for (size_t at = 0; at + sizeof(uintptr_t) <= stack.size(); at += sizeof(uintptr_t)) {
+    const auto word = read_at<uintptr_t>(stack.data(), at);
+    const std::string is = words.describe(word);
+    if (!is.empty()) stack_words.push_back({{"at", at}, {"value", hex(word)}, {"is", is}});
+    refer(word);
+  }
+  refer(sample.last_java_pc);
+  json code = json::array();
+  for (const auto& [begin, entry] : referred) {
+    code.push_back({{"begin", hex(entry->begin)},
+                    {"end", hex(entry->end)},
+                    {"kind", std::string(name_of(entry->kind))},
+                    {"name", entry->name},
+                    {"tier", entry->tier}});
+  }
+  json trace = json::array();
+  const FrameLayout& layout = view.walker->layout();
+  const size_t count = std::min(view.frame_count(), static_cast<size_t>(view.depth));
+  for (size_t i = 0; i < count; ++i) {
+    const Frame frame = read_frame(layout, view.frames, i);
+    const MethodInfo* info = frame.method == nullptr ? nullptr : view.methods->find(frame.method);
+    json one = {{"method", info != nullptr ? info->name : "?"}, {"bci", frame.bci}};
+    if (frame.method != nullptr && info == nullptr) {
+      one["jmethodID"] = hex(reinterpret_cast<uintptr_t>(frame.method));
+    }
+    if (frame.pc != 0) one["pc"] = words.describe(frame.pc);
+    if (frame.sp != 0) one["sp"] = hex(frame.sp);
+    if (frame.tier != kNoTier) one["tier"] = frame.tier;
+    trace.push_back(one);
+  }
+  return {{"framestorm-sample", 1},
+          {"number", sample.number},
+          {"walker", std::string(name_of(sample.walker))},
+          {"mode", std::string(name_of(mode))},
+          {"depth", sample.depth},
+          {"end", end_name(sample.end)},
+          {"result", sample.result},
+          {"walk_ns", sample.walk_ns},
+          {"thread",
+           {{"tid", sample.tid},
+            {"java_thread", hex(reinterpret_cast<uintptr_t>(sample.java_thread))},
+            {"state", thread_state_name(sample.thread_state)},
+            {"last_java_sp", hex(sample.last_java_sp)},
+            {"last_java_pc", hex(sample.last_java_pc)},
+            {"last_java_pc_is", words.describe(sample.last_java_pc)},
+            {"last_java_fp", hex(sample.last_java_fp)},
+            {"stack_base", hex(sample.stack_base)},
+            {"stack_end", hex(sample.stack_end)}}},
+          {"registers", registers},
+          {"stack",
+           {{"begin", hex(sample.sp())},
+            {"bytes", hex_bytes(reinterpret_cast<const uint8_t*>(stack.data()), stack.size())},
+            {"words", stack_words}}},
+          {"code", code},
+          {"trace", trace}};
+}
+
+}  // namespace framestorm::stress

@@ -1,0 +1,197 @@
+#include "stress/agent/options.h"
+
+#include <array>
+#include <charconv>
+#include <functional>
+#include <stdexcept>
+
+#include "harness/input/walker_traits.h"
+
+namespace framestorm::stress {
+namespace {
+
+constexpr std::array<std::string_view, static_cast<size_t>(SamplingMode::count)> kModes = {
+    "same-thread", "separate-thread", "unstopped"};
+constexpr std::array<std::string_view, static_cast<size_t>(ThreadChoice::count)> kThreads = {
+    "all", "running", "random"};
+
+[[noreturn]] void fail(std::string_view key, std::string_view value, const std::string& wanted) {
+  throw std::invalid_argument(std::string(key) + "=" + std::string(value) + ": " + wanted);
+}
+
+template <typename Number>
+bool parse_number(std::string_view text, Number* out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+template <typename Number>
+Number number(std::string_view key, std::string_view value, Number least, Number most) {
+  Number result = {};
+  if (!parse_number(value, &result) || result < least || result > most) {
+    fail(key, value, "give a number from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  return result;
+}
+
+double seconds(std::string_view key, std::string_view value) {
+  double result = 0;
+  if (!parse_number(value, &result) || !(result >= 0)) fail(key, value, "give seconds");
+  return result;
+}
+
+std::chrono::nanoseconds interval(std::string_view key, std::string_view value) {
+  const size_t digits = value.find_first_not_of("0123456789");
+  const std::string_view unit = digits == std::string_view::npos ? "" : value.substr(digits);
+  constexpr std::pair<std::string_view, int64_t> kUnits[] = {
+      {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
+  int64_t count = 0;
+  for (const auto& [name, factor] : kUnits) {
+    if (unit != name || !parse_number(value.substr(0, digits), &count)) continue;
+    if (count < 1 || count > 3'600'000'000'000 / factor) break;
+    return std::chrono::nanoseconds(count * factor);
+  }
+  fail(key, value, "give a time like 100us (ns, us, ms, s), at most an hour");
+}
+
+std::vector<WalkerId> walkers(std::string_view key, std::string_view value) {
+  std::vector<WalkerId> result;
+  for (size_t at = 0; at <= value.size();) {
+    const size_t end = std::min(value.find('+', at), value.size());
+    WalkerId id = WalkerId::count;
+    if (!parse_name(value.substr(at, end - at), &id) || id == WalkerId::gst) {
+      std::string known;
+      for (size_t i = 0; i < static_cast<size_t>(WalkerId::count); ++i) {
+        const auto other = static_cast<WalkerId>(i);
+        if (other != WalkerId::gst) known += " " + std::string(name_of(other));
+      }
+      fail(key, value, "give walkers joined by '+', of:" + known);
+    }
+    result.push_back(id);
+    at = end + 1;
+  }
+  return result;
+}
+
+bool flag(std::string_view key, std::string_view value) {
+  if (value != "0" && value != "1") fail(key, value, "give 0 or 1");
+  return value == "1";
+}
+
+template <typename Enum, size_t N>
+Enum choice(std::string_view key, std::string_view value,
+            const std::array<std::string_view, N>& names) {
+  std::string known;
+  for (size_t i = 0; i < N; ++i) {
+    if (names[i] == value) return static_cast<Enum>(i);
+    known += (i == 0 ? "" : ", ") + std::string(names[i]);
+  }
+  fail(key, value, "give one of " + known);
+}
+
+void parse_threads(std::string_view value, Options* options) {
+  constexpr std::string_view kRandom = "random:";
+  if (value.starts_with(kRandom)) {
+    options->threads = ThreadChoice::random;
+    options->random_threads = number<uint32_t>("threads", value.substr(kRandom.size()), 1, 100'000);
+  } else if (value == "random") {
+    fail("threads", value, "say how many: random:8");
+  } else {
+    options->threads = choice<ThreadChoice>("threads", value, kThreads);
+  }
+}
+
+struct Key {
+  std::string_view name;
+  void (*set)(std::string_view key, std::string_view value, Options* options);
+};
+
+constexpr Key kKeys[] = {
+    {"walker",
+     [](std::string_view k, std::string_view v, Options* o) { o->walkers = walkers(k, v); }},
+    {"mode", [](std::string_view k, std::string_view v,
+                Options* o) { o->mode = choice<SamplingMode>(k, v, kModes); }},
+    {"interval",
+     [](std::string_view k, std::string_view v, Options* o) { o->interval = interval(k, v); }},
+    {"threads", [](std::string_view, std::string_view v, Options* o) { parse_threads(v, o); }},
+    {"out", [](std::string_view, std::string_view v, Options* o) { o->out = v; }},
+    {"seed", [](std::string_view k, std::string_view v,
+                Options* o) { o->seed = number<uint64_t>(k, v, 0, UINT64_MAX); }},
+    {"depth", [](std::string_view k, std::string_view v,
+                 Options* o) { o->depth = number<int32_t>(k, v, 1, kMaxSampleDepth); }},
+    {"costly", [](std::string_view k, std::string_view v,
+                  Options* o) { o->costly = number<uint32_t>(k, v, 0, UINT32_MAX); }},
+    {"duration",
+     [](std::string_view k, std::string_view v, Options* o) { o->duration = seconds(k, v); }},
+    {"warmup",
+     [](std::string_view k, std::string_view v, Options* o) { o->warmup = seconds(k, v); }},
+    {"plugin", [](std::string_view, std::string_view v, Options* o) { o->plugin = v; }},
+    {"on-finding",
+     [](std::string_view k, std::string_view v, Options* o) {
+       constexpr std::array<std::string_view, 2> kNames = {"survey", "strict"};
+       o->strict = choice<int>(k, v, kNames) == 1;
+     }},
+    {"keep", [](std::string_view k, std::string_view v,
+                Options* o) { o->keep = number<uint32_t>(k, v, 0, 1000); }},
+    {"seeds", [](std::string_view k, std::string_view v,
+                 Options* o) { o->seeds = number<uint32_t>(k, v, 0, 100'000); }},
+    {"flames", [](std::string_view k, std::string_view v, Options* o) { o->flames = flag(k, v); }},
+};
+
+void check(const Options& options) {
+  if (options.out.empty()) {
+    throw std::invalid_argument("out=DIR is required: where stats and findings are written");
+  }
+  bool has_plugin = false;
+  for (const WalkerId walker : options.walkers) {
+    has_plugin = has_plugin || walker == WalkerId::plugin;
+    if (!traits_of(walker).walks_in(input_mode(options.mode))) {
+      fail("walker", name_of(walker),
+           "does not walk in mode=" + std::string(name_of(options.mode)));
+    }
+  }
+  if (has_plugin != !options.plugin.empty()) {
+    throw std::invalid_argument("walker=plugin and plugin=PATH go together");
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(SamplingMode mode) { return kModes[static_cast<size_t>(mode)]; }
+
+Mode input_mode(SamplingMode mode) {
+  return mode == SamplingMode::same_thread ? Mode::same_thread : Mode::separate_thread;
+}
+
+std::string threads_text(const Options& options) {
+  std::string text(kThreads[static_cast<size_t>(options.threads)]);
+  if (options.threads == ThreadChoice::random) text += ":" + std::to_string(options.random_threads);
+  return text;
+}
+
+Options parse_options(std::string_view text) {
+  Options options;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view pair = text.substr(at, end - at);
+    at = end + 1;
+    const size_t equals = pair.find('=');
+    const std::string_view name = pair.substr(0, equals);
+    bool known = false;
+    for (const Key& key : kKeys) {
+      if (key.name != name) continue;
+      known = true;
+      if (equals == std::string_view::npos) fail(name, "", "needs a value");
+      key.set(name, pair.substr(equals + 1), &options);
+    }
+    if (!known) {
+      std::string names;
+      for (const Key& key : kKeys) names += " " + std::string(key.name);
+      throw std::invalid_argument("unknown option '" + std::string(name) + "', known are:" + names);
+    }
+  }
+  check(options);
+  return options;
+}
+
+}  // namespace framestorm::stress

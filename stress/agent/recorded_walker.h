@@ -1,0 +1,64 @@
+// Walkers and walks as they were, for oracles that look at them later: RecordedWalker answers for
+// an adapter with what was noted of one walk, RecordedRewalks gives the walks that the room made
+// while the victim stood still.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "harness/oracles/oracle.h"
+#include "stress/agent/walk_room.h"
+
+namespace framestorm::stress {
+
+class RecordedWalker final : public Walker {
+ public:
+  // Borrows `walker`, which is asked for everything but walks.
+  explicit RecordedWalker(const Walker& walker) : walker_(walker) {}
+
+  void set_facts(const WalkFacts* facts) { facts_ = facts; }
+
+  WalkerId id() const override { return walker_.id(); }
+  std::string_view description() const override { return walker_.description(); }
+  const FrameLayout& layout() const override { return walker_.layout(); }
+  bool borrows_identity() const override { return walker_.borrows_identity(); }
+  const WalkFacts* facts() const override { return facts_; }
+  std::optional<int32_t> contained_error() const override { return walker_.contained_error(); }
+  bool documented_error(int32_t code) const override { return walker_.documented_error(code); }
+  std::string_view error_name(int32_t code) const override { return walker_.error_name(code); }
+  bool error_agrees(int32_t code, uint32_t state) const override {
+    return walker_.error_agrees(code, state);
+  }
+  int32_t lowest_bci() const override { return walker_.lowest_bci(); }
+  std::optional<int32_t> native_bci() const override { return walker_.native_bci(); }
+  int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override { return 0; }
+
+ private:
+  const Walker& walker_;
+  const WalkFacts* facts_ = nullptr;
+};
+
+using RecordedWalkers =
+    std::array<std::unique_ptr<RecordedWalker>, static_cast<size_t>(WalkerId::count)>;
+
+class RecordedRewalks final : public Rewalk {
+ public:
+  // Of a sample without a room there are none. Borrows everything.
+  RecordedRewalks(const WalkRoom* room, const RecordedWalkers& walkers, WalkerId own)
+      : room_(room), walkers_(walkers), own_(own) {}
+
+  bool walk(int32_t depth, Place, Answer* answer) override { return find(own_, depth, 0, answer); }
+  bool walk_as(const Input& variant, Place, Answer* answer) override {
+    return find(variant.walker, variant.call.raw_depth, variant.call.options, answer);
+  }
+  Walker* walker(WalkerId id) const override;
+
+ private:
+  bool find(WalkerId walker, int32_t depth, uint32_t options, Answer* answer);
+
+  const WalkRoom* room_;
+  const RecordedWalkers& walkers_;
+  WalkerId own_;
+};
+
+}  // namespace framestorm::stress

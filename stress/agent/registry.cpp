@@ -1,0 +1,105 @@
+#include "stress/agent/registry.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace framestorm::stress {
+namespace {
+
+uint64_t read_clock(clockid_t clock) {
+  timespec now = {};
+  if (clock_gettime(clock, &now) != 0) return 0;
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+bool is_gone(int tid) { return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH; }
+
+}  // namespace
+
+// As in the guard's watchdog: pthread_getcpuclockid needs a pthread_t.
+uint64_t thread_cpu_ns(int tid) {
+  return read_clock(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U));
+}
+
+uint64_t monotonic_ns() { return read_clock(CLOCK_MONOTONIC); }
+
+SampledThread* Registry::enter(int tid, void* java_thread, void* jni_env, uintptr_t stack_base,
+                               uintptr_t stack_end) {
+  const std::lock_guard lock(mutex_);
+  if (by_tid_.contains(tid)) return nullptr;
+  SampledThread* thread = nullptr;
+  if (!free_.empty()) {
+    thread = free_.back();
+    free_.pop_back();
+  } else if (records_.size() < kMaxThreads) {
+    thread = &records_.emplace_back();
+    thread->index = static_cast<uint32_t>(records_.size() - 1);
+  } else {
+    return nullptr;
+  }
+  thread->tid.store(tid);
+  thread->java_thread = java_thread;
+  thread->jni_env = jni_env;
+  thread->stack_base = stack_base;
+  thread->stack_end = stack_end;
+  thread->cpu_seen = thread_cpu_ns(tid);
+  thread->phase.store(SampledThread::Phase::live, std::memory_order_release);
+  by_tid_[tid] = thread;
+  ++seen_;
+  peak_ = std::max<uint64_t>(peak_, by_tid_.size());
+  return thread;
+}
+
+void Registry::reap() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(ending_, [this](SampledThread* thread) {
+    // Signals that were on their way have come, or never will.
+    if (!is_gone(thread->tid.load())) return false;
+    add(*thread, &gone_);
+    thread->ticks.store(0);
+    thread->samples.store(0);
+    thread->idle_ticks.store(0);
+    for (auto& lost : thread->lost) lost.store(0);
+    thread->has_signal_stack = false;
+    thread->armed = thread->has_timer = false;
+    thread->cpu_ns = thread->wall_ns = 0;
+    thread->idle_seen = thread->ticks_seen = 0;
+    thread->quiet_scans = 0;
+    thread->tid.store(0);
+    thread->phase.store(SampledThread::Phase::free);
+    free_.push_back(thread);
+    return true;
+  });
+}
+
+void Registry::add(const SampledThread& thread, Totals* totals) {
+  totals->ticks += thread.ticks.load();
+  totals->samples += thread.samples.load();
+  totals->cpu_ns += thread.cpu_ns;
+  totals->wall_ns += thread.wall_ns;
+  for (size_t i = 0; i < kLostCauses; ++i) totals->lost[i] += thread.lost[i].load();
+}
+
+Registry::Totals Registry::totals() {
+  const std::lock_guard lock(mutex_);
+  Totals totals = gone_;
+  for (const SampledThread* thread : ending_) add(*thread, &totals);
+  const uint64_t now = monotonic_ns();
+  for (const auto& [tid, thread] : by_tid_) {
+    add(*thread, &totals);
+    if (!thread->armed) continue;
+    totals.wall_ns += now - thread->armed_since_wall;
+    const uint64_t cpu = thread_cpu_ns(tid);
+    totals.cpu_ns += cpu > thread->armed_since_cpu ? cpu - thread->armed_since_cpu : 0;
+  }
+  totals.seen = seen_;
+  totals.live = by_tid_.size();
+  totals.peak = peak_;
+  return totals;
+}
+
+}  // namespace framestorm::stress

@@ -1,0 +1,118 @@
+// The Java threads of the process as the sampler knows them. A record stays where it is for good,
+// so that a signal handler can be given its address; it is used again once its thread is gone.
+#pragma once
+
+#include <jni.h>
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "stress/agent/sample.h"
+
+namespace framestorm::stress {
+
+struct SampledThread {
+  enum class Phase : uint8_t {
+    free,
+    live,
+    ending  // ThreadEnd was posted: signals may still come, samples are not taken
+  };
+
+  uint32_t index = 0;
+  std::atomic<Phase> phase{Phase::free};
+  std::atomic<int> tid{0};
+  // Set before `live`, constant while it lasts.
+  void* java_thread = nullptr;
+  void* jni_env = nullptr;
+  uintptr_t stack_base = 0, stack_end = 0;
+
+  // The handler's, on the thread itself.
+  std::atomic<uint64_t> ticks{0};       // expirations, overruns included
+  std::atomic<uint64_t> samples{0};     // walks
+  std::atomic<uint64_t> idle_ticks{0};  // found waiting in a system call
+  std::array<std::atomic<uint64_t>, kLostCauses> lost = {};
+  bool has_signal_stack = false;
+
+  void lose(LostCause cause, uint64_t count = 1) {
+    lost[static_cast<size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
+  }
+
+  // The owner of the timers', under the registry's lock.
+  timer_t timer = {};
+  bool has_timer = false;
+  bool armed = false;
+  uint64_t armed_since_cpu = 0, armed_since_wall = 0;
+  uint64_t cpu_seen = 0;
+  uint64_t idle_seen = 0, ticks_seen = 0;
+  uint32_t quiet_scans = 0;
+  uint64_t cpu_ns = 0, wall_ns = 0;  // while armed, of intervals that are over
+};
+
+class Registry {
+ public:
+  static constexpr size_t kMaxThreads = size_t{1} << 16;
+
+  // A thread that starts or was there before; null when it is known or there are too many. Any
+  // thread, not in signal context.
+  SampledThread* enter(int tid, void* java_thread, void* jni_env, uintptr_t stack_base,
+                       uintptr_t stack_end);
+  // Its ThreadEnd: `last` is called with the record before it stops being live. On the thread.
+  template <typename Function>
+  void leave(int tid, Function last) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_tid_.find(tid);
+    if (found == by_tid_.end()) return;
+    SampledThread& thread = *found->second;
+    by_tid_.erase(found);
+    thread.phase.store(SampledThread::Phase::ending, std::memory_order_release);
+    last(thread);
+    ending_.push_back(&thread);
+  }
+  // With the lock held, for each live thread.
+  template <typename Function>
+  void for_each(Function function) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [tid, thread] : by_tid_) function(*thread);
+  }
+  template <typename Function>
+  void with_lock(Function function) {
+    const std::lock_guard lock(mutex_);
+    function();
+  }
+  // Makes records of threads that are gone free again.
+  void reap();
+
+  struct Totals {
+    uint64_t ticks = 0, samples = 0;
+    uint64_t cpu_ns = 0, wall_ns = 0;
+    std::array<uint64_t, kLostCauses> lost = {};
+    uint64_t seen = 0, live = 0, peak = 0;
+  };
+  // Over all threads that ever were.
+  Totals totals();
+
+ private:
+  static void add(const SampledThread& thread, Totals* totals);
+
+  std::mutex mutex_;
+  std::deque<SampledThread> records_;
+  std::vector<SampledThread*> free_;
+  std::vector<SampledThread*> ending_;
+  std::unordered_map<int, SampledThread*> by_tid_;
+  Totals gone_;  // of threads whose record was used again
+  uint64_t seen_ = 0, peak_ = 0;
+};
+
+// CPU time of a thread, also of a dead one (0).
+uint64_t thread_cpu_ns(int tid);
+uint64_t monotonic_ns();
+
+}  // namespace framestorm::stress

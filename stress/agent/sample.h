@@ -1,0 +1,70 @@
+// One sample, from the moment it is taken until it is judged. Plain data: filled in signal
+// handlers.
+#pragma once
+
+#include <ucontext.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "harness/guard/guard.h"
+#include "harness/input/input.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm::stress {
+
+// Why a sample that was due was not taken, or a taken one not judged.
+enum class LostCause : uint8_t {
+  timer_overrun,    // the timer expired again before its signal was delivered
+  busy,             // the thread's handler was in a walk
+  thread_exiting,   // the signal came after the thread's ThreadEnd
+  late_handler,     // the signal came after the sampler had given the request up
+  halt_timeout,     // the thread did not come to its handler in time
+  buffer_full,      // every buffer was in use
+  not_java,         // the thread is none of Java's (any more)
+  stack_too_small,  // no room for a handler above the thread's guard pages
+  count
+};
+std::string_view name_of(LostCause cause);
+
+inline constexpr size_t kLostCauses = static_cast<size_t>(LostCause::count);
+
+// Bytes of stack from sp up that every sample carries; those that are judged closely carry all.
+inline constexpr size_t kStackWindow = 2048;
+
+struct Sample {
+  uint64_t number = 0;   // of the run, from 1
+  uint64_t time_ns = 0;  // CLOCK_MONOTONIC
+  uint64_t walk_ns = 0;
+  uint32_t thread = 0;  // index in the registry
+  int tid = 0;
+  WalkerId walker = WalkerId::asgct;
+  WalkEnd end = WalkEnd::returned;
+  bool costly = false;
+  bool suspicious = false;  // something is wrong that only the room's records say
+  bool mask_changed = false;
+  bool context_changed = false;
+  int errno_after = 0;
+  int32_t result = 0;
+  int32_t depth = 0;
+  uint32_t options = 0;  // CallArgs::options
+  uint32_t thread_state = 0;
+  uintptr_t last_java_sp = 0, last_java_pc = 0, last_java_fp = 0;
+  void* java_thread = nullptr;
+  void* jni_env = nullptr;
+  uintptr_t stack_base = 0, stack_end = 0;
+  greg_t registers[NGREG] = {};
+  bool has_facts = false;
+  WalkFacts facts;
+  int32_t room = -1;  // whose records belong to it; -1: none any more
+  uint32_t frame_bytes = 0;
+  uint32_t stack_bytes = 0;  // copied from sp up
+
+  uintptr_t pc() const { return static_cast<uintptr_t>(registers[REG_RIP]); }
+  uintptr_t sp() const { return static_cast<uintptr_t>(registers[REG_RSP]); }
+  uintptr_t fp() const { return static_cast<uintptr_t>(registers[REG_RBP]); }
+};
+
+}  // namespace framestorm::stress

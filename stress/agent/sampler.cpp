@@ -1,0 +1,301 @@
+#include "stress/agent/sampler.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "harness/victim/context.h"
+
+namespace framestorm::stress {
+namespace {
+
+constexpr uint64_t kSecond = 1'000'000'000;
+constexpr uint64_t kScan = 10'000'000;         // between two looks at the threads
+constexpr uint64_t kRandomTurn = 100'000'000;  // for how long the same random threads are sampled
+// HotSpot's guard pages and room for a handler and a walk above them.
+constexpr uintptr_t kStackReserve = uintptr_t{48} << 10;
+// A thread that takes this share of a scan is running; while it is armed it counts as idle after so
+// many scans in which most samples met it waiting.
+constexpr double kRunningShare = 0.2;
+constexpr uint32_t kQuietScans = 3;
+
+Sampler* active = nullptr;
+
+int timer_signal() { return SIGRTMAX - 7; }
+
+// Whether the kernel interrupted a system call that the thread was waiting in: pc is at the
+// instruction again, or behind it with EINTR (x86-64: 0f 05). Async-signal-safe.
+bool is_waiting(const ucontext_t& context) {
+  constexpr uint8_t kSystemCall[] = {0x0f, 0x05};
+  const auto pc = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
+  const auto is_call = [&](uintptr_t at) {
+    return at / 4096 == pc / 4096 &&
+           std::memcmp(reinterpret_cast<const void*>(at), kSystemCall, 2) == 0;
+  };
+  if (pc % 4096 <= 4094 && is_call(pc)) return true;
+  return context.uc_mcontext.gregs[REG_RAX] == -EINTR && is_call(pc - 2);
+}
+
+}  // namespace
+
+Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
+    : options_(options),
+      jvm_(jvm),
+      setup_(std::move(setup)),
+      ring_(kRingCells, static_cast<size_t>(options.depth) * 32 + kStackWindow),
+      random_(options.seed) {
+  for (size_t i = 0; i < kRooms; ++i) rooms_.push_back(std::make_unique<WalkRoom>(setup_));
+  active = this;
+  struct sigaction action = {};
+  action.sa_sigaction = &Sampler::handle_timer;
+  // Not on a signal stack: the walk is made where a profiler's would be.
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  if (sigaction(timer_signal(), &action, nullptr) != 0) {
+    throw std::system_error(errno, std::generic_category(), "installing the sampling handler");
+  }
+}
+
+void Sampler::enter_thread(int tid, void* java_thread) {
+  const ThreadLayout& layout = jvm_.layout();
+  const auto base = read_at<uintptr_t>(java_thread, layout.stack_base);
+  const auto size = read_at<size_t>(java_thread, layout.stack_size);
+  SampledThread* const thread = registry_.enter(
+      tid, java_thread, static_cast<std::byte*>(java_thread) + layout.jni_env, base, base - size);
+  if (thread == nullptr || options_.threads == ThreadChoice::random) return;
+  // A thread that starts is running; if it is not, the next scans will tell.
+  if (sampling_.load(std::memory_order_acquire)) {
+    registry_.with_lock([&] { arm(*thread); });
+  }
+}
+
+void Sampler::leave_thread(int tid) {
+  registry_.leave(tid, [this](SampledThread& thread) {
+    disarm(thread);
+    if (thread.has_timer) timer_delete(thread.timer);
+    thread.has_timer = false;
+  });
+  signal_stacks_.take_back();
+}
+
+void Sampler::arm(SampledThread& thread) {
+  if (thread.armed || stopping_.load(std::memory_order_relaxed)) return;
+  const int tid = thread.tid.load(std::memory_order_relaxed);
+  if (!thread.has_timer) {
+    sigevent event = {};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = timer_signal();
+    event.sigev_value.sival_ptr = &thread;
+    event._sigev_un._tid = tid;
+    // Fails for a thread that has just ended.
+    if (timer_create(CLOCK_MONOTONIC, &event, &thread.timer) != 0) return;
+    thread.has_timer = true;
+  }
+  const auto interval = static_cast<uint64_t>(options_.interval.count());
+  const auto as_timespec = [](uint64_t ns) {
+    return timespec{static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
+  };
+  // Threads that are armed together are not interrupted together.
+  const uint64_t first = 1 + random_() % interval;
+  const itimerspec when = {as_timespec(interval), as_timespec(first)};
+  thread.armed_since_cpu = thread_cpu_ns(tid);
+  thread.armed_since_wall = monotonic_ns();
+  thread.quiet_scans = 0;
+  if (timer_settime(thread.timer, 0, &when, nullptr) == 0) thread.armed = true;
+}
+
+void Sampler::disarm(SampledThread& thread) {
+  if (!thread.armed) return;
+  const itimerspec never = {};
+  timer_settime(thread.timer, 0, &never, nullptr);
+  thread.armed = false;
+  const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
+  thread.cpu_ns += cpu > thread.armed_since_cpu ? cpu - thread.armed_since_cpu : 0;
+  thread.wall_ns += monotonic_ns() - thread.armed_since_wall;
+  thread.cpu_seen = cpu;
+}
+
+void Sampler::handle_timer(int, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  Sampler& sampler = *active;
+  sampler.in_handlers_.fetch_add(1);
+  // Anybody may send a signal; only a timer's has the address of a record.
+  if (info->si_code == SI_TIMER && !sampler.stopped()) {
+    auto& thread = *static_cast<SampledThread*>(info->si_value.sival_ptr);
+    const auto overrun = static_cast<uint64_t>(std::max(info->si_overrun, 0));
+    thread.ticks.fetch_add(1 + overrun, std::memory_order_relaxed);
+    if (overrun > 0) thread.lose(LostCause::timer_overrun, overrun);
+    sampler.sample_here(thread, *static_cast<const ucontext_t*>(context));
+  }
+  sampler.in_handlers_.fetch_sub(1);
+  errno = saved_errno;
+}
+
+WalkRoom* Sampler::take_room(size_t hint, int32_t* index) {
+  for (size_t i = 0; i < kRooms; ++i) {
+    const size_t at = (hint + i) % kRooms;
+    if (!rooms_[at]->try_take()) continue;
+    *index = static_cast<int32_t>(at);
+    return rooms_[at].get();
+  }
+  return nullptr;
+}
+
+void Sampler::sample_here(SampledThread& thread, const ucontext_t& context) {
+  if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
+    thread.lose(LostCause::thread_exiting);
+    return;
+  }
+  if (jvm_.identity().current() != thread.java_thread) {
+    thread.lose(LostCause::not_java);
+    return;
+  }
+  const auto sp = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+  if (sp < thread.stack_end + kStackReserve || sp >= thread.stack_base) {
+    thread.lose(LostCause::stack_too_small);
+    return;
+  }
+  if (!thread.has_signal_stack) {
+    signal_stacks_.give();
+    thread.has_signal_stack = true;
+  }
+  int32_t index = 0;
+  WalkRoom* const room = take_room(thread.index, &index);
+  if (room == nullptr) {
+    thread.lose(LostCause::buffer_full);
+    return;
+  }
+  WalkRequest request;
+  request.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
+  request.walker = setup_.walkers[request.number % setup_.walkers.size()];
+  request.costly = options_.costly != 0 && request.number % options_.costly == 0;
+  request.thread = thread.index;
+  request.target.java_thread = thread.java_thread;
+  request.target.jni_env = thread.jni_env;
+  request.target.tid = request.target.asked_tid = thread.tid.load(std::memory_order_relaxed);
+  request.target.same_thread = true;
+  request.target.stack_base = thread.stack_base;
+  request.target.stack_end = thread.stack_end;
+  request.context = &context;
+  room->walk(request);
+  thread.samples.fetch_add(1, std::memory_order_relaxed);
+  if (is_waiting(context)) {
+    thread.idle_ticks.fetch_add(1, std::memory_order_relaxed);
+    idle_samples_.fetch_add(1, std::memory_order_relaxed);
+  }
+  hand_over(*room, index, thread);
+}
+
+void Sampler::hand_over(WalkRoom& room, int32_t index, SampledThread& thread) {
+  Sample& sample = room.sample();
+  const bool keep = sample.suspicious || sample.costly;
+  sample.room = keep ? index : -1;
+  const uintptr_t sp = sample.sp();
+  sample.stack_bytes =
+      sp >= sample.stack_end && sp < sample.stack_base
+          ? static_cast<uint32_t>(std::min<size_t>(sample.stack_base - sp, kStackWindow))
+          : 0;
+  if (!ring_.push(sample, room.frames(), reinterpret_cast<const std::byte*>(sp))) {
+    thread.lose(LostCause::buffer_full);
+    room.release();
+    return;
+  }
+  if (!keep) room.release();
+}
+
+void Sampler::start() {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  watcher_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "fs-threads");
+    watch_threads();
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Sampler::stop() {
+  if (!stopping_.exchange(true) && watcher_.joinable()) watcher_.join();
+  registry_.for_each([this](SampledThread& thread) {
+    disarm(thread);
+    if (thread.has_timer) timer_delete(thread.timer);
+    thread.has_timer = false;
+  });
+  while (in_handlers_.load() != 0) usleep(100);
+}
+
+void Sampler::watch_threads() {
+  const uint64_t begin = monotonic_ns();
+  uint64_t last_scan = 0;
+  uint64_t last_turn = 0;
+  while (!stopped()) {
+    const uint64_t now = monotonic_ns();
+    const double elapsed = static_cast<double>(now - begin) / static_cast<double>(kSecond);
+    if (elapsed >= options_.warmup) {
+      if (options_.duration && elapsed >= options_.warmup + *options_.duration) {
+        duration_over_.store(true, std::memory_order_release);
+        return;
+      }
+      const bool first = !sampling_.exchange(true, std::memory_order_acq_rel);
+      if (options_.threads == ThreadChoice::all) {
+        registry_.for_each([this](SampledThread& thread) { arm(thread); });
+      } else if (options_.threads == ThreadChoice::running) {
+        choose_running(first ? 0 : now - last_scan);
+      } else if (now - last_turn >= kRandomTurn) {
+        choose_random();
+        last_turn = now;
+      }
+      last_scan = now;
+    }
+    registry_.reap();
+    // With thousands of threads a look at all of them takes its time: not more than a tenth of it.
+    const uint64_t pause = std::max(kScan, 10 * (monotonic_ns() - now));
+    const timespec nap = {static_cast<time_t>(pause / kSecond), static_cast<long>(pause % kSecond)};
+    nanosleep(&nap, nullptr);
+  }
+}
+
+void Sampler::choose_running(uint64_t scan_ns) {
+  registry_.for_each([&](SampledThread& thread) {
+    if (thread.armed) {
+      const uint64_t idle = thread.idle_ticks.load(std::memory_order_relaxed);
+      const uint64_t samples = thread.samples.load(std::memory_order_relaxed);
+      const bool quiet = samples > thread.ticks_seen &&
+                         2 * (idle - thread.idle_seen) > samples - thread.ticks_seen;
+      thread.idle_seen = idle;
+      thread.ticks_seen = samples;
+      thread.quiet_scans = quiet ? thread.quiet_scans + 1 : 0;
+      if (thread.quiet_scans >= kQuietScans) disarm(thread);
+      return;
+    }
+    const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
+    const uint64_t used = cpu > thread.cpu_seen ? cpu - thread.cpu_seen : 0;
+    thread.cpu_seen = cpu;
+    if (scan_ns != 0 && static_cast<double>(used) > kRunningShare * static_cast<double>(scan_ns)) {
+      arm(thread);
+    }
+  });
+}
+
+void Sampler::choose_random() {
+  std::vector<SampledThread*> live;
+  registry_.for_each([&](SampledThread& thread) { live.push_back(&thread); });
+  std::ranges::sort(live, {}, &SampledThread::index);
+  std::ranges::shuffle(live, random_);
+  live.resize(std::min<size_t>(live.size(), options_.random_threads));
+  registry_.for_each([&](SampledThread& thread) {
+    if (std::ranges::find(live, &thread) == live.end()) {
+      disarm(thread);
+    } else {
+      arm(thread);
+    }
+  });
+}
+
+}  // namespace framestorm::stress

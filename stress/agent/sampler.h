@@ -1,0 +1,80 @@
+// Takes samples: which threads, when, and in which handler. What becomes of them is the judge's.
+#pragma once
+
+#include <signal.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "stress/agent/options.h"
+#include "stress/agent/registry.h"
+#include "stress/agent/sample_ring.h"
+#include "stress/agent/signal_stacks.h"
+#include "stress/agent/walk_room.h"
+
+namespace framestorm::stress {
+
+class Sampler {
+ public:
+  // Rooms: walks at one time, and samples that are judged closely at one time.
+  static constexpr size_t kRooms = 64;
+  static constexpr size_t kRingCells = 8192;
+
+  // The JVM runs, the guard is installed. Throws SetupError, std::system_error. One per process.
+  Sampler(const Options& options, Jvm& jvm, WalkSetup setup);
+
+  // Threads come and go; on the thread itself, VM running, not in signal context.
+  void enter_thread(int tid, void* java_thread);
+  void leave_thread(int tid);
+
+  // Starts to sample after the warm-up. Before that nothing is armed.
+  void start();
+  // Ends sampling for good; returns when no handler is at work any more. Not in signal context.
+  void stop();
+  bool stopped() const { return stopping_.load(std::memory_order_acquire); }
+  // Sampling time is over, as options.duration says.
+  bool duration_over() const { return duration_over_.load(std::memory_order_acquire); }
+
+  SampleRing& ring() { return ring_; }
+  WalkRoom& room(size_t index) { return *rooms_[index]; }
+  Registry& registry() { return registry_; }
+  // An adapter of the kind that samples are taken with; null when none is. Not to walk with.
+  const Walker* walker(WalkerId id) const { return rooms_.front()->walker(id); }
+  const Options& options() const { return options_; }
+  uint64_t idle_samples() const { return idle_samples_.load(std::memory_order_relaxed); }
+
+ private:
+  static void handle_timer(int signo, siginfo_t* info, void* context);
+  void sample_here(SampledThread& thread, const ucontext_t& context);
+  WalkRoom* take_room(size_t hint, int32_t* index);
+  // Hands a room's sample to the judge: with the room when that is needed, else by copy.
+  void hand_over(WalkRoom& room, int32_t index, SampledThread& thread);
+
+  void watch_threads();
+  void choose_running(uint64_t scan_ns);
+  void choose_random();
+  // With the registry's lock.
+  void arm(SampledThread& thread);
+  void disarm(SampledThread& thread);
+
+  const Options options_;
+  Jvm& jvm_;
+  const WalkSetup setup_;
+  Registry registry_;
+  SignalStacks signal_stacks_;
+  std::vector<std::unique_ptr<WalkRoom>> rooms_;
+  SampleRing ring_;
+  std::atomic<uint64_t> numbers_{0};
+  std::atomic<uint64_t> idle_samples_{0};
+  std::atomic<uint32_t> in_handlers_{0};
+  std::atomic<bool> sampling_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> duration_over_{false};
+  std::mt19937_64 random_;
+  std::thread watcher_;
+};
+
+}  // namespace framestorm::stress

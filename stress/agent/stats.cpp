@@ -1,0 +1,211 @@
+#include "stress/agent/stats.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "harness/engine/run_files.h"
+#include "harness/guard/tripwire.h"
+
+namespace framestorm::stress {
+namespace {
+
+using nlohmann::json;
+
+// Different traces that are told apart in the flame graph.
+constexpr size_t kMaxFlames = 200'000;
+
+std::string state_name(uint32_t state) {
+  std::string name = thread_state_name(state);
+  constexpr std::string_view kPrefix = "_thread_";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+}
+
+std::string code_of(const Sample& sample, const Walker& walker) {
+  switch (sample.end) {
+    case WalkEnd::returned:
+      break;
+    case WalkEnd::fault:
+      return "fault";
+    case WalkEnd::hang:
+      return "hang";
+    case WalkEnd::terminal_call:
+      return "terminal call";
+    case WalkEnd::vm_error:
+      return "vm error";
+    case WalkEnd::count:
+      return "?";
+  }
+  if (sample.result > 0) return "ok";
+  return std::to_string(sample.result) + " " + std::string(walker.error_name(sample.result));
+}
+
+const char* suffix_of(const Frame& frame) {
+  switch (frame.type) {
+    case FrameType::interpreted:
+      return "_[0]";
+    case FrameType::compiled:
+      return "_[j]";
+    case FrameType::java:
+      return frame.tier == 0 ? "_[0]" : frame.tier > 0 ? "_[j]" : "";
+    case FrameType::inlined:
+      return "_[i]";
+    case FrameType::native:
+      return "_[n]";
+    case FrameType::cpp:
+      return "_[c]";
+    case FrameType::none:
+    case FrameType::invalid:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+double seconds_of(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+Stats::Stats(const Options& options) : options_(options), begin_ns_(monotonic_ns()) {
+  open_for_writing(&file_, options.out / "stats.jsonl");
+}
+
+size_t Stats::FlameHash::operator()(const FlameKey& key) const {
+  size_t hash = static_cast<size_t>(key.walker);
+  for (const Frame& frame : key.frames) {
+    hash = (hash ^ reinterpret_cast<size_t>(frame.method)) * 0x9e3779b97f4a7c15U;
+    hash ^= static_cast<size_t>(frame.type) + (hash >> 29);
+  }
+  return hash;
+}
+
+void Stats::count(const Sample& sample, const Walker& walker, const std::byte* frames) {
+  PerWalker& own = walkers_[sample.walker];
+  own.latency.add(sample.walk_ns);
+  ++codes_[{sample.walker, sample.thread_state, code_of(sample, walker)}];
+  if (sample.end != WalkEnd::returned || sample.result <= 0) return;
+  const auto count = static_cast<uint64_t>(std::min(sample.result, sample.depth));
+  ++own.traces;
+  own.frames += count;
+  own.longest = std::max(own.longest, count);
+  if (sample.result >= sample.depth) ++own.at_depth_limit;
+  if (!options_.flames) return;
+  FlameKey key = {sample.walker, {}};
+  key.frames.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    Frame frame = read_frame(walker.layout(), frames, i);
+    // What is drawn: methods, not places in them.
+    frame.bci = 0;
+    frame.pc = frame.sp = 0;
+    key.frames.push_back(frame);
+  }
+  const auto found = flames_.find(key);
+  if (found != flames_.end()) {
+    ++found->second;
+  } else if (flames_.size() < kMaxFlames) {
+    flames_.emplace(std::move(key), 1);
+  } else {
+    ++unfolded_;
+  }
+}
+
+void Stats::set_check(std::string_view oracle, uint64_t made, uint64_t broken) {
+  checks_[std::string(oracle)] = {made, broken};
+}
+
+void Stats::write(const Registry::Totals& totals, const Finished& finished, const char* ended) {
+  const double asked = 1e9 / static_cast<double>(options_.interval.count());
+  const bool by_cpu = options_.threads == ThreadChoice::running;
+  const double running = seconds_of(by_cpu ? totals.cpu_ns : totals.wall_ns);
+  const uint64_t of_rate = by_cpu ? totals.samples - finished.idle : totals.samples;
+  const double rate = running > 0 ? static_cast<double>(of_rate) / running : 0;
+  json walkers = json::array();
+  for (const WalkerId id : options_.walkers) walkers.push_back(std::string(name_of(id)));
+  json lost = json::object();
+  for (size_t i = 0; i < kLostCauses; ++i) {
+    if (totals.lost[i] != 0) {
+      lost[std::string(name_of(static_cast<LostCause>(i)))] = totals.lost[i];
+    }
+  }
+  json codes = json::array();
+  for (const auto& [key, count] : codes_) {
+    const auto& [walker, state, code] = key;
+    codes.push_back({{"walker", std::string(name_of(walker))},
+                     {"state", state_name(state)},
+                     {"code", code},
+                     {"count", count}});
+  }
+  json latency = json::object();
+  json frames = json::object();
+  for (const auto& [id, own] : walkers_) {
+    const std::string name(name_of(id));
+    latency[name] = {{"count", own.latency.count()},
+                     {"p50", own.latency.at(0.5)},
+                     {"p99", own.latency.at(0.99)},
+                     {"p99.9", own.latency.at(0.999)},
+                     {"max", own.latency.max()}};
+    frames[name] = {{"count", own.traces},
+                    {"sum", own.frames},
+                    {"max", own.longest},
+                    {"at_depth_limit", own.at_depth_limit}};
+  }
+  json checks = json::object();
+  for (const auto& [name, counts] : checks_) {
+    checks[name] = {{"made", counts.first}, {"broken", counts.second}};
+  }
+  json line = {{"seconds", seconds_of(monotonic_ns() - begin_ns_)},
+               {"ended", ended == nullptr ? json(nullptr) : json(ended)},
+               {"walker", walkers},
+               {"mode", std::string(name_of(options_.mode))},
+               {"interval_ns", options_.interval.count()},
+               {"threads_asked", threads_text(options_)},
+               {"seed", options_.seed},
+               {"tripwire", tripwire::is_active()},
+               {"ticks", totals.ticks},
+               {"samples", totals.samples},
+               {"idle_samples", finished.idle},
+               {"running_seconds", running},
+               {"rate_hz", rate},
+               {"rate_asked_hz", asked},
+               {"rate_share", std::min(1.0, rate / asked)},
+               {"lost", lost},
+               {"codes", codes},
+               {"latency_ns", latency},
+               {"frames", frames},
+               {"checks", checks},
+               {"findings", finished.findings},
+               {"contained", finished.contained},
+               {"threads", {{"seen", totals.seen}, {"live", totals.live}, {"peak", totals.peak}}}};
+  file_ << line.dump() << '\n';
+  file_.flush();
+  if (!file_) {
+    throw std::system_error(ENOSPC, std::generic_category(),
+                            "writing " + (options_.out / "stats.jsonl").string());
+  }
+}
+
+void Stats::write_flames(const MethodTable& methods) const {
+  if (!options_.flames) return;
+  std::map<std::string, uint64_t> folded;
+  for (const auto& [key, count] : flames_) {
+    std::string text;
+    for (auto frame = key.frames.rbegin(); frame != key.frames.rend(); ++frame) {
+      if (!text.empty()) text += ';';
+      const MethodInfo* const info =
+          frame->method == nullptr ? nullptr : methods.find(frame->method);
+      std::string name = info != nullptr                 ? info->name
+                         : frame->type == FrameType::cpp ? "native"
+                                                         : "?";
+      std::ranges::replace(name, '/', '.');
+      std::ranges::replace(name, ';', '_');
+      text += name + suffix_of(*frame);
+    }
+    folded[text] += count;
+  }
+  std::string content;
+  for (const auto& [text, count] : folded) content += text + " " + std::to_string(count) + "\n";
+  if (unfolded_ != 0) content += "[other traces] " + std::to_string(unfolded_) + "\n";
+  write_file(options_.out / "flames.folded", content);
+}
+
+}  // namespace framestorm::stress

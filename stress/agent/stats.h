@@ -1,0 +1,67 @@
+// The figures of a run: stats.jsonl (README.md says what is in a line) and flames.folded. The
+// judge's; one thread.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/jvm/methods.h"
+#include "stress/agent/histogram.h"
+#include "stress/agent/options.h"
+#include "stress/agent/registry.h"
+#include "stress/agent/sample.h"
+
+namespace framestorm::stress {
+
+class Stats {
+ public:
+  // Throws std::system_error naming the file that cannot be written.
+  explicit Stats(const Options& options);
+
+  void count(const Sample& sample, const Walker& walker, const std::byte* frames);
+  // How many samples an oracle looked at so far, and in how many it found something.
+  void set_check(std::string_view oracle, uint64_t made, uint64_t broken);
+  struct Finished {
+    uint64_t findings = 0;
+    uint64_t contained = 0;
+    uint64_t idle = 0;  // samples of threads that waited
+  };
+  // `ended`: null while the run goes on.
+  void write(const Registry::Totals& totals, const Finished& finished, const char* ended);
+  // Collapsed stacks, outermost first.
+  void write_flames(const MethodTable& methods) const;
+
+ private:
+  struct PerWalker {
+    Histogram latency;
+    uint64_t traces = 0, frames = 0, longest = 0, at_depth_limit = 0;
+  };
+  struct FlameKey {
+    WalkerId walker;
+    std::vector<Frame> frames;
+    bool operator==(const FlameKey&) const = default;
+  };
+  struct FlameHash {
+    size_t operator()(const FlameKey& key) const;
+  };
+
+  const Options& options_;
+  std::ofstream file_;
+  uint64_t begin_ns_;
+  std::map<WalkerId, PerWalker> walkers_;
+  // By walker, thread state and result; of walks that did not return, how they ended.
+  std::map<std::tuple<WalkerId, uint32_t, std::string>, uint64_t> codes_;
+  std::map<std::string, std::pair<uint64_t, uint64_t>> checks_;
+  std::unordered_map<FlameKey, uint64_t, FlameHash> flames_;
+  uint64_t unfolded_ = 0;  // traces beyond kMaxFlames
+};
+
+// Seconds as a double.
+double seconds_of(uint64_t ns);
+
+}  // namespace framestorm::stress

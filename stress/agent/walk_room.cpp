@@ -1,0 +1,250 @@
+#include "stress/agent/walk_room.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "harness/input/walker_traits.h"
+#include "harness/victim/context.h"
+
+namespace framestorm::stress {
+namespace {
+
+// errno before each walk: a value no call sets.
+constexpr int kErrnoMarker = 0x5a5a;
+
+uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+std::string_view name_of(LostCause cause) {
+  constexpr std::string_view kNames[] = {"timer-overrun", "busy",           "thread-exiting",
+                                         "late-handler",  "halt-timeout",   "buffer-full",
+                                         "not-java",      "stack-too-small"};
+  return kNames[static_cast<size_t>(cause)];
+}
+
+std::unique_ptr<Walker> make_walker(WalkerId id, const Jvm& jvm) {
+  const Exports exports(jvm);
+  switch (id) {
+    case WalkerId::asgct:
+      return make_asgct(jvm);
+    case WalkerId::asgst:
+      return make_asgst(exports);
+    case WalkerId::asgst_env:
+      return make_asgst_env(exports);
+    case WalkerId::asgst_thread:
+      return make_asgst_thread(exports);
+    case WalkerId::asgct2:
+      return make_asgct2(exports);
+    case WalkerId::asgst_iterator:
+      return make_asgst_iterator(exports);
+    case WalkerId::asgst_frame:
+      return make_asgst_frame(exports);
+    case WalkerId::gst:
+    case WalkerId::plugin:
+    case WalkerId::count:
+      break;
+  }
+  throw SetupError("walker " + std::string(name_of(id)) + " is none that samples");
+}
+
+struct WalkRoom::Call {
+  Walker* walker;
+  const WalkTarget* target;
+  std::byte* frames;
+  int32_t depth;
+  ucontext_t* context;
+  int32_t result;
+};
+
+WalkRoom::WalkRoom(const WalkSetup& setup) : setup_(setup) {
+  std::vector<WalkerId> all = setup.comparable;
+  all.insert(all.end(), setup.walkers.begin(), setup.walkers.end());
+  size_t largest = 0;
+  for (const WalkerId id : all) {
+    const auto index = static_cast<size_t>(id);
+    if (walkers_[index] != nullptr) continue;
+    if (id == WalkerId::plugin) {
+      walkers_[index] = setup.plugin.get();
+    } else {
+      // Adapters keep what their last walk said: one of each for every room.
+      owned_.push_back(make_walker(id, *setup.jvm));
+      walkers_[index] = owned_.back().get();
+    }
+    const size_t stride = walkers_[index]->layout().stride;
+    buffers_[index] = std::make_unique<FrameBuffer>(stride, setup.depth);
+    largest = std::max(largest, stride);
+  }
+  rewalk_memory_.resize(kMaxRewalks * static_cast<size_t>(setup.depth) * largest);
+  void* const stack = mmap(nullptr, kMaxStackCopy, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) {
+    throw std::system_error(errno, std::generic_category(), "mapping a room's stack copy");
+  }
+  stack_ = static_cast<std::byte*>(stack);
+}
+
+WalkRoom::~WalkRoom() { munmap(stack_, kMaxStackCopy); }
+
+void WalkRoom::invoke(void* arg) {
+  auto* call = static_cast<Call*>(arg);
+  call->result = call->walker->walk(*call->target, call->frames, call->depth, call->context);
+}
+
+WalkEnd WalkRoom::run(Walker* walker, WalkTarget* target, int32_t depth, std::byte* frames,
+                      bool borrow_identity, FaultRecord* fault, UnsafeCalls* unsafe,
+                      int32_t* result) {
+  Call call = {walker, target, frames, depth, &context_, 0};
+  SanitizerReports* const reports = fault == &fault_ ? &reports_ : &rewalk_reports_;
+  const auto contained = [&] {
+    if (setup_.strict) {
+      fault->end = WalkEnd::returned;
+      unsafe->count = 0;
+      reports->count = 0;
+      invoke(&call);
+      return WalkEnd::returned;
+    }
+    const auto marks = setup_.residue->read(target->java_thread);
+    const WalkEnd end = Guard::call(&WalkRoom::invoke, &call, fault, unsafe, reports);
+    if (end != WalkEnd::returned) setup_.residue->restore(target->java_thread, marks);
+    return end;
+  };
+  WalkEnd end = WalkEnd::returned;
+  if (borrow_identity && walker->borrows_identity()) {
+    const ThreadIdentity::Scoped as_target(setup_.jvm->identity(), target->java_thread);
+    end = contained();
+  } else {
+    end = contained();
+  }
+  *result = call.result;
+  return end;
+}
+
+void WalkRoom::note_thread(const WalkRequest& request) {
+  const ThreadLayout& layout = setup_.jvm->layout();
+  const void* const thread = request.target.java_thread;
+  sample_.number = request.number;
+  sample_.thread = request.thread;
+  sample_.tid = request.target.tid;
+  sample_.walker = request.walker;
+  sample_.costly = request.costly;
+  sample_.depth = setup_.depth;
+  sample_.options = 0;
+  sample_.java_thread = request.target.java_thread;
+  sample_.jni_env = request.target.jni_env;
+  sample_.stack_base = request.target.stack_base;
+  sample_.stack_end = request.target.stack_end;
+  sample_.thread_state = read_at<uint32_t>(thread, layout.state);
+  sample_.last_java_sp = read_at<uintptr_t>(thread, layout.last_java_sp);
+  sample_.last_java_pc = read_at<uintptr_t>(thread, layout.last_java_pc);
+  sample_.last_java_fp = read_at<uintptr_t>(thread, layout.last_java_fp);
+  std::memcpy(sample_.registers, request.context->uc_mcontext.gregs, sizeof sample_.registers);
+}
+
+void WalkRoom::copy_stack() {
+  const uintptr_t sp = sample_.sp();
+  stack_size_ = 0;
+  if (sp < sample_.stack_end || sp >= sample_.stack_base) return;
+  stack_size_ = std::min<size_t>(sample_.stack_base - sp, kMaxStackCopy);
+  std::memcpy(stack_, reinterpret_cast<const void*>(sp), stack_size_);
+}
+
+void WalkRoom::walk(const WalkRequest& request) {
+  note_thread(request);
+  copy_context(*request.context, &expected_);
+  copy_context(expected_, &context_);
+  Walker* const walker = walkers_[static_cast<size_t>(request.walker)];
+  FrameBuffer& buffer = *buffers_[static_cast<size_t>(request.walker)];
+  frames_ = buffer.place(setup_.depth);
+  rewalk_count_ = rewalk_used_ = 0;
+  stack_size_ = 0;
+  WalkTarget target = request.target;
+  target.options = 0;
+  sigset_t mask_before;
+  if (request.costly) pthread_sigmask(SIG_BLOCK, nullptr, &mask_before);
+
+  watch_.take();
+  errno = kErrnoMarker;
+  sample_.time_ns = now_ns();
+  sample_.end = run(walker, &target, setup_.depth, frames_, request.borrow_identity, &fault_,
+                    &unsafe_, &sample_.result);
+  sample_.walk_ns = now_ns() - sample_.time_ns;
+  sample_.errno_after = errno;
+
+  sample_.mask_changed = false;
+  if (request.costly) {
+    sigset_t mask_after;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask_after);
+    sample_.mask_changed = std::memcmp(&mask_before, &mask_after, 8) != 0;
+  }
+  const WalkFacts* const facts = walker->facts();
+  sample_.has_facts = facts != nullptr;
+  if (facts != nullptr) sample_.facts = *facts;
+  const bool returned = sample_.end == WalkEnd::returned;
+  sample_.context_changed = !same_context(context_, expected_);
+  const bool vm_contained = sample_.result == walker->contained_error() ||
+                            (facts != nullptr && facts->contained_faults > 0) ||
+                            fault_.end == WalkEnd::fault;
+  sample_.suspicious = !returned || vm_contained || unsafe_.count > 0 || reports_.count > 0 ||
+                       sample_.result > sample_.depth || sample_.errno_after != kErrnoMarker ||
+                       sample_.context_changed || sample_.mask_changed ||
+                       !buffer.canary_intact(frames_);
+  const int32_t count = returned ? std::clamp(sample_.result, 0, sample_.depth) : 0;
+  sample_.frame_bytes = static_cast<uint32_t>(static_cast<size_t>(count) * walker->layout().stride);
+  if (request.costly && returned && !sample_.suspicious) rewalk_all(request);
+  if (request.costly || sample_.suspicious) copy_stack();
+  watch_.give_back();
+}
+
+// Walks once more and keeps the answer; false when it did not return.
+bool WalkRoom::rewalk(const WalkRequest& request, WalkerId id, int32_t depth, uint32_t options) {
+  if (rewalk_count_ == kMaxRewalks) return false;
+  Walker* const walker = walkers_[static_cast<size_t>(id)];
+  Rewalked& again = rewalks_[rewalk_count_];
+  again.walker = id;
+  again.depth = depth;
+  again.options = options;
+  again.frames = rewalk_used_;
+  copy_context(expected_, &context_);
+  WalkTarget target = request.target;
+  target.options = options;
+  // Of the room's own frames the first walk's are kept where they are.
+  std::byte* const frames = rewalk_memory_.data() + rewalk_used_;
+  again.end = run(walker, &target, depth, frames, request.borrow_identity, &rewalk_fault_,
+                  &rewalk_unsafe_, &again.result);
+  again.has_facts = walker->facts() != nullptr;
+  if (again.has_facts) again.facts = *walker->facts();
+  ++rewalk_count_;
+  const auto room = static_cast<size_t>(depth) * walker->layout().stride;
+  rewalk_used_ += (room + 15) & ~size_t{15};
+  if (rewalk_unsafe_.count > 0 || rewalk_reports_.count > 0) sample_.suspicious = true;
+  if (again.end != WalkEnd::returned) sample_.suspicious = true;
+  return again.end == WalkEnd::returned;
+}
+
+// The walks that determinism, prefix, options and agreement will ask for, see harness/oracles.
+void WalkRoom::rewalk_all(const WalkRequest& request) {
+  const WalkerId own = request.walker;
+  const uint32_t known = traits_of(own).options;
+  if (!rewalk(request, own, sample_.depth, 0)) return;
+  if (sample_.result >= 2 && !rewalk(request, own, sample_.result / 2, 0)) return;
+  if (known != 0) {
+    if (!rewalk(request, own, sample_.depth, ~(known | kWalkSameThread))) return;
+    if (!rewalk(request, own, sample_.depth, kIncludeCFrames)) return;
+  }
+  for (const WalkerId other : setup_.comparable) {
+    if (other != own && !rewalk(request, other, sample_.depth, 0)) return;
+  }
+}
+
+}  // namespace framestorm::stress
