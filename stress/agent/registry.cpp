@@ -65,7 +65,9 @@ void Registry::reap() {
     thread->idle_ticks.store(0);
     for (auto& lost : thread->lost) lost.store(0);
     thread->has_signal_stack = false;
-    thread->armed = thread->has_timer = false;
+    thread->armed.store(false);
+    thread->has_timer = false;
+    thread->own_ns = thread->handler_ns = thread->last_exit_ns = 0;
     thread->cpu_ns = thread->wall_ns = 0;
     thread->idle_seen = thread->ticks_seen = 0;
     thread->quiet_scans = 0;

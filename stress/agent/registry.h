@@ -40,6 +40,8 @@ struct SampledThread {
   std::atomic<uint64_t> idle_ticks{0};  // found waiting in a system call
   std::array<std::atomic<uint64_t>, kLostCauses> lost = {};
   bool has_signal_stack = false;
+  // How long the thread ran and how long its handler, since it was last given time.
+  uint64_t own_ns = 0, handler_ns = 0, last_exit_ns = 0;
 
   void lose(LostCause cause, uint64_t count = 1) {
     lost[static_cast<size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
@@ -48,7 +50,7 @@ struct SampledThread {
   // The owner of the timers', under the registry's lock.
   timer_t timer = {};
   bool has_timer = false;
-  bool armed = false;
+  std::atomic<bool> armed{false};  // the handler puts off only an armed timer
   uint64_t armed_since_cpu = 0, armed_since_wall = 0;
   uint64_t cpu_seen = 0;
   uint64_t idle_seen = 0, ticks_seen = 0;

@@ -24,6 +24,8 @@ enum class LostCause : uint8_t {
   halt_timeout,     // the thread did not come to its handler in time
   buffer_full,      // every buffer was in use
   not_java,         // the thread is none of Java's (any more)
+  throttled,        // put off, so that the thread makes progress between its samples
+  creating_thread,  // put off, because each signal makes the thread's clone(2) begin anew
   stack_too_small,  // no room for a handler above the thread's guard pages
   count
 };

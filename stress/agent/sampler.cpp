@@ -24,6 +24,13 @@ constexpr uintptr_t kStackReserve = uintptr_t{48} << 10;
 constexpr double kRunningShare = 0.2;
 constexpr uint32_t kQuietScans = 3;
 
+// What a signal costs beside its handler.
+constexpr uint64_t kDelivery = 1'000;
+// A thread's own part of its time is at least 1 in so many.
+constexpr uint64_t kLeastShare = 5;
+// How long a thread is left alone that is in the midst of creating another thread or process.
+constexpr uint64_t kCloneTime = 1'000'000;
+
 Sampler* active = nullptr;
 
 int timer_signal() { return SIGRTMAX - 7; }
@@ -39,6 +46,17 @@ bool is_waiting(const ucontext_t& context) {
   };
   if (pc % 4096 <= 4094 && is_call(pc)) return true;
   return context.uc_mcontext.gregs[REG_RAX] == -EINTR && is_call(pc - 2);
+}
+
+// Whether the thread is to begin a system call again that a signal keeps from ending, however often
+// it begins: clone(2) and its kin (x86-64 numbers).
+bool is_creating(const ucontext_t& context) {
+  constexpr greg_t kCalls[] = {56, 57, 58, 435};
+  return std::ranges::count(kCalls, context.uc_mcontext.gregs[REG_RAX]) > 0 && is_waiting(context);
+}
+
+timespec as_timespec(uint64_t ns) {
+  return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
 }
 
 }  // namespace
@@ -97,23 +115,20 @@ void Sampler::arm(SampledThread& thread) {
     thread.has_timer = true;
   }
   const auto interval = static_cast<uint64_t>(options_.interval.count());
-  const auto as_timespec = [](uint64_t ns) {
-    return timespec{static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
-  };
   // Threads that are armed together are not interrupted together.
   const uint64_t first = 1 + random_() % interval;
   const itimerspec when = {as_timespec(interval), as_timespec(first)};
   thread.armed_since_cpu = thread_cpu_ns(tid);
   thread.armed_since_wall = monotonic_ns();
   thread.quiet_scans = 0;
-  if (timer_settime(thread.timer, 0, &when, nullptr) == 0) thread.armed = true;
+  thread.armed.store(true);
+  timer_settime(thread.timer, 0, &when, nullptr);
 }
 
 void Sampler::disarm(SampledThread& thread) {
-  if (!thread.armed) return;
+  if (!thread.armed.exchange(false)) return;
   const itimerspec never = {};
   timer_settime(thread.timer, 0, &never, nullptr);
-  thread.armed = false;
   const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
   thread.cpu_ns += cpu > thread.armed_since_cpu ? cpu - thread.armed_since_cpu : 0;
   thread.wall_ns += monotonic_ns() - thread.armed_since_wall;
@@ -130,10 +145,46 @@ void Sampler::handle_timer(int, siginfo_t* info, void* context) {
     const auto overrun = static_cast<uint64_t>(std::max(info->si_overrun, 0));
     thread.ticks.fetch_add(1 + overrun, std::memory_order_relaxed);
     if (overrun > 0) thread.lose(LostCause::timer_overrun, overrun);
+    const uint64_t entered = monotonic_ns();
     sampler.sample_here(thread, *static_cast<const ucontext_t*>(context));
+    sampler.let_progress(thread, *static_cast<const ucontext_t*>(context), entered);
   }
   sampler.in_handlers_.fetch_sub(1);
   errno = saved_errno;
+}
+
+void Sampler::let_progress(SampledThread& thread, const ucontext_t& context, uint64_t entered_ns) {
+  const uint64_t now = monotonic_ns();
+  if (is_creating(context)) {
+    put_off(thread, kCloneTime, LostCause::creating_thread);
+  } else {
+    const uint64_t interval = static_cast<uint64_t>(options_.interval.count());
+    // Longer than that it waited for a core, or for something else.
+    thread.own_ns += std::min(entered_ns - thread.last_exit_ns, 2 * interval);
+    thread.handler_ns += now - entered_ns + kDelivery;
+    if (thread.handler_ns > (kLeastShare - 1) * thread.own_ns) {
+      put_off(thread, thread.handler_ns / (kLeastShare - 1), LostCause::throttled);
+      thread.own_ns = thread.handler_ns = 0;
+    } else if (thread.own_ns > kSecond / 1000) {
+      thread.own_ns = thread.handler_ns = 0;
+    }
+  }
+  thread.last_exit_ns = now;
+}
+
+void Sampler::put_off(SampledThread& thread, uint64_t ns, LostCause cause) {
+  if (!thread.armed.load()) return;
+  const auto interval = static_cast<uint64_t>(options_.interval.count());
+  const itimerspec when = {as_timespec(interval), as_timespec(std::max(ns, interval))};
+  timer_settime(thread.timer, 0, &when, nullptr);
+  // It may have been disarmed meanwhile.
+  if (!thread.armed.load()) {
+    const itimerspec never = {};
+    timer_settime(thread.timer, 0, &never, nullptr);
+  }
+  const uint64_t missed = ns / interval;
+  thread.ticks.fetch_add(missed, std::memory_order_relaxed);
+  thread.lose(cause, missed);
 }
 
 WalkRoom* Sampler::take_room(size_t hint, int32_t* index) {
@@ -222,12 +273,12 @@ void Sampler::start() {
 
 void Sampler::stop() {
   if (!stopping_.exchange(true) && watcher_.joinable()) watcher_.join();
-  registry_.for_each([this](SampledThread& thread) {
-    disarm(thread);
+  registry_.for_each([this](SampledThread& thread) { disarm(thread); });
+  while (in_handlers_.load() != 0) usleep(100);
+  registry_.for_each([](SampledThread& thread) {
     if (thread.has_timer) timer_delete(thread.timer);
     thread.has_timer = false;
   });
-  while (in_handlers_.load() != 0) usleep(100);
 }
 
 void Sampler::watch_threads() {
@@ -256,7 +307,7 @@ void Sampler::watch_threads() {
     registry_.reap();
     // With thousands of threads a look at all of them takes its time: not more than a tenth of it.
     const uint64_t pause = std::max(kScan, 10 * (monotonic_ns() - now));
-    const timespec nap = {static_cast<time_t>(pause / kSecond), static_cast<long>(pause % kSecond)};
+    const timespec nap = as_timespec(pause);
     nanosleep(&nap, nullptr);
   }
 }

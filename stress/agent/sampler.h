@@ -49,6 +49,10 @@ class Sampler {
  private:
   static void handle_timer(int signo, siginfo_t* info, void* context);
   void sample_here(SampledThread& thread, const ucontext_t& context);
+  // Handlers may take all of a thread's time, or make it begin the same system call for ever: then
+  // its next sample is put off.
+  void let_progress(SampledThread& thread, const ucontext_t& context, uint64_t entered_ns);
+  void put_off(SampledThread& thread, uint64_t ns, LostCause cause);
   WalkRoom* take_room(size_t hint, int32_t* index);
   // Hands a room's sample to the judge: with the room when that is needed, else by copy.
   void hand_over(WalkRoom& room, int32_t index, SampledThread& thread);

@@ -27,9 +27,9 @@ uint64_t now_ns() {
 }  // namespace
 
 std::string_view name_of(LostCause cause) {
-  constexpr std::string_view kNames[] = {"timer-overrun", "busy",           "thread-exiting",
-                                         "late-handler",  "halt-timeout",   "buffer-full",
-                                         "not-java",      "stack-too-small"};
+  constexpr std::string_view kNames[kLostCauses] = {
+      "timer-overrun", "busy",     "thread-exiting", "late-handler",    "halt-timeout",
+      "buffer-full",   "not-java", "throttled",      "creating-thread", "stack-too-small"};
   return kNames[static_cast<size_t>(cause)];
 }
 
