@@ -8,21 +8,14 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from framestorm_cli.cli_options import jdk_option, jvm_arg_option
 from framestorm_cli.errors import FramestormError
+from framestorm_cli.stress import cli as stress_cli
 
 FORCE_HINT = " (--force decodes it anyway)"
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-jdk_option = click.option(
-    "--jdk",
-    type=click.Path(path_type=Path),
-    help="Home of the JDK under test, or instrumented[:VARIANT] for one that `jdk build` makes. "
-    "Default: JAVA_HOME, else the newest installed HotSpot.",
-)
-jvm_arg_option = click.option(
-    "--jvm-arg", "jvm_args", multiple=True, metavar="ARG", help="Argument for the JVM; repeatable."
-)
 artifact_argument = click.argument(
     "artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
@@ -496,6 +489,9 @@ def corpus_add(**options: Any) -> None:
     from framestorm_cli.crashes import add_command
 
     _exit(add_command(**options))
+
+
+framestorm.add_command(stress_cli.stress)
 
 
 def _exit(code: int) -> NoReturn:

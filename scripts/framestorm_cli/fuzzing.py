@@ -110,7 +110,7 @@ class _Lane:
         if process.popen.poll() is None:
             if not process.overdue():
                 return True
-            native.write_stuck_report(process.popen, process.folder / "stuck.txt")
+            native.write_stuck_report(process.popen.pid, process.folder / "stuck.txt")
             native.end(process.popen)
             process.finish(did_not_end=True)
         else:

@@ -1,7 +1,9 @@
-"""Progress of a fuzz run: lines that renew themselves on a terminal, plain lines elsewhere."""
+"""Progress of a run: lines that renew themselves on a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Callable, Iterable
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.live import Live
@@ -9,26 +11,26 @@ from rich.status import Status
 from rich.table import Table
 
 from framestorm_cli import steps
+from framestorm_cli.fuzz_process import Process
 from framestorm_cli.fuzzing import Run
 
 PLAIN_EVERY = 5.0  # seconds
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     minutes, rest = divmod(max(0, int(seconds)), 60)
     return f"{minutes}:{rest:02d}"
 
 
-class Progress:
-    """Use as a context manager; call it with the run as often as there is news."""
+class LiveLines:
+    """What renews itself: use as a context manager, and show() as often as there is news."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._live: Live | None = None
         self._last_line = 0.0
-        self._last = (0.0, 0)  # time and walks, for the current rate
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.__enter__()
@@ -43,13 +45,28 @@ class Progress:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
-    def __call__(self, run: Run) -> None:
-        now = time.monotonic()
+    def show(self, now: float, line: Callable[[], str], more: Callable[[], Iterable[str]]) -> None:
+        """`line` is all that a log gets, `more` what a terminal has below it."""
         if self._live is not None:
-            self._live.update(self._table(run, now), refresh=True)
+            table = Table.grid(padding=(0, 2))
+            for row in (line(), *more()):
+                table.add_row(row)
+            self._live.update(table, refresh=True)
         elif now - self._last_line >= PLAIN_EVERY:
             self._last_line = now
-            self._console.print(self._line(run, now), highlight=False, soft_wrap=True)
+            self._console.print(line(), highlight=False, soft_wrap=True)
+
+
+class Progress(LiveLines):
+    """Of a fuzz run; call it with the run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = (0.0, 0)  # time and walks, for the current rate
+
+    def __call__(self, run: Run) -> None:
+        now = time.monotonic()
+        self.show(now, lambda: self._line(run, now), lambda: map(_process_line, run.active))
 
     def _line(self, run: Run, now: float) -> str:
         totals = run.totals()
@@ -58,25 +75,12 @@ class Progress:
         active = ", ".join(process.target.removeprefix("fuzz_") for process in run.active)
         left = self._left(run)
         return (
-            f"{_duration(now - run.began)}  {walks:,} walks  {rate:,.0f}/s  "
+            f"{duration(now - run.began)}  {walks:,} walks  {rate:,.0f}/s  "
             f"{_share(totals)} succeeded  {int(totals.get('findings', 0)):,} findings"
             + (f"  {edges:,} edges" if (edges := run.edges()) is not None else "")
             + (f"  {left} left" if left else "")
             + (f"  [{active}]".replace("[", r"\[") if active else "")
         )
-
-    def _table(self, run: Run, now: float) -> Table:
-        table = Table.grid(padding=(0, 2))
-        table.add_row(self._line(run, now))
-        for process in run.active:
-            table.add_row(
-                f"  {process.target}: {process.walks:,} walks, "
-                f"{int(process.stats.get('findings', 0)):,} findings, "
-                f"{int(process.stats.get('rss_kb', 0)) // 1024} MiB"
-                if process.walks
-                else f"  {process.target}: starting a JVM"
-            )
-        return table
 
     def _rate(self, now: float, walks: int) -> float:
         then, before = self._last
@@ -93,7 +97,17 @@ class Progress:
             return ""
         # Shares count from each process's first walk, so JVM starts do not use them up.
         planned = run.options.seconds * run.options.jobs
-        return _duration((planned - sum(p.fuzzed for p in run.processes)) / run.options.jobs)
+        return duration((planned - sum(p.fuzzed for p in run.processes)) / run.options.jobs)
+
+
+def _process_line(process: Process) -> str:
+    if not process.walks:
+        return f"  {process.target}: starting a JVM"
+    return (
+        f"  {process.target}: {process.walks:,} walks, "
+        f"{int(process.stats.get('findings', 0)):,} findings, "
+        f"{int(process.stats.get('rss_kb', 0)) // 1024} MiB"
+    )
 
 
 def _share(totals: dict[str, int]) -> str:

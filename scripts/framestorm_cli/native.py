@@ -114,10 +114,10 @@ def own_words(log: Path) -> str:
     return "\n".join(line for line in lines if line.strip() and not _LIBFUZZER.match(line))[-2000:]
 
 
-def write_stuck_report(process: Popen, path: Path) -> None:
+def write_stuck_report(pid: int, path: Path) -> None:
     """Where each thread of a process is, as far as /proc says it: name, state, system call with its
     arguments, sp and pc (`running` when it is in none), and the mappings to make sense of them."""
-    tasks = Path(f"/proc/{process.pid}/task")
+    tasks = Path(f"/proc/{pid}/task")
     lines = []
     try:
         for task in sorted(tasks.iterdir(), key=lambda entry: int(entry.name)):
@@ -127,7 +127,7 @@ def write_stuck_report(process: Popen, path: Path) -> None:
                 f"{task.name} {said['comm']}: state {''.join(state)}, syscall {said['syscall']}, "
                 f"waits in {said['wchan']}"
             )
-        lines += ["", _read(Path(f"/proc/{process.pid}/maps"))]
+        lines += ["", _read(Path(f"/proc/{pid}/maps"))]
     except OSError:
         pass  # it ended meanwhile
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -11,6 +11,7 @@ SCRIPTS = CHECKOUT / "scripts"
 SEEDS = CHECKOUT / "corpus" / "seeds"
 CRASHES = CHECKOUT / "corpus" / "crashes"
 SUMMARY_SCHEMA = CHECKOUT / "docs" / "summary.schema.json"
+STRESS_SUMMARY_SCHEMA = CHECKOUT / "docs" / "stress-summary.schema.json"
 TARGETS = (
     "fuzz_ucontext",
     "fuzz_frame",

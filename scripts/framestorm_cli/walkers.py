@@ -12,6 +12,7 @@ class Walker:
     description: str
     symbol: str | None = None  # its entry point in libjvm; None: it needs none
     built_in: bool = False  # into the JDKs of `jdk build` only
+    outside_only: bool = False  # walks a thread from another one only
 
     def why_missing(self, libjvm: Path) -> str:
         """Empty when the JDK has it."""
@@ -21,8 +22,8 @@ class Walker:
         return f"{what} (see `framestorm jdk build`)" if self.built_in else what
 
 
-def _instrumented(symbol: str, description: str) -> Walker:
-    return Walker(description, symbol, built_in=True)
+def _instrumented(symbol: str, description: str, *, outside_only: bool = False) -> Walker:
+    return Walker(description, symbol, built_in=True, outside_only=outside_only)
 
 
 WALKERS = {
@@ -31,10 +32,12 @@ WALKERS = {
     "plugin": Walker("a .so with framestorm_walker.h's functions (--walker-plugin FILE)"),
     "asgst": _instrumented("AsyncGetStackTrace", "AsyncGetStackTrace (JEP 435), by the context"),
     "asgst-env": _instrumented(
-        "AsyncGetStackTraceOfEnv", "the same by JNIEnv, from another thread only"
+        "AsyncGetStackTraceOfEnv", "the same by JNIEnv, from another thread only", outside_only=True
     ),
     "asgst-thread": _instrumented(
-        "AsyncGetStackTraceOfThread", "the same by OS thread id, from another thread only"
+        "AsyncGetStackTraceOfThread",
+        "the same by OS thread id, from another thread only",
+        outside_only=True,
     ),
     "asgct2": _instrumented("AsyncGetCallTrace2", "AsyncGetCallTrace2"),
     "asgst-iterator": _instrumented("ASGST_RunWithIterator", "iterators from a context"),

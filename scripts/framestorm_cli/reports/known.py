@@ -1,0 +1,67 @@
+"""The list of known buckets: a run fails on others only. One JSON file that people may edit.
+
+{"format": 1, "known": [{"kind": "fault", "clause": "", "frames": ["frame::sender"], "note": "JDK-1"}]}
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.triage.buckets import Bucket
+from framestorm_cli.triage.signature import Signature
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Known:
+    """`notes` by signature; empty for one that nobody wrote anything about."""
+
+    notes: dict[Signature, str]
+
+    def __contains__(self, bucket: Bucket) -> bool:
+        """A bucket is known when its own signature is, and each that was merged into it."""
+        return all(one in self.notes for one in (bucket.signature, *bucket.merged))
+
+    def with_buckets(self, buckets: Iterable[Bucket]) -> "Known":
+        notes = dict(self.notes)
+        for bucket in buckets:
+            for signature in (bucket.signature, *bucket.merged):
+                notes.setdefault(signature, "")
+        return Known(notes)
+
+    def to_json(self) -> dict[str, Any]:
+        ordered = sorted(self.notes.items(), key=lambda one: str(one[0]))
+        return {
+            "format": FORMAT,
+            "known": [{**signature.to_json(), "note": note} for signature, note in ordered],
+        }
+
+
+NOTHING = Known({})
+
+
+def read(path: Path) -> Known:
+    """Raises FramestormError."""
+    try:
+        data = json.loads(path.read_bytes())
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']}, not {FORMAT}")
+        return Known({Signature.from_json(one): str(one.get("note", "")) for one in data["known"]})
+    except OSError as error:
+        raise FramestormError(f"cannot read the known buckets {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FramestormError(f"{path} is no list of known buckets: {error}") from error
+
+
+def write(path: Path, known: Known) -> None:
+    """Replaces the file. Raises FramestormError."""
+    scratch = path.with_name(f"{path.name}.new")
+    try:
+        scratch.write_text(json.dumps(known.to_json(), indent=1) + "\n", encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        raise FramestormError(f"cannot write the known buckets {path}: {error.strerror}") from error

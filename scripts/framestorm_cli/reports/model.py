@@ -1,0 +1,61 @@
+"""What a report is about, whichever command made it."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from framestorm_cli.triage.signature import Signature
+
+PASSED, FAILED, ERROR = "passed", "failed", "error"
+
+
+@dataclass(frozen=True)
+class Issue:
+    """A bucket as a report shows it. Paths are relative to the report's folder."""
+
+    id: str
+    signature: Signature
+    explanation: str
+    count: int
+    known: bool = False
+    detail: str = ""
+    stack: tuple[str, ...] = ()  # innermost first
+    report: str | None = None  # its Markdown report
+    artifact: str | None = None
+    command: str = ""  # shows it again
+
+    @property
+    def fingerprint(self) -> str:
+        """The same in every run that finds it."""
+        signature = self.signature
+        text = "\0".join((signature.kind, signature.clause, *signature.frames))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was judged: a cell, a fuzz target. `outcome` ERROR: it could not be judged."""
+
+    group: str
+    name: str
+    seconds: float
+    outcome: str
+    message: str = ""
+    details: str = ""
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """`problems`: why the run as a whole is not to be believed."""
+
+    command: str  # "stress"
+    run: str
+    exit: int
+    started: str  # ISO 8601
+    seconds: float
+    argv: Sequence[str]
+    checks: Sequence[Check]
+    issues: Sequence[Issue]
+    problems: Sequence[str]
+    properties: dict[str, str] = field(default_factory=dict)

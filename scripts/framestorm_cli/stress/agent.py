@@ -1,0 +1,63 @@
+"""The agent's options and the command line of a cell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.stress.cells import Cell
+from framestorm_cli.stress.plan import Plan
+from framestorm_cli.stress.workloads import Workload
+
+LIBRARY = "libframestorm.so"
+OUT = "agent"  # the agent's folder inside a cell's
+
+
+@dataclass(frozen=True)
+class Java:
+    """What every cell of a run is started with."""
+
+    java: Path
+    agent: Path
+
+
+def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
+    """The text after `-agentpath:...=`. Raises FramestormError where a value cannot be said in it."""
+    given: dict[str, str | int] = {
+        "walker": cell.walker,
+        "mode": cell.mode,
+        "interval": cell.interval,
+        "threads": plan.threads,
+        "seed": seed,
+        "out": str(out),
+    }
+    if "plugin" in cell.walker.split("+"):
+        given["plugin"] = plan.plugin
+    for key, value in given.items():
+        if "," in str(value):
+            raise FramestormError(
+                f"{key} {value} has a comma, which the agent's options are separated by"
+            )
+    return ",".join(f"{key}={value}" for key, value in given.items())
+
+
+def command(
+    java: Java, cell: Cell, workload: Workload, plan: Plan, number: int, folder: Path
+) -> list[str]:
+    """The cell as a command line."""
+    seed = plan.cell_seed(number)
+    agent = f"-agentpath:{java.agent}={options(cell, plan, seed, folder / OUT)}"
+    return program(java, cell, workload, plan, seed, [agent])
+
+
+def program(
+    java: Java, cell: Cell, workload: Workload, plan: Plan, seed: int, sampling: Sequence[str]
+) -> list[str]:
+    """The cell's program, with `sampling` as what samples it: nothing, to see it run by itself."""
+    return [
+        str(java.java),
+        *sampling,
+        *workload.jvm_args,
+        *plan.vm_flags(cell),
+        *workload.arguments(plan.seconds, plan.iterations, seed),
+    ]

@@ -1,0 +1,105 @@
+"""One cell's process from its start to what is known when it has ended."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from framestorm_cli import native, records
+from framestorm_cli.native import Popen
+from framestorm_cli.records import Json
+from framestorm_cli.stress import agent, stacks
+from framestorm_cli.stress.cells import Cell
+from framestorm_cli.stress.workloads import Workload
+
+STACKS_LIMIT = 90.0  # seconds that taking the stacks of a hung cell may need
+_GRACE = 10.0  # seconds from being asked to end to a hang
+
+
+@dataclass
+class CellProcess:
+    """A running cell. `seconds`: when a program without a clock of its own is asked to end."""
+
+    cell: Cell
+    number: int
+    folder: Path
+    workload: Workload
+    seed: int
+    command: list[str]
+    popen: Popen
+    seconds: float | None
+    limit: float
+    began: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.time)
+    asked_to_end: float | None = None
+    hung: bool = False
+    interrupted: bool = False
+    stats: Json = field(default_factory=dict)
+
+    @property
+    def agent_folder(self) -> Path:
+        return self.folder / agent.OUT
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def poll(self) -> bool:
+        """Reads the news; False when the process has ended."""
+        self.stats = records.read_last_stats(self.agent_folder) or self.stats
+        if self.popen.poll() is not None:
+            return False
+        now = time.monotonic()
+        if self.asked_to_end is None and self._time_is_over():
+            self.asked_to_end = now
+            self.popen.terminate()
+        late = self.asked_to_end is not None and now - self.asked_to_end > _GRACE + self.limit / 4
+        if not self.hung and (late or now - self.began > self.limit):
+            self.hung = True
+            # Beside the other cells: gdb needs a while.
+            threading.Thread(target=self._end_hung, name="stacks").start()
+        return True
+
+    def _time_is_over(self) -> bool:
+        if self.workload.own_clock or self.seconds is None:
+            return False
+        return float(self.stats.get("seconds") or 0.0) >= self.seconds
+
+    def _end_hung(self) -> None:
+        try:
+            stacks.take(self.popen.pid, Path(self.command[0]), self.folder, STACKS_LIMIT)
+        finally:
+            self.signal_group(signal.SIGKILL)
+
+    def interrupt(self) -> None:
+        """Ends it in order, so that the agent writes what it has."""
+        self.interrupted = True
+        self.popen.terminate()
+
+    def kill(self) -> None:
+        self.signal_group(signal.SIGKILL)
+        self.popen.wait()
+
+    def signal_group(self, number: int) -> None:
+        """To everything that the program started, too. It leads its group (native.start)."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.popen.pid, number)
+
+
+def start(
+    cell: Cell,
+    number: int,
+    folder: Path,
+    workload: Workload,
+    seed: int,
+    command: list[str],
+    seconds: float | None,
+    limit: float,
+) -> CellProcess:
+    """Starts a cell in its folder, which must be new."""
+    folder.mkdir(parents=True)
+    popen = native.start(command, folder)
+    return CellProcess(cell, number, folder, workload, seed, command, popen, seconds, limit)

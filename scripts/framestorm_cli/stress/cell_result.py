@@ -1,0 +1,197 @@
+"""What a cell came to, and the record of it that outlives this process."""
+
+import json
+import re
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from framestorm_cli import native, records, steps
+from framestorm_cli.records import Json
+from framestorm_cli.stress import files, rates, stacks
+from framestorm_cli.stress.baseline import Baseline
+from framestorm_cli.stress.cell_process import CellProcess
+from framestorm_cli.stress.cells import Cell
+from framestorm_cli.stress.proportion import Proportion
+from framestorm_cli.stress.verdicts import CLEAN, CRASH, FINDINGS, HANG, HARMED, UNJUDGED
+from framestorm_cli.stress.workloads import NOT_DONE, PROOF
+from framestorm_cli.triage import hs_err
+
+FORMAT = 1
+RECORD = "cell.json"
+_TERMINATED = (143, -15)  # a JVM that was asked to end
+_NO_MEMORY = "out of memory"
+_SETUP = re.compile(
+    r"Unrecognized VM option|Could not create the Java Virtual Machine|Conflicting collector"
+    r"|Error occurred during initialization|agent library .* failed|Could not find agent library"
+)
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """`verdict`: one of verdicts.VERDICTS. `why`: what it could not be judged for, or how it died. `slow`: in
+    what the rate falls short of what is promised; empty where it does not."""
+
+    cell: Cell
+    number: int
+    folder: str  # below the run's
+    seed: int
+    command: list[str]
+    verdict: str
+    why: str
+    slow: str
+    exit: int | None  # negative: the signal; None: was killed because it did not end
+    seconds: float  # wall
+    started: float  # seconds since 1970
+    stats: Json = field(default_factory=dict)
+    work: Json = field(default_factory=dict)  # what the workload says it did
+    hs_err: str = ""  # in the cell's folder
+    core: str = ""
+    own_clock: bool = True  # the program ends by itself
+
+    @property
+    def samples(self) -> int:
+        return int(self.stats.get("samples") or 0)
+
+    @property
+    def findings(self) -> int:
+        return int(self.stats.get("findings") or 0)
+
+    @property
+    def died(self) -> bool:
+        return self.verdict in (CRASH, HANG)
+
+    @property
+    def crashes(self) -> Proportion:
+        """Walks that did not return, of all: contained ones, and the one the process died of."""
+        lost = int(self.stats.get("contained") or 0) + int(self.died)
+        return Proportion(lost, max(self.samples, lost))
+
+    @property
+    def judged(self) -> bool:
+        return self.verdict != UNJUDGED
+
+    def death(self, out: Path) -> native.Death | None:
+        """For triage; None for a cell that did not die."""
+        if self.verdict != CRASH:
+            return None
+        folder = out / self.folder
+        how = native.signal_name(-self.exit) if self.exit and self.exit < 0 else f"exit {self.exit}"
+        return native.Death(
+            how,
+            folder / self.hs_err if self.hs_err else None,
+            native.own_words(folder / "log.txt"),
+            folder / "log.txt" if native.ASAN_END in steps.tail(folder / "log.txt", 10) else None,
+        )
+
+    def write(self, out: Path) -> None:
+        """Raises OSError."""
+        data: dict[str, Any] = {**asdict(self), "format": FORMAT, "cell": self.cell.to_json()}
+        files.write_json(out / self.folder / RECORD, data)
+
+
+def read(folder: Path) -> CellResult | None:
+    """The record in a cell's folder; None where the cell has not finished."""
+    data = records.read_json(folder / RECORD)
+    if data.pop("format", None) != FORMAT:
+        return None
+    try:
+        data["cell"] = Cell.from_json(data["cell"])
+        return CellResult(**{one.name: data[one.name] for one in fields(CellResult)})
+    except (KeyError, TypeError):
+        return None
+
+
+def conclude(process: CellProcess, out: Path, alone: Baseline) -> CellResult:
+    """The result of a process that has ended. `alone` runs its program without walks where only that
+    tells whether a failure has to do with walking."""
+    code = None if process.hung else process.popen.returncode
+    stats = records.read_last_stats(process.agent_folder)
+    work = _proof(process.folder / "log.txt")
+    report = _newest(process.folder, "hs_err*.log")
+    core = _newest(process.folder, "core*", skip=stacks.CORE_STACKS)
+    verdict, why = _verdict(process, code, stats, work, report)
+    if verdict == HARMED:
+        verdict, why = alone.judge(process, why)
+    if core is not None:
+        stacks.of_core(core, Path(process.command[0]), process.folder / stacks.CORE_STACKS)
+    slow = rates.shortfall(process.cell, stats) if verdict in (CLEAN, FINDINGS) else ""
+    return CellResult(
+        cell=process.cell,
+        number=process.number,
+        folder=str(process.folder.relative_to(out)),
+        seed=process.seed,
+        command=process.command,
+        verdict=verdict,
+        why=why,
+        slow=slow,
+        exit=code,
+        seconds=round(process.elapsed, 3),
+        started=process.started,
+        stats=stats,
+        work=work,
+        hs_err=report.name if report else "",
+        core=core.name if core else "",
+        own_clock=process.workload.own_clock or process.seconds is None,
+    )
+
+
+def _verdict(
+    process: CellProcess, code: int | None, stats: Json, work: Json, report: Path | None
+) -> tuple[str, str]:
+    log = process.folder / "log.txt"
+    if process.hung:
+        after = "after it was asked to end" if process.asked_to_end else "its time limit"
+        return HANG, f"did not end within {process.elapsed:.0f} s ({after})"
+    if report is not None:
+        try:
+            parsed = hs_err.parse(report)
+        except (OSError, ValueError):
+            return CRASH, "hs_err file without a head"
+        if parsed.error == _NO_MEMORY:
+            return UNJUDGED, f"the machine had too little memory for the JVM: see {report.name}"
+        return CRASH, parsed.signal or parsed.error
+    asked = process.asked_to_end is not None
+    if code is not None and code < 0 and not (asked and code in _TERMINATED):
+        name = native.signal_name(-code)
+        if name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"):
+            return UNJUDGED, f"ended by {name} from outside (too little memory?)"
+        return CRASH, name
+    last = native.own_words(log).strip().splitlines()
+    said = last[-1][:300] if last else "said nothing"
+    if not stats:
+        return UNJUDGED, f"nothing was sampled (exit {code}): {_setup_line(log) or said}"
+    if code not in (0, None) and not (asked and code in _TERMINATED):
+        if code == NOT_DONE and process.workload.proves:
+            return UNJUDGED, f"the workload did not do what it is named after: {said}"
+        return HARMED, f"the program ended with exit {code}: {said}"
+    if process.workload.proves and not work:
+        return UNJUDGED, "the workload ended without saying what it did"
+    if not int(stats.get("samples") or 0):
+        return UNJUDGED, "no samples"
+    if int(stats.get("findings") or 0):
+        return FINDINGS, ""
+    return CLEAN, ""
+
+
+def _setup_line(log: Path) -> str:
+    for line in steps.tail(log, 60).splitlines():
+        if _SETUP.search(line) or line.startswith("framestorm"):
+            return line.strip()[:300]
+    return ""
+
+
+def _proof(log: Path) -> Json:
+    for line in reversed(steps.tail(log, 60).splitlines()):
+        if line.startswith(PROOF):
+            try:
+                found = json.loads(line.removeprefix(PROOF))
+            except ValueError:
+                return {}
+            return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _newest(folder: Path, pattern: str, skip: str = "") -> Path | None:
+    found = [path for path in folder.glob(pattern) if path.is_file() and path.name != skip]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)

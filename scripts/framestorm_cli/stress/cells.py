@@ -1,0 +1,118 @@
+"""A cell: one Java process that is sampled one way."""
+
+import itertools
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.stress import units
+
+MODES = ("same-thread", "separate-thread", "unstopped")
+DEFAULT = "default"
+GCS: Mapping[str, tuple[str, ...]] = {
+    DEFAULT: (),
+    "serial": ("-XX:+UseSerialGC",),
+    "parallel": ("-XX:+UseParallelGC",),
+    "g1": ("-XX:+UseG1GC",),
+    "z": ("-XX:+UseZGC",),
+    "shenandoah": ("-XX:+UseShenandoahGC",),
+}
+JITS: Mapping[str, tuple[str, ...]] = {
+    DEFAULT: (),
+    "int": ("-Xint",),
+    "c1": ("-XX:TieredStopAtLevel=1",),
+    "c2": ("-XX:-TieredCompilation",),
+    "comp": ("-Xcomp",),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What makes a cell; `walker` may name several, which are taken in turn: "asgct+asgst"."""
+
+    workload: str
+    walker: str
+    mode: str
+    interval_ns: int
+    gc: str = DEFAULT
+    jit: str = DEFAULT
+    repetition: int = 1
+
+    @property
+    def interval(self) -> str:
+        return units.interval_text(self.interval_ns)
+
+    @property
+    def settings(self) -> str:
+        """Everything but the workload, the repetition, and what is not asked for."""
+        parts = [self.walker, self.mode, self.interval]
+        parts += [name for name in (self.gc, self.jit) if name != DEFAULT]
+        return " ".join(parts)
+
+    def __str__(self) -> str:
+        again = f" #{self.repetition}" if self.repetition > 1 else ""
+        return f"{self.workload} {self.settings}{again}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> "Cell":
+        return Cell(**{one.name: data[one.name] for one in fields(Cell)})
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Cells as what they are the product of."""
+
+    workloads: Sequence[str]
+    walkers: Sequence[str]
+    modes: Sequence[str]
+    intervals: Sequence[int]
+    gcs: Sequence[str] = (DEFAULT,)
+    jits: Sequence[str] = (DEFAULT,)
+    repetitions: int = 1
+    gc_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(GCS))
+    jit_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(JITS))
+
+    def cells(self, seed: int) -> list[Cell]:
+        """In an order that the seed decides: what drifts on the machine must not favour one value of
+        an axis. Repetitions are rounds: each of the others has run before."""
+        shuffled = []
+        for repetition in range(1, self.repetitions + 1):
+            product = itertools.product(
+                self.workloads, self.walkers, self.modes, self.intervals, self.gcs, self.jits
+            )
+            cells = [Cell(*values, repetition=repetition) for values in product]
+            random.Random(f"{seed} {repetition}").shuffle(cells)
+            shuffled += cells
+        return shuffled
+
+    def check(self) -> None:
+        """Raises FramestormError for a name that is not known, and for an empty axis."""
+        named("mode", self.modes, MODES)
+        named("collector", self.gcs, self.gc_flags)
+        named("JIT setting", self.jits, self.jit_flags)
+        for what, values in (
+            ("workload", self.workloads), ("walker", self.walkers), ("mode", self.modes),
+            ("interval", self.intervals), ("collector", self.gcs), ("JIT setting", self.jits),
+        ):  # fmt: skip
+            if not values:
+                raise FramestormError(f"there is no {what} to make cells of")
+
+
+def named(what: str, given: Sequence[str], known: Sequence[str] | Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in known:
+            raise FramestormError(f"there is no {what} {name!r}. Known: {', '.join(known)}")
+
+
+def folder_name(number: int, cell: Cell) -> str:
+    """A name for the cell's folder that sorts in the order of the run."""
+    words = [cell.workload, cell.walker, cell.mode, cell.interval]
+    words += [name for name in (cell.gc, cell.jit) if name != DEFAULT]
+    slug = re.sub(r"[^A-Za-z0-9.+-]+", "_", "-".join(words))
+    return f"{number:04d}-{slug[:100]}"

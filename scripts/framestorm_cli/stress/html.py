@@ -1,0 +1,285 @@
+"""report.html: one file that opens without a server or a network."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from framestorm_cli.records import Json
+from framestorm_cli.stress import agent, cells, figures, flames, repro, units
+from framestorm_cli.stress.cell_result import CellResult
+from framestorm_cli.stress.figures import QUANTILES, Figures
+from framestorm_cli.stress.outcome import Outcome
+from framestorm_cli.stress.rates import achieved, promised
+from framestorm_cli.stress.verdicts import FOUND, UNJUDGED, VERDICTS
+from framestorm_cli.summary import machine
+
+_SETTINGS = ("walker", "mode", "interval_ns", "gc", "jit")
+# A latency's axis: 100 ns to 100 ms, in powers of ten.
+_LEAST_POWER, _MOST_POWER = 2.0, 8.0
+_WORST = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
+_OK = "ok"
+
+
+def page(outcome: Outcome, argv: Sequence[str]) -> str:
+    """The whole page."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("framestorm_cli.stress"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["number"] = lambda value: f"{value:,.0f}"
+    environment.filters["nanoseconds"] = units.nanoseconds_text
+    environment.filters["duration"] = units.duration_text
+    return environment.get_template("report.html").render(_context(outcome, argv))
+
+
+def _context(outcome: Outcome, argv: Sequence[str]) -> dict[str, Any]:
+    results, plan = outcome.results, outcome.plan
+    total = figures.of(results)
+    return {
+        "outcome": outcome,
+        "plan": plan,
+        "total": total,
+        "machine": machine(),
+        "command": repro.quoted(["scripts/framestorm", *argv]),
+        "started": min((one.started for one in results), default=0.0),
+        "verdicts": [(v, sum(1 for one in results if one.verdict == v)) for v in VERDICTS],
+        "heat": _heat(results),
+        "latencies": _latencies(results),
+        "ticks": [
+            (_position(10.0**power), units.nanoseconds_text(10.0**power)) for power in range(2, 9)
+        ],
+        "codes": _codes(total),
+        "lost": _lost(total, results),
+        "checks": sorted(total.checks.items()),
+        "details": _json([_detail(one) for one in results]),
+        "flames": _json(_flames(results, outcome)),
+        "slug": _slug,
+    }
+
+
+def _json(data: Any) -> Markup:
+    """For a script element: nothing in it can end the element."""
+    text = json.dumps(data, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028"))
+
+
+def _slug(verdict: str) -> str:
+    return verdict.replace(" ", "-")
+
+
+def _heat(results: Sequence[CellResult]) -> Json:
+    """Rows of workloads, columns of settings; of repetitions the worst verdict, the others' sums."""
+    columns = list(figures.by(results, *_SETTINGS))
+    columns.sort(key=lambda key: (str(key[1]), str(key[0]), int(key[2]), str(key[3]), str(key[4])))
+    rows = []
+    for (workload,), of_row in sorted(figures.by(results, "workload").items()):
+        groups = figures.by(of_row, *_SETTINGS)
+        rows.append((workload, [_heat_cell(groups[c]) if c in groups else None for c in columns]))
+    heads = [
+        {"walker": walker, "mode": mode, "interval": units.interval_text(int(interval)),
+         "more": " ".join(str(name) for name in (gc, jit) if name != cells.DEFAULT)}
+        for walker, mode, interval, gc, jit in columns
+    ]  # fmt: skip
+    return {"heads": heads, "rows": rows}
+
+
+def _heat_cell(group: list[CellResult]) -> Json:
+    total = figures.of(group)
+    worst = max(group, key=lambda one: _WORST[one.verdict])
+    asked = 1e9 / group[0].cell.interval_ns
+    share = total.rate / asked if total.rate is not None else None
+    p99 = _quantile(group, "p99")
+    again = f" of {len(group)}" if len(group) > 1 else ""
+    bad = sum(1 for one in group if one.verdict == worst.verdict)
+    shown = {
+        "verdict": f"{bad}{again} {worst.verdict}" if again else worst.verdict,
+        "findings": f"{total.findings:,}",
+        "rate": "-" if share is None else f"{share:.0%}",
+        "traces": "-" if total.ok_share is None else f"{total.ok_share:.0%}",
+        "p99": "-" if p99 is None else units.nanoseconds_text(p99),
+        "crashes": f"{total.crashes.rate:.2g}" if total.crashes.rate else "0",
+    }
+    heat = {
+        "findings": _log_heat(total.findings, 1, 1e4),
+        "rate": None if share is None else 1 - min(1.0, share),
+        "traces": None if total.ok_share is None else 1 - total.ok_share,
+        "p99": None if p99 is None else _log_heat(p99, 1e3, 1e7),
+        "crashes": _log_heat(total.crashes.rate or 0.0, 1e-7, 1e-1),
+    }
+    return {
+        "number": worst.number,
+        "verdict": worst.verdict,
+        "slow": any(one.slow for one in group),
+        "title": f"{worst.cell}: {worst.verdict}. {worst.why or worst.slow}\n"
+        f"{total.samples:,} walks; did not return: {total.crashes}; died: {total.cell_crashes}",
+        "shown": _json_text(shown),
+        "heat": _json_text(heat),
+        "text": shown["verdict"],
+    }
+
+
+def _json_text(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"))
+
+
+def _log_heat(value: float, low: float, high: float) -> float:
+    if value <= 0:
+        return 0.0
+    return min(1.0, max(0.05, math.log(value / low) / math.log(high / low)))
+
+
+def _quantile(group: Sequence[CellResult], name: str) -> float | None:
+    """The worst of the group's cells and walkers."""
+    values = [
+        float(one[name])
+        for result in group
+        for one in (result.stats.get("latency_ns") or {}).values()
+        if one.get("count")
+    ]
+    return max(values, default=None)
+
+
+def _position(nanoseconds: float) -> float:
+    """Percent of the latency axis."""
+    power = math.log10(max(1.0, nanoseconds))
+    share = (power - _LEAST_POWER) / (_MOST_POWER - _LEAST_POWER)
+    return round(100 * min(1.0, max(0.0, share)), 2)
+
+
+def _latencies(results: Sequence[CellResult]) -> list[Json]:
+    """Rate of each cell, latency of each of its walkers."""
+    rows = []
+    for result in sorted(results, key=lambda one: (one.cell.workload, str(one.cell))):
+        rate, asked = achieved(result.stats), 1e9 / result.cell.interval_ns
+        least = promised(result.cell, result.stats)
+        walkers = []
+        for name, one in sorted((result.stats.get("latency_ns") or {}).items()):
+            if one.get("count"):
+                values = [(q, float(one[q])) for q in QUANTILES]
+                walkers.append(
+                    {
+                        "name": name,
+                        "values": [value for _, value in values],
+                        "at": [(q, _position(value)) for q, value in values],
+                    }
+                )
+        rows.append(
+            {
+                "result": result,
+                "rate": rate,
+                "asked": asked,
+                "share": None if rate is None else min(1.0, rate / asked),
+                "least": None if least is None else least / asked,
+                "walkers": walkers,
+                "frames": _frames(result),
+            }
+        )
+    return rows
+
+
+def _frames(result: CellResult) -> str:
+    """Mean depth of its traces."""
+    found = (result.stats.get("frames") or {}).values()
+    count = sum(int(one["count"]) for one in found)
+    return f"{sum(int(one['sum']) for one in found) / count:.0f}" if count else "-"
+
+
+def _codes(total: Figures) -> list[Json]:
+    """Per walker a table: thread states down, codes across, with shares of the state."""
+    tables = []
+    for walker in sorted({walker for walker, _, _ in total.codes}):
+        own = {(s, c): n for (w, s, c), n in total.codes.items() if w == walker}
+        by_code: dict[str, int] = {}
+        by_state: dict[str, int] = {}
+        for (state, code), count in own.items():
+            by_code[code] = by_code.get(code, 0) + count
+            by_state[state] = by_state.get(state, 0) + count
+        codes = sorted(by_code, key=lambda code: (code != _OK, -by_code[code]))
+        rows = [
+            {
+                "state": state,
+                "count": count,
+                "cells": [
+                    {
+                        "count": own.get((state, code), 0),
+                        "share": own.get((state, code), 0) / count if count else 0.0,
+                        "ok": code == _OK,
+                    }
+                    for code in codes
+                ],
+            }
+            for state, count in sorted(by_state.items(), key=lambda item: -item[1])
+        ]
+        tables.append(
+            {
+                "walker": walker,
+                "codes": codes,
+                "rows": rows,
+                "count": sum(by_state.values()),
+                "ok": by_code.get(_OK, 0),
+            }
+        )
+    return tables
+
+
+def _lost(total: Figures, results: Sequence[CellResult]) -> list[Json]:
+    """Causes with their share of all that was due, and the cell that lost most by each."""
+    due = total.samples + sum(total.lost.values())
+    rows = []
+    for cause, count in sorted(total.lost.items(), key=lambda item: -item[1]):
+        if count:
+            most = max(results, key=lambda one, c=cause: _lost_by(one, c))  # type: ignore[misc]
+            rows.append(
+                {
+                    "cause": cause,
+                    "count": count,
+                    "share": count / due,
+                    "most": most,
+                    "most_count": _lost_by(most, cause),
+                }
+            )
+    return rows
+
+
+def _lost_by(result: CellResult, cause: str) -> int:
+    return int((result.stats.get("lost") or {}).get(cause) or 0)
+
+
+def _detail(result: CellResult) -> Json:
+    threads = result.stats.get("threads") or {}
+    return {
+        "number": result.number,
+        "name": str(result.cell),
+        "verdict": result.verdict,
+        "why": result.why or result.slow,
+        "folder": result.folder,
+        "command": repro.quoted(result.command),
+        "samples": result.samples,
+        "seconds": result.seconds,
+        "threads": ", ".join(f"{count} {name}" for name, count in threads.items()),
+        "work": ", ".join(f"{k} {v:,}" for k, v in (result.work.get("work") or {}).items()),
+        "crashes": str(result.crashes),
+        "bad": result.verdict in (*FOUND, UNJUDGED),
+    }
+
+
+def _flames(results: Sequence[CellResult], outcome: Outcome) -> Json:
+    """Boxes of every cell as flat numbers (depth, name, start, count), names once."""
+    names: dict[str, int] = {}
+    drawn = {}
+    for result in results:
+        stacks = flames.read(outcome.out / result.folder / agent.OUT / flames.FOLDED)
+        flat: list[int] = []
+        for box in flames.boxes(stacks):
+            index = names.setdefault(box.name, len(names))
+            flat += [box.depth, index, box.start, box.count]
+        if flat:
+            drawn[result.number] = flat
+    return {"names": list(names), "cells": drawn}

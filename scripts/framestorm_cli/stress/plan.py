@@ -1,0 +1,74 @@
+"""What a run is to do, as it is written down before its first cell, for --resume."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from framestorm_cli import records
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.stress import cells, files
+from framestorm_cli.stress.cells import Cell
+
+FORMAT = 1
+PLAN = "plan.json"
+START_LIMIT = 60.0  # seconds a cell may take beside its sampling, on a busy machine
+SLOWNESS = 4.0  # times its sampling
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Cells in their order, and what they have in common."""
+
+    cells: tuple[Cell, ...]
+    seconds: float | None  # of each cell; None: as many `iterations` as are asked for
+    iterations: int | None
+    limit: float  # seconds of wall time after which a cell hangs
+    seed: int
+    threads: str
+    parallel: int
+    jdk_home: str
+    jdk_version: str
+    libjvm_build_id: str
+    jvm_args: tuple[str, ...] = ()
+    plugin: str = ""
+    renaissance: str = ""
+    gc_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.GCS))
+    jit_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.JITS))
+
+    def cell_seed(self, number: int) -> int:
+        return self.seed + number
+
+    def vm_flags(self, cell: Cell) -> tuple[str, ...]:
+        return (*self.gc_flags[cell.gc], *self.jit_flags[cell.jit], *self.jvm_args)
+
+    def write(self, out: Path) -> None:
+        data: dict[str, Any] = {**asdict(self), "format": FORMAT}
+        data["cells"] = [cell.to_json() for cell in self.cells]
+        files.write_json(out / PLAN, data)
+
+    @staticmethod
+    def read(out: Path) -> "Plan":
+        """Raises FramestormError when the folder is not one that a run can be resumed in."""
+        data = records.read_json(out / PLAN)
+        if data.pop("format", None) != FORMAT:
+            raise FramestormError(
+                f"{out} has no {PLAN} of `framestorm stress`: --resume takes the folder of an earlier run"
+            )
+        try:
+            data["cells"] = tuple(Cell.from_json(one) for one in data["cells"])
+            for flags in ("gc_flags", "jit_flags"):
+                data[flags] = {name: tuple(values) for name, values in data[flags].items()}
+            data["jvm_args"] = tuple(data["jvm_args"])
+            return Plan(**data)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FramestormError(f"{out / PLAN} is damaged ({error}): start a new run") from error
+
+
+def default_limit(seconds: float | None) -> float:
+    return START_LIMIT + SLOWNESS * seconds if seconds is not None else 30 * START_LIMIT
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))

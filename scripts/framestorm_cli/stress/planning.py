@@ -1,0 +1,161 @@
+"""From options, or a matrix file, to the cells of a run."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from framestorm_cli import steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.stress import matrix, plan, tools, units, workloads
+from framestorm_cli.stress.cells import DEFAULT, Axes, Cell
+from framestorm_cli.stress.matrix import Matrix
+from framestorm_cli.stress.plan import Plan
+from framestorm_cli.stress.tools import Tools
+from framestorm_cli.stress.workloads import Workload
+from framestorm_cli.walkers import WALKERS
+
+DEFAULT_DURATION = "2m"
+DEFAULT_INTERVAL = "100us"
+DEFAULT_MODES = ("same-thread", "separate-thread")
+DEFAULT_THREADS = "running"
+START_SECONDS = 1.0  # about what a JVM's start and end cost a cell
+LEAST_SECONDS = 2.0  # that a cell samples: less says nothing about a rate
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line's. Empty: not given."""
+
+    workloads: tuple[str, ...] = ()
+    walkers: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    intervals: tuple[str, ...] = ()
+    gcs: tuple[str, ...] = ()
+    jits: tuple[str, ...] = ()
+    duration: str = ""
+    iterations: int | None = None
+    threads: str = ""
+    seed: int | None = None
+    parallel: int = 1
+    jvm_args: tuple[str, ...] = ()
+    plugin: Path | None = None
+    renaissance: Path | None = None
+    matrix: Path | None = None
+
+
+def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
+    """The plan, and every workload that its cells name. Raises FramestormError."""
+    asked = matrix.read(options.matrix) if options.matrix else Matrix()
+    defaults = Axes(
+        workloads=options.workloads or ("*",),
+        walkers=options.walkers or ("+".join(_default_walkers(options, found)),),
+        modes=options.modes or DEFAULT_MODES,
+        intervals=tuple(map(units.interval_ns, options.intervals or (DEFAULT_INTERVAL,))),
+        gcs=options.gcs or (DEFAULT,),
+        jits=options.jits or (DEFAULT,),
+    )
+    axes = matrix.axes_of(asked, defaults)
+    chosen = resolve(axes.workloads, found, options.renaissance)
+    axes = replace(axes, workloads=tuple(chosen))
+    axes.check()
+    plugin = _check_walkers(axes.walkers, options.plugin, found)
+    seed = options.seed if options.seed is not None else asked.seed
+    seed = seed if seed is not None else int(time.time())
+    cells = tuple(filter(None, map(_fitting, axes.cells(seed))))
+    if not cells:
+        raise FramestormError(
+            f"no walker of {', '.join(axes.walkers)} walks in {', '.join(axes.modes)}"
+        )
+    seconds, iterations = _extent(options, asked, len(cells))
+    made = Plan(
+        cells=cells,
+        seconds=seconds,
+        iterations=iterations,
+        limit=asked.limit or plan.default_limit(seconds),
+        seed=seed,
+        threads=_threads(options.threads or asked.threads or DEFAULT_THREADS),
+        parallel=options.parallel,
+        jdk_home=str(found.jdk.home),
+        jdk_version=found.jdk.version,
+        libjvm_build_id=found.build_id,
+        jvm_args=(*asked.jvm_args, *options.jvm_args),
+        plugin=plugin,
+        renaissance=str(options.renaissance or ""),
+        gc_flags=axes.gc_flags,
+        jit_flags=axes.jit_flags,
+    )
+    return made, {name: chosen[name] for name in {cell.workload for cell in cells}}
+
+
+def resolve(names: Sequence[str], found: Tools, renaissance: Path | None) -> dict[str, Workload]:
+    """Every workload that the names name, by its own. Raises FramestormError."""
+    chosen: dict[str, Workload] = {}
+    for name in names:
+        kind = name.partition(":")[0] if ":" in name else ""
+        if kind in ("jar", "class"):
+            chosen[name] = workloads.own(name)
+        elif kind == "renaissance":
+            raise FramestormError("renaissance is not there yet")
+        else:
+            for one in workloads.matching([name], found.built_in, found.jdk):
+                chosen[one.name] = one
+    return chosen
+
+
+def _default_walkers(options: Options, found: Tools) -> list[str]:
+    """All the JDK has, in turn, in one cell: a cell for each would leave none of them time."""
+    return ["plugin"] if options.plugin else tools.walkers(found.jdk)
+
+
+def _check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) -> str:
+    """Raises FramestormError for one that is unknown or that the JDK has not; the plugin's path."""
+    names = {name for walker in walkers for name in walker.split("+")}
+    for name in sorted(names):
+        if name == "gst" or name not in WALKERS:
+            known = ", ".join(one for one in WALKERS if one != "gst")
+            raise FramestormError(f"there is no walker {name!r} that samples. Known: {known}")
+        if why := WALKERS[name].why_missing(found.jdk.libjvm):
+            raise FramestormError(f"{found.jdk} has no walker {name}: {why}")
+    if ("plugin" in names) != (plugin is not None):
+        raise FramestormError("--walker plugin and --walker-plugin FILE go together")
+    if plugin is None:
+        return ""
+    if not plugin.is_file():
+        raise FramestormError(f"walker plugin {plugin} does not exist")
+    return str(plugin.resolve())
+
+
+def _fitting(cell: Cell) -> Cell | None:
+    """The cell with those of its walkers that walk in its mode; None where none does."""
+    if cell.mode != "same-thread":
+        return cell
+    left = [name for name in cell.walker.split("+") if not WALKERS[name].outside_only]
+    return replace(cell, walker="+".join(left)) if left else None
+
+
+def _extent(options: Options, asked: Matrix, cells: int) -> tuple[float | None, int | None]:
+    """Seconds or iterations of each cell."""
+    if options.duration and options.iterations:
+        raise FramestormError("--duration and --iterations exclude each other")
+    iterations = options.iterations or (None if options.duration else asked.iterations)
+    if iterations is not None:
+        return None, iterations
+    if asked.seconds is not None and not options.duration:
+        return asked.seconds, None
+    share = units.seconds(options.duration or DEFAULT_DURATION) * options.parallel / cells
+    seconds = round(share - START_SECONDS, 1)
+    if seconds < LEAST_SECONDS:
+        seconds = LEAST_SECONDS
+        whole = (seconds + START_SECONDS) * cells / options.parallel
+        steps.say(
+            f"{cells} cells, {seconds:g} s of sampling in each: about {units.duration_text(whole)} in all"
+        )
+    return seconds, None
+
+
+def _threads(text: str) -> str:
+    kind, _, number = text.partition(":")
+    if text in ("all", "running") or (kind == "random" and number.isdigit() and int(number) > 0):
+        return text
+    raise FramestormError(f"--threads {text}: it is all, running or random:N")

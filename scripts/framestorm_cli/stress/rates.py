@@ -1,0 +1,39 @@
+"""What rate a same-thread cell promises, and whether it was delivered.
+
+A thread is sampled only while it runs, so the rate is per second of CPU time of the sampled threads
+(`running_seconds`): other load on the machine does not change it.
+"""
+
+from framestorm_cli.records import Json
+from framestorm_cli.stress.cells import Cell
+
+SHARE = 0.95  # of the rate asked for
+MOST = 40_000.0  # samples per second of a running thread; what is asked for beyond it is a gift
+LEAST_SECONDS = 1.0  # of running, before a rate says anything
+
+
+def promised(cell: Cell, stats: Json) -> float | None:
+    """Samples per second of a running thread; None where nothing is promised: threads are halted from
+    outside, or idle ones are sampled, too."""
+    if cell.mode != "same-thread" or not str(stats.get("threads_asked", "")).startswith("running"):
+        return None
+    return min(SHARE * 1e9 / cell.interval_ns, MOST)
+
+
+def achieved(stats: Json) -> float | None:
+    """Samples per second of a running thread; None when too little ran to tell."""
+    running = float(stats.get("running_seconds") or 0.0)
+    if running < LEAST_SECONDS:
+        return None
+    return int(stats.get("samples") or 0) / running
+
+
+def shortfall(cell: Cell, stats: Json) -> str:
+    """What to say about a rate that is below what is promised; empty when it is not."""
+    least, had = promised(cell, stats), achieved(stats)
+    if least is None or had is None or had >= least:
+        return ""
+    return (
+        f"{had:,.0f} samples/s per running thread of {1e9 / cell.interval_ns:,.0f} asked for; "
+        f"{least:,.0f} are promised"
+    )

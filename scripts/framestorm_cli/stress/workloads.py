@@ -1,0 +1,143 @@
+"""What --workload names: built-in programs, Renaissance, and anybody's own."""
+
+import fnmatch
+import json
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli import steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.jdk import Jdk
+
+MAIN = "framestorm.workloads.Main"
+PROOF = "framestorm-workload "  # starts the line with what a built-in workload did
+NOT_DONE = 3  # exit code of one that did not do what it is named after
+_LIST_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program to sample. `own_clock`: it ends by itself after the seconds it is given; others are
+    asked to end (SIGTERM). `proves`: it ends with a PROOF line."""
+
+    name: str
+    program: tuple[str, ...]  # what follows the JVM's arguments
+    jvm_args: tuple[str, ...] = ()
+    summary: str = ""
+    minimum_jdk: int = 0
+    own_clock: bool = False
+    proves: bool = False
+    seconds_option: str = "--seconds"
+    iterations_option: str = "--iterations"
+
+    def arguments(self, seconds: float | None, iterations: int | None, seed: int) -> list[str]:
+        found = list(self.program)
+        if self.own_clock and seconds is not None:
+            found += [self.seconds_option, f"{seconds:g}" if self.proves else str(round(seconds))]
+        if self.own_clock and iterations is not None:
+            found += [self.iterations_option, str(iterations)]
+        if self.proves:
+            found += ["--seed", str(seed)]
+        return found
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """The built-in workloads, compiled: their jar and the folder with their native library."""
+
+    jar: Path
+    natives: Path
+
+
+def built_in(java: Path, found: BuiltIn) -> list[Workload]:
+    """Every built-in workload, as the jar itself lists them. Raises FramestormError."""
+    command = [str(java), "-Xshare:auto", "-cp", str(found.jar), MAIN, "--list"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_LIST_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FramestormError(f"{java} could not list the workloads: {error}") from error
+    if done.returncode != 0:
+        raise FramestormError(f"{java} could not list the workloads: {done.stderr.strip()[-500:]}")
+    workloads = []
+    for line in done.stdout.splitlines():
+        try:
+            entry = json.loads(line)
+            workloads.append(
+                Workload(
+                    name=entry["name"],
+                    program=("-cp", str(found.jar), MAIN, entry["name"]),
+                    jvm_args=tuple(
+                        argument.replace("{jar}", str(found.jar)).replace(
+                            "{natives}", str(found.natives)
+                        )
+                        for argument in entry["jvm_args"]
+                    ),
+                    summary=entry["summary"],
+                    minimum_jdk=int(entry["minimum_jdk"]),
+                    own_clock=True,
+                    proves=True,
+                )
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise FramestormError(f"{MAIN} --list: not understood: {line!r}") from error
+    if not workloads:
+        raise FramestormError(f"{MAIN} --list named no workload")
+    return workloads
+
+
+def own(text: str) -> Workload:
+    """`jar:PATH ARG...` and `class:` with the rest of a java command line. Raises FramestormError."""
+    kind, _, rest = text.partition(":")
+    words = shlex.split(rest)
+    if not words:
+        raise FramestormError(f"{text!r} names no program: jar:app.jar ARG, class:-cp DIR Main ARG")
+    if kind == "jar":
+        jar = Path(words[0]).resolve()
+        if not jar.is_file():
+            raise FramestormError(f"--workload {text}: {words[0]} does not exist")
+        return Workload(text, ("-jar", str(jar), *words[1:]))
+    return Workload(text, tuple(_absolute(words)))
+
+
+def _absolute(words: Sequence[str]) -> list[str]:
+    """A cell runs in a folder of its own: class paths are made absolute."""
+    found = list(words)
+    for index, word in enumerate(words[:-1]):
+        if word in ("-cp", "-classpath", "--class-path", "-p", "--module-path"):
+            parts = words[index + 1].split(":")
+            found[index + 1] = ":".join(
+                str(Path(part).resolve()) if Path(part.rstrip("*")).exists() else part
+                for part in parts
+            )
+    return found
+
+
+def matching(
+    names: Sequence[str], every: Sequence[Workload], jdk: Jdk, *, say_left_out: bool = True
+) -> list[Workload]:
+    """Built-in workloads by name or glob, those that this JDK is too old for left out when a glob
+    names them. Raises FramestormError for one that is named and cannot run, or is not there."""
+    chosen: dict[str, Workload] = {}
+    for name in names:
+        hits = [one for one in every if fnmatch.fnmatchcase(one.name, name)]
+        if not hits:
+            known = ", ".join(one.name for one in every)
+            raise FramestormError(
+                f"there is no workload {name}. Built in: {known}; or renaissance:NAME, jar:PATH, "
+                "class:MAIN"
+            )
+        for one in hits:
+            if one.minimum_jdk <= jdk.feature:
+                chosen[one.name] = one
+            elif one.name == name:
+                raise FramestormError(
+                    f"the workload {name} needs JDK {one.minimum_jdk} or later, {jdk} is {jdk.feature}"
+                )
+            elif say_left_out:
+                steps.say(f"without {one.name}: needs JDK {one.minimum_jdk} or later")
+    return list(chosen.values())
