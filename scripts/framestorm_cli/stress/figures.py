@@ -70,7 +70,8 @@ def of(results: Iterable[CellResult]) -> Figures:
         )
         for entry in stats.get("codes") or ():
             key = (str(entry["walker"]), str(entry["state"]), str(entry["code"]))
-            total.codes[key] += int(entry["count"])
+            if count := int(entry["count"]):
+                total.codes[key] += count
         for cause, count in (stats.get("lost") or {}).items():
             total.lost[str(cause)] += int(count)
         for name, check in (stats.get("checks") or {}).items():

@@ -30,15 +30,15 @@ def take(pid: int, java: Path, folder: Path, limit: float) -> None:
     """Writes what can be had of a live process into `folder`, in at most `limit` seconds or so."""
     began = time.monotonic()
     native.write_stuck_report(pid, folder / PROC_STACKS)
-    _java(pid, java, folder / JAVA_STACKS)
-    left = max(5.0, limit - (time.monotonic() - began))
     attach: list[str] = []
     if shutil.which("gdb"):
         attach = [*_GDB, "-p", str(pid), "-ex", "thread apply all bt 64"]
     elif shutil.which("eu-stack"):
         attach = ["eu-stack", "-p", str(pid)]
     if attach:
-        _to_file(attach, folder / NATIVE_STACKS, left)
+        left = limit - _JCMD_LIMIT - (time.monotonic() - began)
+        _to_file(attach, folder / NATIVE_STACKS, max(5.0, left))
+    _java(pid, java, folder / JAVA_STACKS)
 
 
 def _java(pid: int, java: Path, into: Path) -> None:

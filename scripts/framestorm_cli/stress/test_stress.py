@@ -1,0 +1,568 @@
+"""`framestorm stress` on a fake java: exit codes, verdicts, buckets, files."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from framestorm_cli import paths
+from framestorm_cli.conftest import Run
+from framestorm_cli.stress import runner
+from framestorm_cli.stress.conftest import WORKLOADS, FakeJava, read_summary
+
+ONE = ("--workload", "alpha", "--mode", "same-thread", "--duration", "3s")
+
+
+@pytest.fixture
+def stress(framestorm: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command on the fake JDK. Its own FRAMESTORM_BIN comes last."""
+    monkeypatch.setenv("FRAMESTORM_BIN", str(tmp_path / "build" / "bin"))
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        more = () if "--resume" in arguments else ("--jdk", java.jdk.home, "--seed", "7")
+        return framestorm("stress", *more, *arguments)
+
+    return run
+
+
+def only(data: dict[str, Any]) -> dict[str, Any]:
+    (cell,) = data["cells"]
+    assert isinstance(cell, dict)
+    return cell
+
+
+def test_without_arguments_every_workload_runs_in_both_modes(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.plan("alpha", {"flames": "Main.main_[0];Alpha.run_[j] 30\nMain.main_[0] 2\n"})
+    code, out, err = stress("--out", tmp_path / "out")
+    assert code == 0, err
+    data = read_summary(tmp_path / "out")
+    assert {(c["workload"], c["mode"]) for c in data["cells"]} == {
+        (name, mode) for name in WORKLOADS for mode in ("same-thread", "separate-thread")
+    }
+    assert {c["interval"] for c in data["cells"]} == {"100us"}
+    assert {c["walker"] for c in data["cells"]} == {"asgct"}  # all that this JDK has
+    assert data["plan"]["seconds"] == 29.0  # two minutes in all
+    assert data["totals"]["samples"] == 4 * 20000
+    assert "80,000 walks in 4 of 4 cells" in out
+    assert "nothing found" in out
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Alpha.run_[j]" in page
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_what_the_agent_and_the_program_are_told(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    arguments = (
+        *("--workload", "alpha", "--walker", "asgct", "--mode", "unstopped", "--interval", "10us"),
+        *("--gc", "z", "--jit", "c1", "--threads", "random:8", "--jvm-arg", "-Xmx64m"),
+    )
+    code, _, err = stress(*arguments, "--duration", "5s", "--out", tmp_path / "out")
+    assert code == 0, err
+    (words,) = java.starts("alpha")
+    cell = only(read_summary(tmp_path / "out"))
+    folder = tmp_path / "out" / cell["folder"]
+    assert words[0] == (
+        f"-agentpath:{tmp_path}/build/stress/agent/libframestorm.so=walker=asgct,mode=unstopped,"
+        f"interval=10us,threads=random:8,seed=8,out={folder}/agent"
+    )
+    line = " ".join(words[1:])
+    assert f"-Dnatives={tmp_path}/natives.so" in line
+    assert "-XX:+UseZGC -XX:TieredStopAtLevel=1 -Xmx64m" in line
+    assert line.endswith("framestorm.workloads.Main alpha --seconds 4 --seed 8")
+
+
+def test_iterations_instead_of_a_time(stress: Run, java: FakeJava, tmp_path: Path) -> None:
+    code, _, _ = stress(
+        "--workload", "alpha", "--iterations", "5", "--mode", "same-thread", "--out", tmp_path / "o"
+    )
+    assert code == 0
+    (words,) = java.starts("alpha")
+    assert "--iterations 5" in " ".join(words)
+    assert "--seconds" not in words
+    code, _, err = stress("--iterations", "5", "--duration", "1m", "--out", tmp_path / "p")
+    assert code == 2
+    assert "exclude each other" in err
+
+
+def test_a_finding_becomes_a_bucket_with_what_it_takes_to_act(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    fault = java.fault("k1", "frame::sender", "fill", context={"thread_state": "_thread_in_Java"})
+    java.plan("alpha", {"findings": [fault]})
+    out = tmp_path / "out"
+    code, printed, _ = stress(*ONE, "--out", out)
+    assert code == 1
+    data = read_summary(out)
+    assert only(data)["verdict"] == "findings"
+    (bucket,) = data["buckets"]
+    assert bucket["signature"] == {
+        "kind": "fault", "clause": "", "frames": ["frame::sender", "fill"],
+    }  # fmt: skip
+    assert bucket["cells"] == [1]
+    report = (out / bucket["report"]).read_text()
+    for said in ("seed 8", "25.0.3+9", "frame::sender", "_thread_in_Java", "-agentpath:"):
+        assert said in report
+    assert {Path(name).name for name in bucket["files"]} == {"sample-1.sample", "sample-1.bin"}
+    assert f"sh {paths.shown(out / bucket['repro'])}" in printed
+    assert bucket["explanation"] in (out / "report.html").read_text().replace("&#39;", "'")
+
+
+def test_repro_runs_the_cell_again_by_itself(stress: Run, java: FakeJava, tmp_path: Path) -> None:
+    java.plan(
+        "alpha", {"findings": [java.fault("k1", "frame::sender")]}, {"end": "ok"}, {"end": "die"}
+    )
+    out = tmp_path / "out"
+    assert stress(*ONE, "--out", out)[0] == 1
+    script = out / only({"cells": read_summary(out)["buckets"]})["repro"]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = subprocess.run(
+        ["sh", str(script)], cwd=elsewhere, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "run 2: exit" in done.stdout  # the first came to nothing
+    first, *again = java.starts("alpha")
+    assert len(again) == 2
+    kept = re.sub(r"out=[^,]*", "", first[0])
+    assert re.sub(r"out=[^,]*", "", again[0][0]) == kept
+    assert again[0][1:] == first[1:]
+    java.plan("alpha", {})
+    done = subprocess.run(
+        ["sh", str(script)], cwd=elsewhere, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "nothing in 5 runs" in done.stdout
+
+
+def test_a_crash_is_a_bucket_by_its_hs_err_file(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.plan("alpha", {"end": "die"})
+    out = tmp_path / "out"
+    code, printed, _ = stress(*ONE, "--out", out)
+    assert code == 1
+    data = read_summary(out)
+    assert only(data)["verdict"] == "crash"
+    (bucket,) = data["buckets"]
+    assert bucket["signature"]["kind"] == "process_death"
+    assert bucket["signature"]["frames"]
+    assert "hs_err_pid1.log" in {Path(name).name for name in bucket["files"]}
+    assert data["totals"]["cell_crashes"]["hits"] == 1
+    assert "crash" in printed
+
+
+def test_a_death_without_words_is_a_crash_too(stress: Run, java: FakeJava, tmp_path: Path) -> None:
+    java.plan("alpha", {"end": "abort"})
+    assert stress(*ONE, "--out", tmp_path / "out")[0] == 1
+    data = read_summary(tmp_path / "out")
+    assert (only(data)["verdict"], only(data)["why"]) == ("crash", "SIGSEGV")
+
+
+@pytest.mark.parametrize("end", ["hang", "deaf"])
+def test_a_hang_is_ended_with_all_it_started_and_its_stacks_are_kept(
+    stress: Run, java: FakeJava, tmp_path: Path, end: str
+) -> None:
+    java.plan("alpha", {"end": end})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 2\n')
+    out = tmp_path / "out"
+    code, _, _ = stress("--matrix", matrix, "--out", out)
+    assert code == 1
+    data = read_summary(out)
+    assert only(data)["verdict"] == "hang"
+    (bucket,) = data["buckets"]
+    assert bucket["signature"]["clause"] == "did not end"
+    folder = out / only(data)["folder"]
+    assert "state S" in (folder / "stuck.txt").read_text()
+    assert "thread apply all bt" in (folder / "stacks.txt").read_text()
+    assert "stacks.txt" in {Path(name).name for name in bucket["files"]}
+    for _ in range(50):
+        if not psutil.pid_exists(java.child_of("alpha")):
+            break
+        time.sleep(0.1)
+    assert not psutil.pid_exists(java.child_of("alpha"))
+
+
+def test_a_hang_in_a_walk_is_named_after_the_walker(tmp_path: Path) -> None:
+    from framestorm_cli.stress import stacks
+
+    (tmp_path / stacks.NATIVE_STACKS).write_text(
+        'Thread 2 (Thread 0x7f (LWP 2) "main"):\n'
+        "#0  0x00007f in frame::sender(RegisterMap*) const () from /jdk/libjvm.so\n"
+        "#1  0x00007f in forte_fill_call_trace_given_top(JavaThread*, ASGCT_CallTrace*, int) ()\n"
+        "#2  0x00007f in AsyncGetCallTrace () from /jdk/libjvm.so\n"
+        "#3  <signal handler called>\n\n"
+        'Thread 1 (Thread 0x7f (LWP 1) "java"):\n#0  0x00007f in __futex_wait () from /libc.so\n'
+    )
+    assert stacks.walker_stack(tmp_path)[:3] == [
+        "frame::sender", "forte_fill_call_trace_given_top", "AsyncGetCallTrace",
+    ]  # fmt: skip
+
+
+def test_a_wrong_frame_is_a_finding(stress: Run, java: FakeJava, tmp_path: Path) -> None:
+    wrong = {
+        "key": "w", "kind": "contract", "clause": "agreement",
+        "detail": "asgct says A.a bci 3, gst says A.b bci 7", "stack": [],
+    }  # fmt: skip
+    java.plan("alpha", {"findings": [wrong]})
+    assert stress(*ONE, "--out", tmp_path / "out")[0] == 1
+    (bucket,) = read_summary(tmp_path / "out")["buckets"]
+    assert bucket["signature"]["clause"] == "agreement"
+    assert "A.b bci 7" in bucket["explanation"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"samples": 0, "running": 0.0}, "no samples"),
+        ({"end": "not-done"}, "did not do what it is named after"),
+        ({"end": "fail", "alone": 1}, "It fails (exit 1) without walks, too"),
+        ({"end": "setup"}, "Unrecognized VM option 'UseNoSuchGC'"),
+        ({"end": "silent"}, "ended without saying what it did"),
+        ({"end": "killed"}, "ended by SIGKILL from outside"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_judged_is_never_green(
+    stress: Run, java: FakeJava, tmp_path: Path, entry: dict[str, Any], why: str
+) -> None:
+    java.plan("alpha", entry)
+    code, printed, err = stress(*ONE, "--out", tmp_path / "out")
+    assert code == 2
+    data = read_summary(tmp_path / "out")
+    assert only(data)["verdict"] == "could not judge"
+    assert why in only(data)["why"]
+    assert why in err
+    assert "NOT TO BE BELIEVED" in printed
+    assert not data["buckets"]
+
+
+def test_a_program_that_fails_only_with_walks_is_a_finding(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.plan("alpha", {"end": "fail"})
+    assert stress(*ONE, "--out", tmp_path / "out")[0] == 1
+    data = read_summary(tmp_path / "out")
+    assert only(data)["verdict"] == "program harmed"
+    assert data["buckets"][0]["signature"]["kind"] == "program_harmed"
+
+
+@pytest.mark.parametrize(
+    ("samples", "interval", "mode", "code"),
+    [
+        (19_100, "100us", "same-thread", 0),  # 9,550/s of 10,000
+        (18_900, "100us", "same-thread", 2),  # 9,450/s: less than 95 %
+        (81_000, "10us", "same-thread", 0),  # 40,500/s
+        (79_000, "10us", "same-thread", 2),
+        (1_900, "1ms", "same-thread", 0),
+        (1_800, "1ms", "same-thread", 2),
+        (5_000, "100us", "separate-thread", 0),  # nothing is promised
+    ],
+)
+def test_the_rate_promised_is_delivered_or_the_run_fails(
+    stress: Run, java: FakeJava, tmp_path: Path, samples: int, interval: str, mode: str, code: int
+) -> None:
+    java.plan("alpha", {"samples": samples, "running": 2.0})
+    got, _, err = stress(
+        *("--workload", "alpha", "--mode", mode, "--interval", interval, "--duration", "3s"),
+        *("--out", tmp_path / "out"),
+    )
+    assert got == code
+    assert ("rate too low" in err) == (code == 2)
+    assert bool(only(read_summary(tmp_path / "out"))["rate_too_low"]) == (code == 2)
+
+
+def test_known_buckets_do_not_fail_a_run_and_new_ones_do(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    known = tmp_path / "known.json"
+    java.plan("alpha", {"findings": [java.fault("a", "frame::sender")]})
+    assert stress(*ONE, "--out", tmp_path / "a", "--write-known", known)[0] == 0
+    assert stress(*ONE, "--out", tmp_path / "b")[0] == 1
+    code, printed, _ = stress(*ONE, "--out", tmp_path / "c", "--known", known)
+    assert code == 0
+    assert "known findings: 1 bucket" in printed
+    (bucket,) = read_summary(tmp_path / "c")["buckets"]
+    assert bucket["known"]
+    assert 'baselineState": "unchanged' in (tmp_path / "c" / "report.sarif").read_text()
+
+    both = [java.fault("a", "frame::sender"), java.fault("b", "os::copy")]
+    java.plan("alpha", {"findings": both})
+    assert stress(*ONE, "--out", tmp_path / "d", "--known", known)[0] == 1
+    assert stress(*ONE, "--out", tmp_path / "e", "--write-known", known)[0] == 0
+    assert len(json.loads(known.read_text())["known"]) == 2
+    known.write_text("{}")
+    code, _, err = stress(*ONE, "--out", tmp_path / "f", "--known", known)
+    assert code == 2
+    assert "no list of known buckets" in err
+
+
+def test_a_program_without_a_clock_is_asked_to_end(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    app = tmp_path / "app.jar"
+    app.touch()
+    java.plan("app", {"takes": 60, "seconds": 5.0})
+    arguments = ("--workload", f"jar:{app} one two", "--mode", "same-thread", "--duration", "3s")
+    code, _, err = stress(*arguments, "--out", tmp_path / "out")
+    assert code == 0, err
+    assert only(read_summary(tmp_path / "out"))["verdict"] == "clean"
+    assert java.starts("app")[0][-4:] == ["-jar", str(app), "one", "two"]
+
+
+def test_cells_that_differ_by_repetition_count_together(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.plan("alpha", {"end": "die"}, {}, {}, {})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text(
+        'workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 2\nrepetitions = 4\n'
+    )
+    code, printed, _ = stress("--matrix", matrix, "--out", tmp_path / "out")
+    assert code == 1
+    rate = read_summary(tmp_path / "out")["totals"]["cell_crashes"]
+    assert (rate["hits"], rate["trials"]) == (1, 4)
+    assert rate["low"] == pytest.approx(0.0456, abs=1e-3)  # Wilson, 95 %
+    assert rate["high"] == pytest.approx(0.6994, abs=1e-3)
+    assert "3 clean, 1 crash" in printed
+
+
+_DRIVER = """
+import sys
+sys.path.insert(0, {scripts!r})
+from pathlib import Path
+from framestorm_cli.stress import tools, runner
+from framestorm_cli.stress.workloads import BuiltIn
+tools.workloads = lambda _: BuiltIn(Path({jar!r}), Path("natives.so"))
+runner.LOWEST_FREE = {lowest}
+{more}
+from framestorm_cli.cli import main
+main()
+"""
+
+
+def start_driver(
+    tmp_path: Path, *arguments: str | Path, lowest: int = 1, more: str = ""
+) -> "subprocess.Popen[str]":
+    """The command in a process of its own, which a test may kill."""
+    script = _DRIVER.format(
+        scripts=str(paths.SCRIPTS), jar=str(tmp_path / "workloads.jar"), lowest=lowest, more=more
+    )
+    command = [sys.executable, "-c", script, "stress", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(out: Path) -> dict[str, bytes]:
+    return {file.parent.name: file.read_bytes() for file in out.glob("cells/*/cell.json")}
+
+
+def wait_for(condition: Any, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
+
+
+def test_kill_9_loses_no_finished_cell_and_resume_runs_the_others(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.plan("alpha", {"takes": 0.3, "findings": [java.fault("a", "frame::sender")]})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text('workloads = ["alpha"]\nseconds = 2\nrepetitions = 4\n')
+    out = tmp_path / "out"
+    process = start_driver(
+        tmp_path, "--jdk", java.jdk.home, "--matrix", matrix, "--seed", "3", "--out", out
+    )
+    wait_for(lambda: len(finished(out)) >= 2)
+    process.kill()
+    process.communicate()
+    before = finished(out)
+    assert 2 <= len(before) < 8
+    assert not (out / "summary.json").exists()
+    planned = json.loads((out / "plan.json").read_text())["cells"]
+
+    code, _, err = stress("--resume", out)
+    assert code == 1, err
+    after = finished(out)
+    assert len(after) == 8
+    assert {name: after[name] for name in before} == before
+    data = read_summary(out)
+    assert [
+        {name: cell[name] for name in planned[0]} for cell in data["cells"]
+    ] == planned  # the same cells, in the same order
+    assert [cell["seed"] for cell in data["cells"]] == list(range(4, 12))
+    starts = len(java.starts("alpha"))
+    assert stress("--resume", out)[0] == 1  # nothing left: reports only
+    assert len(java.starts("alpha")) == starts
+
+
+def test_a_killed_run_leaves_no_java_behind(java: FakeJava, tmp_path: Path) -> None:
+    java.plan("alpha", {"end": "ok", "takes": 600})
+    process = start_driver(tmp_path, "--jdk", java.jdk.home, *ONE, "--out", tmp_path / "out")
+    wait_for(lambda: list((tmp_path / "out").glob("cells/*/agent/stats.jsonl")))
+    children = psutil.Process(process.pid).children(recursive=True)
+    assert children
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+
+
+def test_resume_refuses_another_jdk_and_other_options(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert stress(*ONE, "--out", out)[0] == 0
+    code, _, err = stress("--resume", out, "--mode", "unstopped")
+    assert (code, "leave out modes" in err) == (2, True)
+    release = java.jdk.home / "release"
+    release.write_text(release.read_text().replace("25.0.3+9", "25.0.4+1"))
+    code, _, err = stress("--resume", out)
+    assert code == 2
+    assert "is 25.0.4+1" in err
+    (out / "plan.json").write_text("{")
+    code, _, err = stress("--resume", out)
+    assert (code, "has no plan.json" in err) == (2, True)
+
+
+def test_ctrl_c_reports_what_is_there(java: FakeJava, tmp_path: Path) -> None:
+    java.plan("alpha", {}, {"takes": 600})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text(
+        'workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 2\nrepetitions = 3\n'
+    )
+    out = tmp_path / "out"
+    process = start_driver(tmp_path, "--jdk", java.jdk.home, "--matrix", matrix, "--out", out)
+    wait_for(
+        lambda: len(list(out.glob("cells/*/agent/stats.jsonl"))) == 2 and len(finished(out)) == 1
+    )
+    process.send_signal(signal.SIGINT)
+    printed, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "interrupted: 2 of 3 cells did not run" in err
+    assert f"--resume {out}" in err
+    assert "in 1 of 3 cells" in printed
+    assert len(read_summary(out)["cells"]) == 1
+    assert (out / "report.html").exists()
+
+
+def test_a_full_disk_is_a_clear_error_and_keeps_what_is_finished(
+    java: FakeJava, tmp_path: Path
+) -> None:
+    """No file of this process may grow beyond a limit: a cell's record does, what is in it does not."""
+    large = {
+        "stats": {"lost": {f"{number:0100}": 1 for number in range(1000)}},
+        "work": {f"{number:0100}": 1 for number in range(450)},
+    }
+    java.plan("alpha", {}, large)
+    matrix = tmp_path / "m.toml"
+    matrix.write_text(
+        'workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 2\nrepetitions = 3\n'
+    )
+    out = tmp_path / "out"
+    process = start_driver(
+        tmp_path, "--jdk", java.jdk.home, "--matrix", matrix, "--out", out,
+        more="import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))",
+    )  # fmt: skip
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2, err
+    assert "disk full" in err
+    assert "1 finished cells are kept" in err
+    assert len(finished(out)) == 1
+    assert not list(out.glob("cells/*/*.new"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_file_system_is_a_clear_error(java: FakeJava, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(small)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode != 0:
+        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
+    try:
+        java.plan("alpha", {}, {"fill": 8 << 20})
+        matrix = tmp_path / "m.toml"
+        matrix.write_text(
+            'workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 2\nrepetitions = 3\n'
+        )
+        process = start_driver(
+            tmp_path, "--jdk", java.jdk.home, "--matrix", matrix, "--out", small / "out",
+            lowest=1 << 20,
+            more="from framestorm_cli import fuzzing; fuzzing.check_room = lambda f: f.mkdir(parents=True)",
+        )  # fmt: skip
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 2, err
+        assert "disk full" in err or "could not write the report" in err
+        assert len(finished(small / "out")) == 1
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_too_little_room_stops_a_run_before_its_next_cell(
+    stress: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "LOWEST_FREE", 1 << 60)
+    code, _, err = stress(*ONE, "--out", tmp_path / "out")
+    assert code == 2
+    assert "disk full" in err
+    assert "make room" in err
+
+
+def test_several_cells_run_at_once(stress: Run, java: FakeJava, tmp_path: Path) -> None:
+    for name in WORKLOADS:
+        java.plan(name, {"takes": 0.5})
+    code, _, err = stress("--parallel", "64", "--duration", "3s", "--out", tmp_path / "out")
+    assert code == 0
+    assert "warning: 64 cells at once" in err
+    data = read_summary(tmp_path / "out")
+    spans = [(cell["seconds"]) for cell in data["cells"]]
+    assert data["seconds"] < sum(spans)
+
+
+def test_workloads_of_newer_jdks_are_left_out_of_globs_and_refused_by_name(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.lists("alpha", minimum=99)
+    code, _, err = stress("--workload", "alpha", "--out", tmp_path / "a")
+    assert (code, "needs JDK 99" in err) == (2, True)
+    code, _, err = stress("--workload", "al*", "--out", tmp_path / "b")
+    assert (code, "without alpha: needs JDK 99" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--workload", "nothing"), "there is no workload nothing. Built in: alpha, beta"),
+        (("--walker", "asgst"), "has no walker asgst"),
+        (("--walker", "gst"), "there is no walker 'gst' that samples"),
+        (("--walker", "plugin"), "go together"),
+        (("--mode", "sideways"), "there is no mode 'sideways'"),
+        (("--interval", "soon"), "'soon' is no interval"),
+        (("--gc", "none"), "there is no collector 'none'"),
+        (("--jit", "c9"), "there is no JIT setting 'c9'"),
+        (("--threads", "some"), "all, running or random:N"),
+        (("--duration", "soon"), "'soon' is no duration"),
+        (("--workload", "jar:missing.jar"), "missing.jar does not exist"),
+    ],
+)
+def test_wrong_options_are_refused(
+    stress: Run, java: FakeJava, tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    code, _, err = stress(*arguments, "--out", tmp_path / "out")
+    assert code == 2
+    assert says in err
+    assert not java.starts("alpha")
