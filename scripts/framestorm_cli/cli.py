@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from framestorm_cli import corpus_cli
 from framestorm_cli.cli_options import jdk_option, jvm_arg_option
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.stress import cli as stress_cli
@@ -492,6 +493,8 @@ def corpus_add(**options: Any) -> None:
 
 
 framestorm.add_command(stress_cli.stress)
+corpus.add_command(corpus_cli.judge)
+jdk.add_command(corpus_cli.identify)
 
 
 def _exit(code: int) -> NoReturn:

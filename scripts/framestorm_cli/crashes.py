@@ -53,7 +53,11 @@ def folders(base: Path = paths.CRASHES) -> list[Path]:
 
 def read_expected(folder: Path) -> dict[str, tuple[str, Signature | None]]:
     """Status and signature per Jdk.label. Raises FramestormError when they make no sense."""
-    path = folder / "expected.json"
+    return read_expectations(folder / "expected.json")
+
+
+def read_expectations(path: Path) -> dict[str, tuple[str, Signature | None]]:
+    """The same of any file in the form of expected.json."""
     try:
         per_jdk = json.loads(path.read_text(encoding="utf-8"))["per_jdk"]
         expected: dict[str, tuple[str, Signature | None]] = {}

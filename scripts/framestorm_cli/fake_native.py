@@ -184,7 +184,9 @@ def native(plan: dict[str, Any]) -> int:
             "num_frames": 3,
             "trace": [],
         }
-        (out / "replay.json").write_text(json.dumps({"halts": 2, "unresolved": 1, "walk": walk}))
+        (out / "replay.json").write_text(
+            json.dumps({"halts": 2, "walks": entry.get("walks", 1), "unresolved": 1, "walk": walk})
+        )
         if command == "minimize" and findings:
             (out / "minimized.bin").write_bytes(b"FAKEmin")
         if entry.get("end") == "die":

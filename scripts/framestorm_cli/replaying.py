@@ -91,6 +91,16 @@ class Try:
     matched: Case | None = None
     seconds: float = 0.0
 
+    @property
+    def hung(self) -> bool:
+        """Whether its JVM did not end and was killed."""
+        return self.death is not None and self.death.how == native.DID_NOT_END
+
+    @property
+    def walked(self) -> bool:
+        """Whether the artifact was walked at all."""
+        return bool(self.replay.get("walks"))
+
 
 @dataclass(frozen=True)
 class Request:

@@ -6,19 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli import crashes, paths, replaying, testing, toolchain
+from framestorm_cli import crashes, judging, paths, replaying, testing, toolchain
 from framestorm_cli import jdk as jdks
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.jdk import Jdk
-from framestorm_cli.replaying import Request
 from framestorm_cli.symbols import Symbolizer
 from framestorm_cli.toolchain import NATIVE
-
-# An artifact counts as reproducible at 9 of 10: two fresh JVMs that both miss are 1 in 100, and only
-# then are two more asked.
-TRIES = 2
-ROUNDS = 2
 
 JDKS = crashes.one_per_feature(jdks.usable())
 ASSESSED = [
@@ -32,21 +26,11 @@ IDS = [f"{folder.name}-jdk{jdk.label}" for folder, jdk in ASSESSED]
 
 @pytest.mark.parametrize(("folder", "jdk"), ASSESSED, ids=IDS)
 def test_crash(folder: Path, jdk: Jdk, tmp_path: Path) -> None:
-    status, signature = crashes.read_expected(folder)[jdk.label]
-    recorded = replaying.read_recorded(folder / "input.bin", jdk.label)
+    expectation = judging.expectation_of(folder / "input.bin", jdk)
+    assert expectation is not None
     tools = toolchain.prepare(jdk.home)
-    request = Request(folder / "input.bin", signature, recorded.jvm_args)
-    seen: list[str] = []
-    for number in range(ROUNDS if status == "open" else 1):
-        done = replaying.run_tries(tools, Symbolizer(), request, TRIES, tmp_path / str(number))
-        seen += [str(case.signature) for one in done for case in one.cases]
-        if any(one.matched is not None for one in done):
-            assert status == "open", f"{status} on JDK {jdk.version}, but it came back: {signature}"
-            return
-    assert status != "open", (
-        f"open on JDK {jdk.version}, but {signature} did not come back in {ROUNDS * TRIES} fresh JVMs "
-        f"(seen instead: {seen or 'nothing'}); if it is fixed there, say so in {folder / 'expected.json'}"
-    )
+    result = judging.judge(tools, Symbolizer(), folder / "input.bin", expectation, tmp_path)
+    assert not result.problem, result.problem
 
 
 @pytest.mark.parametrize("folder", crashes.folders(), ids=lambda folder: folder.name)

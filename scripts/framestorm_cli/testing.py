@@ -18,6 +18,7 @@ from framestorm_cli.errors import FramestormError
 # Variants of the instrumented JDK that steps of the test command build.
 BUILT = ("sanitized", "plain")
 _CODE_FOLDERS = ("harness", "fuzz", "scripts", "stress", "corpus")
+_PYTHON = (".", "../ci/pytest")  # from scripts/
 _CODE_ENDINGS = (".cpp", ".h", ".hpp", ".c")
 
 
@@ -93,8 +94,8 @@ def _python(module: str, *arguments: str) -> int:
 
 def _ruff() -> int:
     cache = str(paths.cache() / "ruff")
-    checked = _python("ruff", "check", "--cache-dir", cache, ".")
-    return _python("ruff", "format", "--check", "--cache-dir", cache, ".") or checked
+    checked = _python("ruff", "check", "--cache-dir", cache, *_PYTHON)
+    return _python("ruff", "format", "--check", "--cache-dir", cache, *_PYTHON) or checked
 
 
 def _clang_tidy() -> int:
