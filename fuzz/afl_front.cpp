@@ -30,7 +30,7 @@ extern uint8_t* __afl_area_ptr;
 extern uint32_t __afl_map_size;
 extern uint8_t* __afl_fuzz_ptr;
 extern uint32_t* __afl_fuzz_len;
-int __afl_sharedmem_fuzzing = 1;
+extern int __afl_sharedmem_fuzzing;
 void __afl_manual_init();
 int __afl_persistent_loop(unsigned int executions);
 }
@@ -83,6 +83,7 @@ void on_child(int) {}  // only to interrupt a sleep
 }  // namespace
 
 std::filesystem::path AflFront::start(const std::filesystem::path& out, size_t map_size) {
+  __afl_sharedmem_fuzzing = 1;
   const bool has_map = getenv("__AFL_SHM_ID") != nullptr;
   // Without afl-fuzz the runtime's own area is large enough for any map.
   if (has_map) __afl_map_size = static_cast<uint32_t>(map_size);
@@ -95,13 +96,13 @@ std::filesystem::path AflFront::start(const std::filesystem::path& out, size_t m
       mmap(nullptr, sizeof(Channel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw SetupError("no memory to share with the process of the JVM");
   channel_ = new (memory) Channel;
-  const std::filesystem::path folder = new_folder(out);
+  const std::filesystem::path folder = out.empty() ? out : new_folder(out);
   const pid_t front = getpid();
   const pid_t worker = fork();
   if (worker < 0) throw SetupError(std::string("cannot fork: ") + std::strerror(errno));
   if (worker != 0) run_front(worker, folder);
   die_with_parent(SIGTERM, front);
-  write_to(folder / "log.txt");
+  if (!folder.empty()) write_to(folder / "log.txt");
   return folder;
 }
 
@@ -149,9 +150,9 @@ void AflFront::run_front(int worker, const std::filesystem::path& folder) {
   }
   // As Python's subprocess says it: the exit code, or the negative number of the signal.
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  std::ofstream(folder / "exit") << code << '\n';
+  if (!folder.empty()) std::ofstream(folder / "exit") << code << '\n';
   // --strict: a finding is a crash, for AFL++ too.
-  if (code == kExitFinding) {
+  if (code == kExitFinding || code == kExitTimeout) {
     signal(SIGABRT, SIG_DFL);
     std::abort();
   }

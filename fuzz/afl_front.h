@@ -22,9 +22,9 @@ namespace framestorm {
 class AflFront {
  public:
   // Starts AFL++'s fork server, when there is an afl-fuzz, and forks the worker. In the worker:
-  // returns with its output folder, a new one in `out`, to which its output goes; from then on
-  // `this` is the worker's end. In the front: does not return. Neither thread nor JVM yet. Throws
-  // SetupError.
+  // returns with its output folder, a new one in `out`, to which its output goes (without `out`,
+  // none, and it goes where this process's does); from then on `this` is the worker's end. In the
+  // front: does not return. Neither thread nor JVM yet. Throws SetupError.
   std::filesystem::path start(const std::filesystem::path& out, size_t map_size);
 
   // Worker -------------------------------------------------------------------------------------

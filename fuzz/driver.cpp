@@ -2,16 +2,15 @@
 
 #include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "fuzz/mutator.h"
 #include "fuzz/novelty.h"
 #include "fuzz/options.h"
+#include "fuzz/strict_end.h"
 #include "fuzz/turns.h"
 #include "fuzz/walker_choice.h"
 #include "harness/engine/recorder.h"
@@ -58,6 +58,9 @@ constexpr size_t kMostPromising = 8;
 constexpr size_t kMostFinds = 1024;
 constexpr size_t kDullEnds = 3;
 constexpr unsigned kStopLimitS = 20;
+// An artifact is walked at this many halts, every other one its own, as long as it shows nothing.
+constexpr int kReplayHalts = 16;
+constexpr double kReplaySeconds = 4;
 
 std::atomic<bool> asked_to_stop{false};
 
@@ -93,6 +96,10 @@ class Driver final : public InputLoop {
   // Conductor. Does not return: the process ends from the loop.
   [[noreturn]] void run() {
     if (options_.unguided) load_seeds();
+    if (options_.engine.source != InputSource::engine) {
+      session_.engine().set_rigour(Rigour::everything);
+      chains_ = 0;
+    }
     records_edges_ = coverage().available() && (options_.record_edges || !engine_.mutates_here());
     if (!engine_.mutates_here()) chains_ = 0;
     session_.run_loop([this] {
@@ -103,7 +110,7 @@ class Driver final : public InputLoop {
         fail(error);
       }
     });
-    std::_Exit(kExitDone);
+    end_process(kExitDone);
   }
 
   // No exception may pass libFuzzer's frames: what cannot be written ends the process here.
@@ -119,7 +126,10 @@ class Driver final : public InputLoop {
     if (asked_to_stop.load(std::memory_order_relaxed)) finish(kExitDone);
   }
 
+  [[noreturn]] void end(int code) override { finish(code); }
+
   size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) override {
+    mutates_ = true;
     if (!promising_.empty()) {
       mutated_ = std::move(promising_.back());
       promising_.pop_back();
@@ -145,7 +155,7 @@ class Driver final : public InputLoop {
 
   [[noreturn]] void fail(const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", std::string(target_).c_str(), error.what());
-    std::_Exit(kExitSetup);
+    end_process(kExitSetup);
   }
 
   void walk_one_input(std::span<const uint8_t> bytes) {
@@ -155,11 +165,18 @@ class Driver final : public InputLoop {
       encode(input_, &settled_bytes_);
       bytes = settled_bytes_;
     }
-    if (!engine_.mutates_here()) follow(input_, bytes);
+    if (options_.engine.source == InputSource::origin && executions_ == 0) learn_origin();
+    if (!engine_.mutates_here()) {
+      follow(input_, bytes);
+    } else if (!mutates_) {
+      place(input_, bytes);
+    }
     // An engine that does not know the counters does not zero them.
     if (options_.unguided) std::ranges::fill(coverage().counters(), uint8_t{0});
     // First, since the engine looks at the counters when this returns.
-    for (unsigned chain = 0; chain < chains_; ++chain) walk_mutants();
+    for (unsigned chain = 0; chain < chains_ && (mutates_ || !options_.bundled); ++chain) {
+      walk_mutants();
+    }
     const Feedback::Cell cell = walk(input_, bytes);
     if (records_edges_) recorder_.reached(coverage().counters());
     if (chains_ != 0) novelty_.told(coverage().counters());
@@ -241,9 +258,13 @@ class Driver final : public InputLoop {
     if (bench_ != nullptr) bench_->observe(bytes, outcome);
     const Feedback::Cell cell = Feedback::cell_of(input, outcome, session_.engine().last_frame(0),
                                                   session_.engine().last_frame(1));
-    if (options_.strict && !outcome.findings->empty()) die_strictly(outcome);
+    if (options_.strict) {
+      for (const Finding& finding : *outcome.findings) {
+        if (ends_here(finding)) die_strictly(outcome, finding);
+      }
+    }
     recorder_.executed(input, outcome);
-    if (recorder_.poisoned() || recorder_.contained() >= kMostContained) finish(kExitPoisoned);
+    if (recorder_.poisoned() || recorder_.contained() >= kMostContained) wear_out();
     if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
     return cell;
   }
@@ -278,25 +299,80 @@ class Driver final : public InputLoop {
     turn(input.scenario, input.mode);
   }
 
+  // An input that nobody made for the present halt: one that the engine reads from a file. The
+  // victims of most scenarios are halted at any time, those of some only for their own.
+  void place(const Input& input, std::span<const uint8_t> bytes) {
+    if (options_.engine.source == InputSource::files) {
+      replay(input, bytes);
+    } else if (input.scenario != scenario_ && Crew::is_transient(input.scenario)) {
+      turn(input.scenario, input.mode);
+    }
+  }
+
+  // Of a process that makes one artifact smaller: not at the first finding, but at the artifact's.
+  bool ends_here(const Finding& finding) {
+    if (options_.engine.source != InputSource::origin) return true;
+    const uint64_t key = recorder_.signatures().key_of(finding);
+    if (learns_) origin_key_ = key;
+    return !learns_ && (!origin_key_ || key == *origin_key_);
+  }
+
+  void learn_origin() {
+    std::vector<uint8_t> bytes;
+    encode(options_.engine.origin, &bytes);
+    learns_ = true;
+    replay(options_.engine.origin, bytes);
+    learns_ = false;
+  }
+
+  // Walks an artifact at one halt after the other. A finding ends the process; without one, the
+  // same artifact again gets one halt only.
+  void replay(const Input& input, std::span<const uint8_t> bytes) {
+    if (const auto missing = session_.unavailable().find(input.scenario);
+        missing != session_.unavailable().end()) {
+      std::fprintf(stderr, "%s: its scenario %s is not available on this JDK: %s\n",
+                   std::string(target_).c_str(), std::string(name_of(input.scenario)).c_str(),
+                   missing->second.c_str());
+      return;
+    }
+    const bool again = std::ranges::equal(bytes, followed_);
+    followed_.assign(bytes.begin(), bytes.end());
+    const uint64_t start = now_ns();
+    for (int i = 0; i < (again ? 1 : kReplayHalts); ++i) {
+      if (static_cast<double>(now_ns() - start) > kReplaySeconds * 1e9) break;
+      const bool seek = (i + static_cast<int>(executions_)) % 2 == 0;
+      turn(input.scenario, input.mode, seek ? input.halt : HaltPoint{});
+      walk(input, bytes);
+      if (origin_key_) break;
+    }
+  }
+
   void check_clock() {
     idle();
     if (!engine_.mutates_here()) return;
-    if (options_.runs == 0 && recorder_.elapsed() > options_.seconds) finish(kExitDone);
+    if (!options_.bundled && options_.runs == 0 && recorder_.elapsed() > options_.seconds) {
+      finish(kExitDone);
+    }
     if (used_ns() - turn_start_used_ > kTurnNs) next_turn();
   }
 
   // Loop's stack.
   void next_turn() {
+    if (const Input& origin = options_.engine.origin;
+        options_.engine.source == InputSource::origin) {
+      turn(origin.scenario, origin.mode, origin.halt);
+      return;
+    }
     const auto [scenario, mode] = turns_.next([this](ScenarioId id) { return is_dull(id); });
     turn(scenario, mode);
   }
 
   // Loop's stack.
-  void turn(ScenarioId scenario, Mode mode) {
+  void turn(ScenarioId scenario, Mode mode, const HaltPoint& halt = {}) {
     const Coverage::Aside aside(coverage());
     if (bench_ != nullptr) bench_->end_turn(turn_mode_, now_ns() - turn_start_);
-    session_.on_conductor([this, scenario, mode] {
-      session_.halt_world(scenario, HaltPoint{}, rng_.next());
+    session_.on_conductor([this, scenario, mode, &halt] {
+      session_.halt_world(scenario, halt, rng_.next());
       refresh_names();
       mutator_->pin(scenario, mode);
       scenario_ = scenario;
@@ -309,7 +385,7 @@ class Driver final : public InputLoop {
     promising_.clear();
     novelty_.forget();
     recorder_.recheck(scenario_);
-    if (recorder_.poisoned()) finish(kExitPoisoned);
+    if (recorder_.poisoned()) wear_out();
     turn_start_ = now_ns();
     turn_start_used_ = used_ns();
   }
@@ -331,29 +407,34 @@ class Driver final : public InputLoop {
   }
 
   // Loop's stack. Says and writes what libFuzzer would: nobody takes SIGABRT from the guard.
-  [[noreturn]] void die_strictly(const Outcome& outcome) {
-    const Finding finding = outcome.findings->front();
+  [[noreturn]] void die_strictly(const Outcome& outcome, const Finding& found) {
+    const Finding finding = found;
+    const auto in_out_folder = [this](std::string_view name) {
+      return (options_.out / "artifacts" / name).string();
+    };
     recorder_.record_all(outcome);
     recorder_.write_stats();
-    std::fprintf(stderr, "==%d== ERROR: framestorm: %s %s\n%s\n%s", getpid(),
-                 std::string(name_of(finding.kind)).c_str(), finding.clause.c_str(),
-                 finding.detail.c_str(), to_text(finding.input).c_str());
-    const Modules modules = Modules::snapshot();
-    for (uint32_t i = 0; i < finding.fault.stack_size; ++i) {
-      std::fprintf(stderr, "    #%u %s\n", i, modules.describe(finding.fault.stack[i]).c_str());
+    session_.on_conductor([&] {
+      try {
+        end_process(report_crash(
+            finding, recorder_.with_halt(finding.input),
+            options_.engine.artifact ? options_.engine.artifact : ArtifactPath(in_out_folder)));
+      } catch (const std::exception& error) {
+        fail(error);
+      }
+    });
+    std::abort();
+  }
+
+  // Loop's stack. Nothing was found, but this process must not walk on.
+  [[noreturn]] void wear_out() {
+    if (options_.bundled) {
+      std::fprintf(stderr,
+                   "INFO: framestorm: this process ends after %lu executions: it abandoned a walk "
+                   "that held a lock, or too many; start another one\n",
+                   executions_);
     }
-    char name[32];
-    std::snprintf(name, sizeof name, "crash-%016lx", recorder_.signatures().key_of(finding));
-    const auto path = options_.out / "artifacts" / name;
-    std::vector<uint8_t> bytes;
-    encode(finding.input, &bytes);
-    std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    file.flush();
-    if (!file) throw SetupError("cannot write " + path.string() + ": disk full?");
-    std::fprintf(stderr, "Test unit written to %s\n", path.c_str());
-    std::_Exit(kExitFinding);
+    finish(options_.engine.worn_out);
   }
 
   // Loop's stack.
@@ -364,8 +445,7 @@ class Driver final : public InputLoop {
       recorder_.write_stats();
       if (bench_ != nullptr) bench_->report(stdout);
       std::fflush(stdout);
-      // No exit handlers: HotSpot's would wait for threads that are still victims.
-      std::_Exit(code);
+      end_process(code);
     });
     std::abort();
   }
@@ -398,6 +478,9 @@ class Driver final : public InputLoop {
   std::map<std::string, Feedback::Cell, std::less<>> seeds_;  // by their bytes; unguided only
   unsigned chains_ = kChains;
   bool records_edges_ = false;
+  bool mutates_ = false;  // the engine has read its corpus
+  bool learns_ = false;   // what the artifact that is made smaller shows
+  std::optional<uint64_t> origin_key_;
   ScenarioId scenario_ = ScenarioId::c1;
   Mode turn_mode_ = Mode::same_thread;
   uint64_t turn_start_ = 0;
@@ -417,8 +500,12 @@ void on_stop_signal(int) {
 int run_target(std::string_view target, int argc, char** argv) {
   FuzzOptions options;
   if (const int code = parse_options(target, argc, argv, &options); code >= 0) return code;
+  return run_target(target, std::move(options));
+}
+
+int run_target(std::string_view target, FuzzOptions options) {
   try {
-    std::filesystem::create_directories(options.out);
+    if (!options.out.empty()) std::filesystem::create_directories(options.out);
     if (const int code = FuzzEngine::get().prepare(&options); code >= 0) return code;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", std::string(target).c_str(), error.what());
@@ -433,12 +520,12 @@ int run_target(std::string_view target, int argc, char** argv) {
   // Not on the primordial thread, whose stack HotSpot does not like to measure.
   std::thread conductor([&] {
     try {
-      options.session.sanitizer_log = options.out / kSanitizerLog;
+      if (!options.out.empty()) options.session.sanitizer_log = options.out / kSanitizerLog;
       Driver driver(target, options);
       driver.run();
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: %s\n", std::string(target).c_str(), error.what());
-      std::_Exit(kExitSetup);
+      end_process(kExitSetup);
     }
   });
   conductor.join();

@@ -11,9 +11,14 @@
 
 #include <string_view>
 
+#include "fuzz/options.h"
+
 namespace framestorm {
 
 // `target` names a profile of mutator_profile.h. Returns the process's exit code (see README.md).
 int run_target(std::string_view target, int argc, char** argv);
+
+// The same with options that are known already.
+int run_target(std::string_view target, FuzzOptions options);
 
 }  // namespace framestorm

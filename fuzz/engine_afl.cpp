@@ -22,7 +22,7 @@ class AflEngine final : public FuzzEngine {
     const auto library = options->session.jvm.home / "lib/server/libjvm.so";
     const size_t counters =
         std::filesystem::exists(library) ? coverage_counters_in(library) : 0;  // the JVM will tell
-    code_names_ = options->out / kCodeNamesFile;
+    if (!options->out.empty()) code_names_ = options->out / kCodeNamesFile;
     options->out = front_.start(options->out, afl_map_size(counters, Feedback::kCounters));
     return -1;
   }
@@ -32,7 +32,7 @@ class AflEngine final : public FuzzEngine {
   // Where afl_mutator.cpp, in afl-fuzz, reads them; once, since victims compile their code before
   // they are walked.
   void tell(const CodeNameList& names) override {
-    if (!std::exchange(told_, true)) names.save(code_names_);
+    if (!std::exchange(told_, true) && !code_names_.empty()) names.save(code_names_);
   }
 
   void run(const FuzzOptions& options, const Coverage& coverage, InputLoop& loop) override {

@@ -1,4 +1,5 @@
 // libFuzzer, in this process: its loop runs on the migrating stack, its mutations are the driver's.
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -23,14 +24,33 @@ namespace {
 
 InputLoop* current_loop = nullptr;
 
+// libFuzzer ends by exit(), on a victim's thread in the midst of the halted world.
+struct LibFuzzerEnd {
+  static bool ask() {
+    on_exit([](int code, void*) { current_loop->end(code); }, nullptr);
+    return true;
+  }
+};
+
 // Not inlined: an execution may end on another thread than it began on, which has its own.
 [[gnu::noinline]] uintptr_t lowest_stack() { return __sancov_lowest_stack; }
 [[gnu::noinline]] void set_lowest_stack(uintptr_t address) { __sancov_lowest_stack = address; }
+
+int execute(const uint8_t* data, size_t size) {
+  // libFuzzer has just made ASan's end of the process its own, and asked for its own exit handler.
+  [[maybe_unused]] static const bool taken =
+      (sanitizer::take_death_callback(), LibFuzzerEnd::ask());
+  const uintptr_t before = lowest_stack();
+  current_loop->execute({data, size});
+  set_lowest_stack(before);
+  return 0;
+}
 
 class LibFuzzerEngine final : public FuzzEngine {
  public:
   // Where libFuzzer looks for inputs: binary forms only.
   int prepare(FuzzOptions* options) override {
+    if (options->bundled) return -1;  // libFuzzer reads and writes where its command line says
     const auto folder = options->out / "seeds";
     std::filesystem::create_directories(folder);
     std::filesystem::create_directories(options->out / "corpus");
@@ -66,46 +86,46 @@ class LibFuzzerEngine final : public FuzzEngine {
       __sanitizer_cov_pcs_init(reinterpret_cast<const uintptr_t*>(edges.data()),
                                reinterpret_cast<const uintptr_t*>(edges.data() + edges.size()));
     }
-    // HotSpot and the guard own the signals, the driver the limits.
-    std::vector<std::string> arguments = {
-        "framestorm",
-        "-runs=-1",
-        bursts ? "-mutate_depth=1" : "-mutate_depth=5",  // a burst is deep enough
-        "-max_len=4096",
-        "-len_control=0",
-        "-timeout=0",
-        "-rss_limit_mb=0",
-        "-malloc_limit_mb=0",
-        "-detect_leaks=0",
-        "-handle_segv=0",
-        "-handle_bus=0",
-        "-handle_ill=0",
-        "-handle_fpe=0",
-        "-handle_int=0",
-        "-handle_term=0",
-        "-handle_xfsz=0",
-        "-handle_usr1=0",
-        "-handle_usr2=0",
-        "-reload=0",
-        bursts ? "-entropic=0" : "-entropic=1",
-        bursts ? "-verbosity=0" : "-verbosity=1",
-        "-seed=" + std::to_string(options.seed & 0x7fffffff),
-        "-artifact_prefix=" + (options.out / "artifacts").string() + "/",
-        (options.out / "corpus").string(),
-        (options.out / "seeds").string()};
+    std::vector<std::string> arguments =
+        options.bundled ? options.engine.arguments : arguments_of(options, bursts);
     std::vector<char*> argv;
-    argv.reserve(arguments.size());
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());
-    int argc = static_cast<int>(argv.size());
+    argv.push_back(nullptr);
+    int argc = static_cast<int>(arguments.size());
     char** raw_argv = argv.data();
-    LLVMFuzzerRunDriver(&argc, &raw_argv, [](const uint8_t* data, size_t size) {
-      // libFuzzer has just made ASan's end of the process its own.
-      [[maybe_unused]] static const bool taken = (sanitizer::take_death_callback(), true);
-      const uintptr_t before = lowest_stack();
-      current_loop->execute({data, size});
-      set_lowest_stack(before);
-      return 0;
-    });
+    LibFuzzerEnd::ask();
+    LLVMFuzzerRunDriver(&argc, &raw_argv, &execute);
+  }
+
+ private:
+  static std::vector<std::string> arguments_of(const FuzzOptions& options, bool bursts) {
+    // HotSpot and the guard own the signals, the driver the limits.
+    return {"framestorm",
+            "-runs=-1",
+            bursts ? "-mutate_depth=1" : "-mutate_depth=5",  // a burst is deep enough
+            "-max_len=4096",
+            "-len_control=0",
+            "-timeout=0",
+            "-rss_limit_mb=0",
+            "-malloc_limit_mb=0",
+            "-detect_leaks=0",
+            "-handle_segv=0",
+            "-handle_bus=0",
+            "-handle_ill=0",
+            "-handle_fpe=0",
+            "-handle_int=0",
+            "-handle_term=0",
+            "-handle_xfsz=0",
+            "-handle_usr1=0",
+            "-handle_usr2=0",
+            "-reload=0",
+            bursts ? "-entropic=0" : "-entropic=1",
+            bursts ? "-verbosity=0" : "-verbosity=1",
+            "-seed=" + std::to_string(options.seed & 0x7fffffff),
+            "-artifact_prefix=" + (options.out / "artifacts").string() + "/",
+            (options.out / "corpus").string(),
+            (options.out / "seeds").string()};
   }
 };
 

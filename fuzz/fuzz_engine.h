@@ -24,6 +24,8 @@ class InputLoop {
   virtual void execute(std::span<const uint8_t> bytes) = 0;
   // Nobody has an input: ends the process when it was asked to.
   virtual void idle() = 0;
+  // The engine has ended: ends the process.
+  [[noreturn]] virtual void end(int code) = 0;
   // Structure-aware; both return the size written, 0 when it does not fit.
   virtual size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned seed) = 0;
   virtual size_t cross(std::span<const uint8_t> a, std::span<const uint8_t> b,

@@ -25,7 +25,7 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
   app.add_option("--classes", options->session.jvm.class_path,
                  "folder with the victims' classes; may be repeated")
       ->required();
-  app.add_option("--out", options->out, "output folder")->required();
+  app.add_option("--out", options->out, "output folder")->required(!options->bundled);
   app.add_option("--seconds", options->seconds, "time from the first walk on");
   app.add_option("--runs", options->runs, "stop after so many walks; 0: no limit");
   app.add_option("--seed", options->seed, "of the mutator and the turns");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,28 @@
 
 namespace framestorm {
 
+// Who decides what is walked next.
+enum class InputSource : uint8_t {
+  engine,  // the engine's inputs, and mutants of them
+  files,   // an input is an artifact to be reproduced: halts are tried until it shows something
+  origin   // mutants of one artifact, at its scenario and halt
+};
+
+// What a target takes over from the command line of the engine it is linked with (bundle/); a
+// target by itself has none of it.
+struct EngineOptions {
+  std::vector<std::string> arguments;  // libFuzzer's; empty: the engine makes its own
+  InputSource source = InputSource::engine;
+  Input origin;
+  // Where the artifact of a name goes; empty for none. Unset: into the output folder.
+  std::function<std::string(std::string_view name)> artifact;
+  // Exit code where the process can walk no further though nothing was found.
+  int worn_out = 3;
+};
+
 struct FuzzOptions {
   SessionOptions session;
-  std::filesystem::path out;
+  std::filesystem::path out;  // empty, in a bundle only: nothing is written
   double seconds = 10;
   uint64_t runs = 0;  // 0: no limit
   uint64_t seed = 1;
@@ -28,6 +48,8 @@ struct FuzzOptions {
   bool record_edges = false;
   // The world stays as it was first halted for an input's scenario, so that inputs can be compared.
   bool one_halt = false;
+  bool bundled = false;
+  EngineOptions engine;
 };
 
 // Exit codes of the targets.
@@ -35,7 +57,9 @@ inline constexpr int kExitDone = 0;
 inline constexpr int kExitSetup = 2;
 // A walk died holding a lock, or very many did not return: start another process.
 inline constexpr int kExitPoisoned = 3;
-inline constexpr int kExitFinding = 77;  // strict mode
+// Strict mode; the codes are libFuzzer's.
+inline constexpr int kExitFinding = 77;
+inline constexpr int kExitTimeout = 70;  // the finding is a hang
 
 // Fills *options. Returns a negative number to go on, else the exit code (help, usage error).
 int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* options);

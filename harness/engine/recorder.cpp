@@ -54,6 +54,7 @@ uint64_t resident_kb() {
 
 Recorder::Recorder(const std::filesystem::path& folder, Session& session)
     : folder_(folder), session_(session), process_start_(process_start_s()) {
+  if (folder.empty()) return;
   std::filesystem::create_directories(folder / "artifacts");
   open_for_writing(&findings_file_, folder / "findings.jsonl");
   open_for_writing(&stats_file_, folder / "stats.jsonl");
@@ -73,11 +74,14 @@ Recorder::Recorder(const std::filesystem::path& folder, Session& session)
   write_identity(folder_, session_.jvm());
 }
 
-Recorder::~Recorder() { munmap(current_, kCurrentSize); }
+Recorder::~Recorder() {
+  if (current_ != nullptr) munmap(current_, kCurrentSize);
+}
 
 double Recorder::elapsed() const { return first_walk_ == 0 ? 0 : now_s() - first_walk_; }
 
 void Recorder::executing(const Input& input, std::span<const uint8_t> bytes) {
+  if (current_ == nullptr) return;
   thread_local std::vector<uint8_t> encoded;
   if (bytes.empty()) {
     encode(input, &encoded);
@@ -197,16 +201,13 @@ void Recorder::recheck(ScenarioId scenario) {
 
 void Recorder::record(uint64_t key, const Finding& finding, size_t index,
                       const std::vector<Engine::NamedFrame>& trace) {
+  if (folder_.empty()) return;
   const Modules& modules = session_.engine().addresses().modules();
   Victim& victim = session_.crew().of(finding.input.scenario);
-  Input input = finding.input;
+  const Input input = with_halt(finding.input);
   char name[48];
   std::snprintf(name, sizeof name, "artifacts/%016lx-%zu.bin", key, index);
   const std::string artifact_name = name;
-  // Where the victim was is part of what happened: replay seeks it.
-  if (input.halt.any && victim.slot != nullptr && !Crew::is_transient(input.scenario)) {
-    input.halt = session_.describe_halt(victim);
-  }
   std::vector<uint8_t> bytes;
   encode(input, &bytes);
   write_file(folder_ / artifact_name,
@@ -227,6 +228,15 @@ void Recorder::record(uint64_t key, const Finding& finding, size_t index,
                              : "not a JavaThread"}};
   }
   append(line.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+Input Recorder::with_halt(const Input& input) const {
+  Input result = input;
+  const Victim& victim = session_.crew().of(input.scenario);
+  if (input.halt.any && victim.slot != nullptr && !Crew::is_transient(input.scenario)) {
+    result.halt = session_.describe_halt(victim);
+  }
+  return result;
 }
 
 void Recorder::append(const std::string& line) {
@@ -254,6 +264,7 @@ void Recorder::write_edges() {
 }
 
 void Recorder::write_stats() {
+  if (folder_.empty()) return;
   write_edges();
   json scenarios = json::object();
   for (size_t i = 0; i < kScenarios; ++i) {

@@ -7,6 +7,8 @@
 //   edges.jsonl    edges of libjvm, by index, reached since the line before; where recorded
 //   artifacts/     inputs, minimised where they were found
 //   current.bin    the input being executed: u64 length, then its bytes; survives a dead process
+//
+// Without a folder it counts, and writes nothing.
 #pragma once
 
 #include <array>
@@ -29,7 +31,8 @@ class Recorder {
   static constexpr size_t kArtifactsPerKey = 6;
   static constexpr uint32_t kMinimizeBudget = 300;
 
-  // Creates the folder's files. Throws std::system_error naming the file that could not be written.
+  // Creates the folder's files; an empty path stands for no folder. Throws std::system_error naming
+  // the file that could not be written.
   Recorder(const std::filesystem::path& folder, Session& session);
   ~Recorder();
   Recorder(const Recorder&) = delete;
@@ -41,6 +44,9 @@ class Recorder {
   bool executed(const Input& input, const Outcome& outcome);
   // The coverage counters of an execution, which were zero before it.
   void reached(std::span<const uint8_t> counters) { reached_.note(counters); }
+  // An input as it is worth keeping: with the point where its victim is halted now, when it names
+  // none. Where the victim was is part of what happened, and replay seeks it.
+  Input with_halt(const Input& input) const;
   // Executes the recorded artifacts of a scenario again, where the world is halted now.
   void recheck(ScenarioId scenario);
 

@@ -1,7 +1,7 @@
 """The variants of an instrumented JDK: what configure and the compiler are told for each."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from framestorm_cli.errors import FramestormError
@@ -38,6 +38,9 @@ class Variant:
     debug_level: str
     sanitized: bool
     coverage: bool
+    # UBSan in the walkers without ASan. Its name tells it in flags_digest(), so that keys of JDKs that
+    # were built before it hold.
+    undefined: bool = field(default=False, repr=False)
 
     @property
     def configured(self) -> str:
@@ -53,6 +56,9 @@ VARIANTS = {
         ),
         Variant("fastdebug", "HotSpot's assertions, coverage", "fastdebug", False, True),
         Variant("coverage", "release, coverage", "release", False, True),
+        Variant(
+            "undefined", "release, UBSan in the walkers, coverage", "release", False, True, True
+        ),
         Variant("plain", "release, neither sanitizers nor coverage", "release", False, False),
     )
 }
@@ -96,7 +102,7 @@ def flag_files(variant: Variant) -> dict[str, Path]:
     files = {}
     if variant.coverage:
         files["-fsanitize-coverage-ignorelist"] = FLAGS / "coverage-ignorelist.txt"
-    if variant.sanitized:
+    if variant.sanitized or variant.undefined:
         files["-fsanitize-ignorelist"] = FLAGS / "ubsan-ignorelist.txt"
     return files
 
@@ -109,7 +115,8 @@ def write_flags(variant: Variant, build: Path) -> None:
     """
     options: list[str] = []
     options += _COVERAGE if variant.coverage else ()
-    options += (*_UBSAN, *_RECOVER) if variant.sanitized else ()
+    options += _UBSAN if variant.sanitized or variant.undefined else ()
+    options += _RECOVER if variant.sanitized else ()
     for option, path in flag_files(variant).items():
         content = path.read_bytes()
         name = f"{path.stem}-{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
