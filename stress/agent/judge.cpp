@@ -221,7 +221,8 @@ void Judge::write_stats(const char* ended) {
     }
   }
   stats_.write(sampler_.registry().totals(),
-               {findings_.count(), contained_, sampler_.idle_samples()}, ended);
+               {findings_.count(), contained_, sampler_.idle_samples(), sampler_.delivery_ns()},
+               ended);
 }
 
 }  // namespace framestorm::stress

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "harness/victim/context.h"
+#include "stress/agent/delivery.h"
 
 namespace framestorm::stress {
 namespace {
@@ -24,10 +25,8 @@ constexpr uintptr_t kStackReserve = uintptr_t{48} << 10;
 constexpr double kRunningShare = 0.2;
 constexpr uint32_t kQuietScans = 3;
 
-// What a signal costs beside its handler.
-constexpr uint64_t kDelivery = 1'000;
 // A thread's own part of its time is at least 1 in so many.
-constexpr uint64_t kLeastShare = 5;
+constexpr uint64_t kLeastShare = 10;
 // How long a thread is left alone that is in the midst of creating another thread or process.
 constexpr uint64_t kCloneTime = 1'000'000;
 
@@ -69,6 +68,7 @@ Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
       random_(options.seed) {
   for (size_t i = 0; i < kRooms; ++i) rooms_.push_back(std::make_unique<WalkRoom>(setup_));
   active = this;
+  delivery_ns_ = measure_delivery(timer_signal());
   struct sigaction action = {};
   action.sa_sigaction = &Sampler::handle_timer;
   // Not on a signal stack: the walk is made where a profiler's would be.
@@ -160,8 +160,9 @@ void Sampler::let_progress(SampledThread& thread, const ucontext_t& context, uin
   } else {
     const uint64_t interval = static_cast<uint64_t>(options_.interval.count());
     // Longer than that it waited for a core, or for something else.
-    thread.own_ns += std::min(entered_ns - thread.last_exit_ns, 2 * interval);
-    thread.handler_ns += now - entered_ns + kDelivery;
+    const uint64_t gap = std::min(entered_ns - thread.last_exit_ns, 2 * interval + delivery_ns_);
+    thread.own_ns += gap > delivery_ns_ ? gap - delivery_ns_ : 0;
+    thread.handler_ns += now - entered_ns + delivery_ns_;
     if (thread.handler_ns > (kLeastShare - 1) * thread.own_ns) {
       put_off(thread, thread.handler_ns / (kLeastShare - 1), LostCause::throttled);
       thread.own_ns = thread.handler_ns = 0;

@@ -44,6 +44,8 @@ class Sampler {
   // An adapter of the kind that samples are taken with; null when none is. Not to walk with.
   const Walker* walker(WalkerId id) const { return rooms_.front()->walker(id); }
   const Options& options() const { return options_; }
+  // What a signal costs a thread here, without its handler.
+  uint64_t delivery_ns() const { return delivery_ns_; }
   uint64_t idle_samples() const { return idle_samples_.load(std::memory_order_relaxed); }
 
  private:
@@ -69,6 +71,7 @@ class Sampler {
   const WalkSetup setup_;
   Registry registry_;
   SignalStacks signal_stacks_;
+  uint64_t delivery_ns_ = 0;
   std::vector<std::unique_ptr<WalkRoom>> rooms_;
   SampleRing ring_;
   std::atomic<uint64_t> numbers_{0};

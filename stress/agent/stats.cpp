@@ -167,6 +167,7 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                {"running_seconds", running},
                {"rate_hz", rate},
                {"rate_asked_hz", asked},
+               {"delivery_ns", finished.delivery_ns},
                {"rate_share", std::min(1.0, rate / asked)},
                {"lost", lost},
                {"codes", codes},
