@@ -196,6 +196,8 @@ void Judge::judge(const SampleRing::Entry& entry) {
     check(view, rewalks, room != nullptr, true);
   }
   for (const Finding& finding : violations_.findings()) {
+    // A stack that changes while it is read makes traces that are wrong: figures, no findings.
+    if (options_.mode == SamplingMode::unstopped && finding.kind == FindingKind::contract) continue;
     findings_.record(finding, entry, room, view);
   }
 }
@@ -221,7 +223,8 @@ void Judge::write_stats(const char* ended) {
     }
   }
   stats_.write(sampler_.registry().totals(),
-               {findings_.count(), contained_, sampler_.idle_samples(), sampler_.delivery_ns()},
+               {findings_.count(), contained_, sampler_.idle_samples(), sampler_.delivery_ns(),
+                sampler_.late_handlers()},
                ended);
 }
 

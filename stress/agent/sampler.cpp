@@ -54,11 +54,11 @@ bool is_creating(const ucontext_t& context) {
   return std::ranges::count(kCalls, context.uc_mcontext.gregs[REG_RAX]) > 0 && is_waiting(context);
 }
 
+}  // namespace
+
 timespec as_timespec(uint64_t ns) {
   return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
 }
-
-}  // namespace
 
 Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
     : options_(options),
@@ -69,6 +69,10 @@ Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
   for (size_t i = 0; i < kRooms; ++i) rooms_.push_back(std::make_unique<WalkRoom>(setup_));
   active = this;
   delivery_ns_ = measure_delivery(timer_signal());
+  if (options_.mode != SamplingMode::same_thread) {
+    install_halting();
+    return;
+  }
   struct sigaction action = {};
   action.sa_sigaction = &Sampler::handle_timer;
   // Not on a signal stack: the walk is made where a profiler's would be.
@@ -104,7 +108,8 @@ void Sampler::leave_thread(int tid) {
 void Sampler::arm(SampledThread& thread) {
   if (thread.armed || stopping_.load(std::memory_order_relaxed)) return;
   const int tid = thread.tid.load(std::memory_order_relaxed);
-  if (!thread.has_timer) {
+  const bool by_timer = options_.mode == SamplingMode::same_thread;
+  if (by_timer && !thread.has_timer) {
     sigevent event = {};
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = timer_signal();
@@ -122,13 +127,13 @@ void Sampler::arm(SampledThread& thread) {
   thread.armed_since_wall = monotonic_ns();
   thread.quiet_scans = 0;
   thread.armed.store(true);
-  timer_settime(thread.timer, 0, &when, nullptr);
+  if (by_timer) timer_settime(thread.timer, 0, &when, nullptr);
 }
 
 void Sampler::disarm(SampledThread& thread) {
   if (!thread.armed.exchange(false)) return;
   const itimerspec never = {};
-  timer_settime(thread.timer, 0, &never, nullptr);
+  if (thread.has_timer) timer_settime(thread.timer, 0, &never, nullptr);
   const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
   thread.cpu_ns += cpu > thread.armed_since_cpu ? cpu - thread.armed_since_cpu : 0;
   thread.wall_ns += monotonic_ns() - thread.armed_since_wall;
@@ -222,6 +227,14 @@ void Sampler::sample_here(SampledThread& thread, const ucontext_t& context) {
     thread.lose(LostCause::buffer_full);
     return;
   }
+  room->walk(request_for(thread, context));
+  thread.samples.fetch_add(1, std::memory_order_relaxed);
+  note_waiting(thread, context);
+  room->copy_window();
+  hand_over(*room, index, thread);
+}
+
+WalkRequest Sampler::request_for(const SampledThread& thread, const ucontext_t& context) {
   WalkRequest request;
   request.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
   request.walker = setup_.walkers[request.number % setup_.walkers.size()];
@@ -234,25 +247,26 @@ void Sampler::sample_here(SampledThread& thread, const ucontext_t& context) {
   request.target.stack_base = thread.stack_base;
   request.target.stack_end = thread.stack_end;
   request.context = &context;
-  room->walk(request);
-  thread.samples.fetch_add(1, std::memory_order_relaxed);
-  if (is_waiting(context)) {
-    thread.idle_ticks.fetch_add(1, std::memory_order_relaxed);
-    idle_samples_.fetch_add(1, std::memory_order_relaxed);
-  }
-  hand_over(*room, index, thread);
+  return request;
+}
+
+void Sampler::note_waiting(SampledThread& thread, const ucontext_t& context) {
+  if (!is_waiting(context)) return;
+  thread.idle_ticks.fetch_add(1, std::memory_order_relaxed);
+  idle_samples_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Sampler::handle_halt(siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  active->answer_halt(*info, *static_cast<const ucontext_t*>(context));
+  errno = saved_errno;
 }
 
 void Sampler::hand_over(WalkRoom& room, int32_t index, SampledThread& thread) {
   Sample& sample = room.sample();
   const bool keep = sample.suspicious || sample.costly;
   sample.room = keep ? index : -1;
-  const uintptr_t sp = sample.sp();
-  sample.stack_bytes =
-      sp >= sample.stack_end && sp < sample.stack_base
-          ? static_cast<uint32_t>(std::min<size_t>(sample.stack_base - sp, kStackWindow))
-          : 0;
-  if (!ring_.push(sample, room.frames(), reinterpret_cast<const std::byte*>(sp))) {
+  if (!ring_.push(sample, room.frames(), room.window())) {
     thread.lose(LostCause::buffer_full);
     room.release();
     return;
@@ -269,11 +283,21 @@ void Sampler::start() {
     pthread_setname_np(pthread_self(), "fs-threads");
     watch_threads();
   });
+  if (options_.mode != SamplingMode::same_thread) {
+    halter_ = std::thread([this] {
+      pthread_setname_np(pthread_self(), "fs-sampler");
+      run_halting();
+    });
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Sampler::stop() {
-  if (!stopping_.exchange(true) && watcher_.joinable()) watcher_.join();
+  if (!stopping_.exchange(true)) {
+    for (std::thread* own : {&watcher_, &halter_}) {
+      if (own->joinable()) own->join();
+    }
+  }
   registry_.for_each([this](SampledThread& thread) { disarm(thread); });
   while (in_handlers_.load() != 0) usleep(100);
   registry_.for_each([](SampledThread& thread) {

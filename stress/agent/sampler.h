@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "stress/agent/hand_over.h"
 #include "stress/agent/options.h"
 #include "stress/agent/registry.h"
 #include "stress/agent/sample_ring.h"
@@ -46,10 +47,14 @@ class Sampler {
   const Options& options() const { return options_; }
   // What a signal costs a thread here, without its handler.
   uint64_t delivery_ns() const { return delivery_ns_; }
+  uint64_t late_handlers() const { return late_handlers_.load(std::memory_order_relaxed); }
   uint64_t idle_samples() const { return idle_samples_.load(std::memory_order_relaxed); }
 
  private:
   static void handle_timer(int signo, siginfo_t* info, void* context);
+  // The part of a request that is the same in all modes; numbers it.
+  WalkRequest request_for(const SampledThread& thread, const ucontext_t& context);
+  void note_waiting(SampledThread& thread, const ucontext_t& context);
   void sample_here(SampledThread& thread, const ucontext_t& context);
   // Handlers may take all of a thread's time, or make it begin the same system call for ever: then
   // its next sample is put off.
@@ -58,6 +63,17 @@ class Sampler {
   WalkRoom* take_room(size_t hint, int32_t* index);
   // Hands a room's sample to the judge: with the room when that is needed, else by copy.
   void hand_over(WalkRoom& room, int32_t index, SampledThread& thread);
+
+  // halting.cpp: the modes in which another thread walks.
+  void install_halting();
+  static void handle_halt(siginfo_t* info, void* context);
+  void answer_halt(const siginfo_t& info, const ucontext_t& context);
+  void run_halting();
+  void sample_from_outside(SampledThread& thread);
+  // False when there was no walk, and why is counted. With `walk_answer` the victim stands still.
+  bool halt_and_walk(SampledThread& thread, WalkRoom& room);
+  bool walk_answer(SampledThread& thread, const HandOver::Answer& answer, WalkRoom& room);
+  void finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThread& thread);
 
   void watch_threads();
   void choose_running(uint64_t scan_ns);
@@ -82,6 +98,12 @@ class Sampler {
   std::atomic<bool> duration_over_{false};
   std::mt19937_64 random_;
   std::thread watcher_;
+  HandOver hand_over_;
+  std::atomic<uint64_t> late_handlers_{0};
+  std::thread halter_;  // not in same-thread mode
 };
+
+// Nanoseconds as clock and timer calls want them.
+timespec as_timespec(uint64_t ns);
 
 }  // namespace framestorm::stress

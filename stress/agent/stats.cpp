@@ -127,6 +127,9 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
       lost[std::string(name_of(static_cast<LostCause>(i)))] = totals.lost[i];
     }
   }
+  if (finished.late_handlers != 0) {
+    lost[std::string(name_of(LostCause::late_handler))] = finished.late_handlers;
+  }
   json codes = json::array();
   for (const auto& [key, count] : codes_) {
     const auto& [walker, state, code] = key;

@@ -31,6 +31,7 @@ class Stats {
     uint64_t contained = 0;
     uint64_t idle = 0;  // samples of threads that waited
     uint64_t delivery_ns = 0;
+    uint64_t late_handlers = 0;
   };
   // `ended`: null while the run goes on.
   void write(const Registry::Totals& totals, const Finished& finished, const char* ended);

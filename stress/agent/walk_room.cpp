@@ -159,6 +159,15 @@ void WalkRoom::copy_stack() {
   std::memcpy(stack_, reinterpret_cast<const void*>(sp), stack_size_);
 }
 
+void WalkRoom::copy_window() {
+  const uintptr_t sp = sample_.sp();
+  sample_.stack_bytes = 0;
+  if (sp < sample_.stack_end || sp >= sample_.stack_base) return;
+  const size_t size = std::min<size_t>(sample_.stack_base - sp, kStackWindow);
+  std::memcpy(window_.data(), reinterpret_cast<const void*>(sp), size);
+  sample_.stack_bytes = static_cast<uint32_t>(size);
+}
+
 void WalkRoom::walk(const WalkRequest& request) {
   note_thread(request);
   copy_context(*request.context, &expected_);

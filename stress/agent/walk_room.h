@@ -85,6 +85,10 @@ class WalkRoom {
   // on another one while it is halted. Leaves sample(), frames() and the records.
   void walk(const WalkRequest& request);
 
+  // Keeps the first kStackWindow bytes of the stack from sp up; before the victim goes on.
+  void copy_window();
+  const std::byte* window() const { return window_.data(); }
+
   const Sample& sample() const { return sample_; }
   Sample& sample() { return sample_; }
   const std::byte* frames() const { return frames_; }
@@ -137,6 +141,7 @@ class WalkRoom {
   SanitizerReports rewalk_reports_;
   std::byte* stack_;
   size_t stack_size_ = 0;
+  std::array<std::byte, kStackWindow> window_;
 };
 
 }  // namespace framestorm::stress

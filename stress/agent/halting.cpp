@@ -1,0 +1,169 @@
+// Sampler, separate-thread and unstopped: one thread that asks the others, one after the other, for
+// their context (hand_over.h) and walks them from outside. Nothing is allocated and no lock taken
+// while a victim stands still: it may have the allocator's.
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "stress/agent/sampler.h"
+
+namespace framestorm::stress {
+namespace {
+
+constexpr auto kPatience = std::chrono::milliseconds(20);
+constexpr uint64_t kListPeriod = 2'000'000;  // between two looks at which threads are armed
+
+int halt_signal() { return SIGRTMAX - 8; }
+
+// The request's number goes with the signal. False when the thread is gone or its queue is full.
+bool send(int tid, uint64_t number) {
+  siginfo_t info = {};
+  info.si_signo = halt_signal();
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value.sival_ptr = reinterpret_cast<void*>(number);
+  return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, halt_signal(), &info) == 0;
+}
+
+}  // namespace
+
+void Sampler::install_halting() {
+  struct sigaction action = {};
+  action.sa_sigaction = [](int, siginfo_t* info, void* context) { handle_halt(info, context); };
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  if (sigaction(halt_signal(), &action, nullptr) != 0) {
+    throw std::system_error(errno, std::generic_category(), "installing the halting handler");
+  }
+}
+
+void Sampler::answer_halt(const siginfo_t& info, const ucontext_t& context) {
+  in_handlers_.fetch_add(1);
+  const auto number = reinterpret_cast<uint64_t>(info.si_value.sival_ptr);
+  const bool in_time =
+      info.si_code == SI_QUEUE && hand_over_.answer(number, context, jvm_.identity().current(),
+                                                    options_.mode == SamplingMode::separate_thread);
+  if (!in_time) late_handlers_.fetch_add(1, std::memory_order_relaxed);
+  in_handlers_.fetch_sub(1);
+}
+
+void Sampler::run_halting() {
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  Guard::attach_thread();
+  // The first time on a thread these allocate.
+  {
+    const ThreadIdentity::Scoped nobody(jvm_.identity(), nullptr);
+  }
+  const auto interval = static_cast<uint64_t>(options_.interval.count());
+  struct Due {
+    SampledThread* thread;
+    uint64_t at;
+  };
+  std::vector<Due> due;
+  std::vector<SampledThread*> armed;
+  uint64_t listed = 0;
+  while (!stopped()) {
+    uint64_t now = monotonic_ns();
+    if (now - listed >= kListPeriod) {
+      listed = now;
+      armed.clear();
+      registry_.for_each([&](SampledThread& thread) {
+        if (thread.armed.load(std::memory_order_relaxed)) armed.push_back(&thread);
+      });
+      std::erase_if(
+          due, [&](const Due& one) { return std::ranges::find(armed, one.thread) == armed.end(); });
+      for (SampledThread* thread : armed) {
+        if (std::ranges::find(due, thread, &Due::thread) == due.end()) {
+          due.push_back({thread, now + random_() % interval});
+        }
+      }
+    }
+    const auto next = std::ranges::min_element(due, {}, &Due::at);
+    const uint64_t until =
+        std::min(listed + kListPeriod, next == due.end() ? UINT64_MAX : next->at);
+    if (until > now) {
+      const timespec wake = as_timespec(until);
+      clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, nullptr);
+      now = monotonic_ns();
+    }
+    if (next == due.end() || next->at > now) continue;
+    const uint64_t missed = (now - next->at) / interval;
+    next->at += (1 + missed) * interval;
+    next->thread->ticks.fetch_add(1 + missed, std::memory_order_relaxed);
+    if (missed > 0) next->thread->lose(LostCause::timer_overrun, missed);
+    sample_from_outside(*next->thread);
+  }
+}
+
+void Sampler::sample_from_outside(SampledThread& thread) {
+  int32_t index = 0;
+  WalkRoom* const room = take_room(thread.index, &index);
+  if (room == nullptr) {
+    thread.lose(LostCause::buffer_full);
+    return;
+  }
+  if (options_.mode == SamplingMode::unstopped) {
+    // Its ThreadEnd waits for the lock, so the JavaThread stays while it is walked.
+    bool walked = false;
+    registry_.with_lock([&] { walked = halt_and_walk(thread, *room); });
+    finish_walk(walked, *room, index, thread);
+  } else {
+    finish_walk(halt_and_walk(thread, *room), *room, index, thread);
+  }
+}
+
+void Sampler::finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThread& thread) {
+  if (walked) {
+    hand_over(room, index, thread);
+  } else {
+    room.release();
+  }
+}
+
+bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room) {
+  if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
+    thread.lose(LostCause::thread_exiting);
+    return false;
+  }
+  const int tid = thread.tid.load(std::memory_order_relaxed);
+  const uint64_t number = hand_over_.ask();
+  if (!send(tid, number)) {
+    hand_over_.give_up(number);
+    thread.lose(errno == ESRCH ? LostCause::thread_exiting : LostCause::halt_timeout);
+    return false;
+  }
+  HandOver::Answer answer;
+  if (!hand_over_.await(number, kPatience, &answer)) {
+    thread.lose(LostCause::halt_timeout);
+    return false;
+  }
+  // From here on the victim stands still, whatever happens to the walk, until it is released.
+  const bool is_walked = walk_answer(thread, answer, room);
+  hand_over_.release(number);
+  return is_walked;
+}
+
+bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer, WalkRoom& room) {
+  if (answer.java_thread != thread.java_thread) {
+    thread.lose(thread.phase.load() == SampledThread::Phase::live ? LostCause::not_java
+                                                                  : LostCause::thread_exiting);
+    return false;
+  }
+  WalkRequest request = request_for(thread, *answer.context);
+  request.target.same_thread = false;
+  request.borrow_identity = true;
+  room.walk(request);
+  thread.samples.fetch_add(1, std::memory_order_relaxed);
+  note_waiting(thread, *answer.context);
+  room.copy_window();
+  return true;
+}
+
+}  // namespace framestorm::stress
