@@ -25,6 +25,7 @@ class Figures:
     contained: int = 0
     findings: int = 0
     running_seconds: float = 0.0
+    running_samples: float = 0.0  # those that count for the rate
     crashes: Proportion = field(default_factory=lambda: Proportion(0, 0))
     codes: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
     lost: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -43,7 +44,7 @@ class Figures:
     def rate(self) -> float | None:
         """Samples per second of a running thread."""
         enough = self.running_seconds >= rates.LEAST_SECONDS
-        return self.samples / self.running_seconds if enough else None
+        return self.running_samples / self.running_seconds if enough else None
 
     @property
     def cell_crashes(self) -> Proportion:
@@ -63,7 +64,9 @@ def of(results: Iterable[CellResult]) -> Figures:
         total.ticks += int(stats.get("ticks") or 0)
         total.contained += int(stats.get("contained") or 0)
         total.findings += result.findings + int(result.died)
-        total.running_seconds += float(stats.get("running_seconds") or 0.0)
+        running = float(stats.get("running_seconds") or 0.0)
+        total.running_seconds += running
+        total.running_samples += running * float(stats.get("rate_hz") or 0.0)
         crashes = result.crashes
         total.crashes = Proportion(
             total.crashes.hits + crashes.hits, total.crashes.trials + crashes.trials

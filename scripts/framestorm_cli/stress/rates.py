@@ -9,7 +9,7 @@ from framestorm_cli.stress.cells import Cell
 
 SHARE = 0.95  # of the rate asked for
 MOST = 40_000.0  # samples per second of a running thread; what is asked for beyond it is a gift
-LEAST_SECONDS = 1.0  # of running, before a rate says anything
+LEAST_SECONDS = 0.25  # of running, before a rate says anything
 
 
 def promised(cell: Cell, stats: Json) -> float | None:
@@ -21,11 +21,11 @@ def promised(cell: Cell, stats: Json) -> float | None:
 
 
 def achieved(stats: Json) -> float | None:
-    """Samples per second of a running thread; None when too little ran to tell."""
-    running = float(stats.get("running_seconds") or 0.0)
-    if running < LEAST_SECONDS:
+    """Samples per second of a running thread, without those of waiting ones, as the agent counts them;
+    None when too little ran to tell."""
+    if float(stats.get("running_seconds") or 0.0) < LEAST_SECONDS:
         return None
-    return int(stats.get("samples") or 0) / running
+    return float(stats.get("rate_hz") or 0.0)
 
 
 def shortfall(cell: Cell, stats: Json) -> str:
