@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -66,6 +67,21 @@ def start(
             pass_fds=keep_open,
             start_new_session=True,
         )
+
+
+def reap(process: Popen, *, wait: bool = False) -> resource.struct_rusage | None:
+    """What a child used, once it has ended; None while it runs, and when it was reaped before."""
+    if process.returncode is not None:
+        return None
+    try:
+        pid, status, used = os.wait4(process.pid, 0 if wait else os.WNOHANG)
+    except ChildProcessError:
+        process.poll()  # reaped by somebody else
+        return None
+    if pid == 0:
+        return None
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return used
 
 
 def end(process: Popen, grace: float = 3.0) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.stress.cells import Cell
+from framestorm_cli.stress import jfr
+from framestorm_cli.stress.cells import JFR_MODE, Cell
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.workloads import Workload
 
@@ -44,10 +45,17 @@ def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
 def command(
     java: Java, cell: Cell, workload: Workload, plan: Plan, number: int, folder: Path
 ) -> list[str]:
-    """The cell as a command line."""
+    """The cell as a command line; for JFR its settings are written into the cell's folder."""
     seed = plan.cell_seed(number)
+    if cell.mode == JFR_MODE:
+        return program(java, cell, workload, plan, seed, recording(cell, folder).start())
     agent = f"-agentpath:{java.agent}={options(cell, plan, seed, folder / OUT)}"
     return program(java, cell, workload, plan, seed, [agent])
+
+
+def recording(cell: Cell, folder: Path) -> jfr.Recording:
+    """What a cell that JFR samples leaves in its folder."""
+    return jfr.Recording(cell.walker, folder / OUT, cell.interval_ns)
 
 
 def program(

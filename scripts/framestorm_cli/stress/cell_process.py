@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import threading
 import time
@@ -12,10 +13,11 @@ from framestorm_cli import native, records
 from framestorm_cli.native import Popen
 from framestorm_cli.records import Json
 from framestorm_cli.stress import agent, stacks
-from framestorm_cli.stress.cells import Cell
+from framestorm_cli.stress.cells import JFR_MODE, Cell
 from framestorm_cli.stress.workloads import Workload
 
 STACKS_LIMIT = 90.0  # seconds that taking the stacks of a hung cell may need
+_START = 1.0  # seconds that a JVM takes, about
 _GRACE = 10.0  # seconds from being asked to end to a hang
 
 
@@ -38,6 +40,7 @@ class CellProcess:
     hung: bool = False
     interrupted: bool = False
     stats: Json = field(default_factory=dict)
+    used: resource.struct_rusage | None = None  # once it has ended
 
     @property
     def agent_folder(self) -> Path:
@@ -50,7 +53,8 @@ class CellProcess:
     def poll(self) -> bool:
         """Reads the news; False when the process has ended."""
         self.stats = records.read_last_stats(self.agent_folder) or self.stats
-        if self.popen.poll() is not None:
+        self.used = native.reap(self.popen) or self.used
+        if self.popen.returncode is not None:
             return False
         now = time.monotonic()
         if self.asked_to_end is None and self._time_is_over():
@@ -66,6 +70,8 @@ class CellProcess:
     def _time_is_over(self) -> bool:
         if self.workload.own_clock or self.seconds is None:
             return False
+        if self.cell.mode == JFR_MODE:  # which says nothing while it records
+            return self.elapsed >= self.seconds + _START
         return float(self.stats.get("seconds") or 0.0) >= self.seconds
 
     def _end_hung(self) -> None:
@@ -81,7 +87,7 @@ class CellProcess:
 
     def kill(self) -> None:
         self.signal_group(signal.SIGKILL)
-        self.popen.wait()
+        native.reap(self.popen, wait=True)
 
     def signal_group(self, number: int) -> None:
         """To everything that the program started, too. It leads its group (native.start)."""
@@ -99,7 +105,6 @@ def start(
     seconds: float | None,
     limit: float,
 ) -> CellProcess:
-    """Starts a cell in its folder, which must be new."""
-    folder.mkdir(parents=True)
+    """Starts a cell in its folder."""
     popen = native.start(command, folder)
     return CellProcess(cell, number, folder, workload, seed, command, popen, seconds, limit)

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from framestorm_cli import native, records, steps
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.jdk import Jdk
 from framestorm_cli.records import Json
-from framestorm_cli.stress import files, rates, stacks
+from framestorm_cli.renaissance import outcome, suite
+from framestorm_cli.stress import agent, files, rates, stacks
 from framestorm_cli.stress.baseline import Baseline
 from framestorm_cli.stress.cell_process import CellProcess
-from framestorm_cli.stress.cells import Cell
+from framestorm_cli.stress.cells import JFR_MODE, Cell
 from framestorm_cli.stress.proportion import Proportion
 from framestorm_cli.stress.verdicts import CLEAN, CRASH, FINDINGS, HANG, HARMED, UNJUDGED
 from framestorm_cli.stress.workloads import NOT_DONE, PROOF
@@ -48,6 +51,7 @@ class CellResult:
     hs_err: str = ""  # in the cell's folder
     core: str = ""
     own_clock: bool = True  # the program ends by itself
+    cpu_seconds: float | None = None  # user and system time of the process
 
     @property
     def samples(self) -> int:
@@ -102,15 +106,19 @@ def read(folder: Path) -> CellResult | None:
         return None
 
 
-def conclude(process: CellProcess, out: Path, alone: Baseline) -> CellResult:
+def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> CellResult:
     """The result of a process that has ended. `alone` runs its program without walks where only that
     tells whether a failure has to do with walking."""
     code = None if process.hung else process.popen.returncode
-    stats = records.read_last_stats(process.agent_folder)
+    used = process.used
+    cpu = round(used.ru_utime + used.ru_stime, 3) if used is not None else None
+    stats, problem = _stats(process, jdk, cpu or 0.0)
     work = _proof(process.folder / "log.txt")
     report = _newest(process.folder, "hs_err*.log")
     core = _newest(process.folder, "core*", skip=stacks.CORE_STACKS)
     verdict, why = _verdict(process, code, stats, work, report)
+    if verdict == UNJUDGED and problem:
+        why = problem
     if verdict == HARMED:
         verdict, why = alone.judge(process, why)
     if core is not None:
@@ -133,7 +141,19 @@ def conclude(process: CellProcess, out: Path, alone: Baseline) -> CellResult:
         hs_err=report.name if report else "",
         core=core.name if core else "",
         own_clock=process.workload.own_clock or process.seconds is None,
+        cpu_seconds=cpu,
     )
+
+
+def _stats(process: CellProcess, jdk: Jdk, cpu: float) -> tuple[Json, str]:
+    """The cell's last figures, and why there are none."""
+    if process.cell.mode != JFR_MODE:
+        return records.read_last_stats(process.agent_folder), ""
+    try:
+        found = agent.recording(process.cell, process.folder).stats(jdk, cpu, process.elapsed)
+    except FramestormError as error:
+        return {}, error.message
+    return found, ""
 
 
 def _verdict(
@@ -159,6 +179,10 @@ def _verdict(
         return CRASH, name
     last = native.own_words(log).strip().splitlines()
     said = last[-1][:300] if last else "said nothing"
+    if process.workload.renaissance:
+        ended = outcome.judge(_text(log), None if asked else code, process.folder / suite.RESULTS)
+        if ended.failure is not None:
+            return UNJUDGED, f"the benchmark failed by itself: {ended.failure}"
     if not stats:
         return UNJUDGED, f"nothing was sampled (exit {code}): {_setup_line(log) or said}"
     if code not in (0, None) and not (asked and code in _TERMINATED):
@@ -172,6 +196,13 @@ def _verdict(
     if int(stats.get("findings") or 0):
         return FINDINGS, ""
     return CLEAN, ""
+
+
+def _text(log: Path) -> str:
+    try:
+        return log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _setup_line(log: Path) -> str:

@@ -11,6 +11,7 @@ from framestorm_cli.errors import FramestormError
 from framestorm_cli.stress import units
 
 MODES = ("same-thread", "separate-thread", "unstopped")
+JFR_MODE = "jfr"  # of cells that JFR samples: on a thread of its own, or at a safepoint
 DEFAULT = "default"
 GCS: Mapping[str, tuple[str, ...]] = {
     DEFAULT: (),

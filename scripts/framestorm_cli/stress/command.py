@@ -67,7 +67,7 @@ def stress_command(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     with StressProgress() as progress:
-        run = Runner(plan, folder, found.java, workloads).run_all(progress)
+        run = Runner(plan, folder, found, workloads).run_all(progress)
     try:
         return _conclude(run, already, write_known)
     except OSError as error:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from framestorm_cli import steps
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.stress import matrix, plan, tools, units, workloads
-from framestorm_cli.stress.cells import DEFAULT, Axes, Cell
+from framestorm_cli.renaissance import suite
+from framestorm_cli.stress import jfr, matrix, plan, tools, units, workloads
+from framestorm_cli.stress.cells import DEFAULT, JFR_MODE, Axes, Cell
 from framestorm_cli.stress.matrix import Matrix
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.tools import Tools
@@ -62,7 +63,7 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
     plugin = _check_walkers(axes.walkers, options.plugin, found)
     seed = options.seed if options.seed is not None else asked.seed
     seed = seed if seed is not None else int(time.time())
-    cells = tuple(filter(None, map(_fitting, axes.cells(seed))))
+    cells = tuple(dict.fromkeys(filter(None, map(_fitting, axes.cells(seed)))))
     if not cells:
         raise FramestormError(
             f"no walker of {', '.join(axes.walkers)} walks in {', '.join(axes.modes)}"
@@ -92,14 +93,13 @@ def resolve(names: Sequence[str], found: Tools, renaissance: Path | None) -> dic
     """Every workload that the names name, by its own. Raises FramestormError."""
     chosen: dict[str, Workload] = {}
     for name in names:
-        kind = name.partition(":")[0] if ":" in name else ""
-        if kind in ("jar", "class"):
-            chosen[name] = workloads.own(name)
-        elif kind == "renaissance":
-            raise FramestormError("renaissance is not there yet")
+        if name.startswith(("jar:", "class:")):
+            several = [workloads.own(name)]
+        elif name.startswith(suite.PREFIX):
+            several = workloads.benchmarks([name], renaissance, found.jdk)
         else:
-            for one in workloads.matching([name], found.built_in, found.jdk):
-                chosen[one.name] = one
+            several = workloads.matching([name], found.built_in, found.jdk)
+        chosen |= {one.name: one for one in several}
     return chosen
 
 
@@ -110,10 +110,15 @@ def _default_walkers(options: Options, found: Tools) -> list[str]:
 
 def _check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) -> str:
     """Raises FramestormError for one that is unknown or that the JDK has not; the plugin's path."""
-    names = {name for walker in walkers for name in walker.split("+")}
+    names = {name for walker in walkers if walker not in jfr.WALKERS for name in walker.split("+")}
+    for walker in walkers:
+        if walker in jfr.WALKERS and (why := jfr.excluded(walker, found.jdk)):
+            raise FramestormError(why)
     for name in sorted(names):
+        if name in jfr.WALKERS:
+            raise FramestormError(f"JFR walks by itself: {name} cannot take turns with others")
         if name == "gst" or name not in WALKERS:
-            known = ", ".join(one for one in WALKERS if one != "gst")
+            known = ", ".join([*(one for one in WALKERS if one != "gst"), *jfr.WALKERS])
             raise FramestormError(f"there is no walker {name!r} that samples. Known: {known}")
         if why := WALKERS[name].why_missing(found.jdk.libjvm):
             raise FramestormError(f"{found.jdk} has no walker {name}: {why}")
@@ -127,7 +132,9 @@ def _check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) ->
 
 
 def _fitting(cell: Cell) -> Cell | None:
-    """The cell with those of its walkers that walk in its mode; None where none does."""
+    """The cell with those of its walkers that walk in its mode; None where none does. JFR has one way."""
+    if cell.walker in jfr.WALKERS:
+        return replace(cell, mode=JFR_MODE)
     if cell.mode != "same-thread":
         return cell
     left = [name for name in cell.walker.split("+") if not WALKERS[name].outside_only]

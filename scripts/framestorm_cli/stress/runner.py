@@ -15,11 +15,11 @@ from pathlib import Path
 from framestorm_cli import native
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.stress import agent, cell_process, cell_result, cells
-from framestorm_cli.stress.agent import Java
 from framestorm_cli.stress.baseline import Baseline
 from framestorm_cli.stress.cell_process import CellProcess
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.plan import Plan
+from framestorm_cli.stress.tools import Tools
 from framestorm_cli.stress.verdicts import UNJUDGED
 from framestorm_cli.stress.workloads import Workload
 
@@ -62,10 +62,11 @@ class Runner:
     """`workloads` has every workload that the plan's cells name."""
 
     def __init__(
-        self, plan: Plan, out: Path, java: Java, workloads: Mapping[str, Workload]
+        self, plan: Plan, out: Path, found: Tools, workloads: Mapping[str, Workload]
     ) -> None:
         self._plan = plan
-        self._java = java
+        self._java = found.java
+        self._jdk = found.jdk
         self._workloads = workloads
         self._baseline = Baseline(self._alone)
         self.run = StressRun(plan, out)
@@ -126,6 +127,7 @@ class Runner:
         cell = plan.cells[number - 1]
         workload = self._workloads[cell.workload]
         folder = self._folder(number)
+        folder.mkdir(parents=True)
         command = agent.command(self._java, cell, workload, plan, number, folder)
         seed = plan.cell_seed(number)
         return cell_process.start(
@@ -140,7 +142,7 @@ class Runner:
     def _finish_ended(self) -> None:
         run = self.run
         for process in [one for one in run.active if not one.poll()]:
-            result = cell_result.conclude(process, run.out, self._baseline)
+            result = cell_result.conclude(process, run.out, self._baseline, self._jdk)
             if result.verdict == UNJUDGED and shutil.disk_usage(run.out).free < LOWEST_FREE // 2:
                 # Why it could not be judged is plain; with room again it can be.
                 run.active.remove(process)

@@ -81,6 +81,7 @@ def _cell(result: CellResult) -> Json:
         "rate_too_low": result.slow,
         "exit": result.exit,
         "seconds": result.seconds,
+        "cpu_seconds": result.cpu_seconds,
         "samples": result.samples,
         "rate_hz": achieved(stats),
         "rate_asked_hz": 1e9 / result.cell.interval_ns,

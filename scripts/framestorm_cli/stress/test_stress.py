@@ -557,6 +557,8 @@ def test_workloads_of_newer_jdks_are_left_out_of_globs_and_refused_by_name(
         (("--threads", "some"), "all, running or random:N"),
         (("--duration", "soon"), "'soon' is no duration"),
         (("--workload", "jar:missing.jar"), "missing.jar does not exist"),
+        (("--walker", "asgct+jfr-execution"), "JFR walks by itself"),
+        (("--workload", "renaissance:all", "--renaissance", "missing.jar"), "does not exist"),
     ],
 )
 def test_wrong_options_are_refused(

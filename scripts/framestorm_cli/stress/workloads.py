@@ -11,6 +11,7 @@ from pathlib import Path
 from framestorm_cli import steps
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.jdk import Jdk
+from framestorm_cli.renaissance import obtaining, suite
 
 MAIN = "framestorm.workloads.Main"
 PROOF = "framestorm-workload "  # starts the line with what a built-in workload did
@@ -30,13 +31,16 @@ class Workload:
     minimum_jdk: int = 0
     own_clock: bool = False
     proves: bool = False
+    renaissance: bool = False  # a benchmark of it, whose failures it can tell apart
     seconds_option: str = "--seconds"
     iterations_option: str = "--iterations"
 
     def arguments(self, seconds: float | None, iterations: int | None, seed: int) -> list[str]:
         found = list(self.program)
         if self.own_clock and seconds is not None:
-            found += [self.seconds_option, f"{seconds:g}" if self.proves else str(round(seconds))]
+            # Renaissance takes whole seconds.
+            whole = str(max(1, round(seconds)))
+            found += [self.seconds_option, whole if self.renaissance else f"{seconds:g}"]
         if self.own_clock and iterations is not None:
             found += [self.iterations_option, str(iterations)]
         if self.proves:
@@ -88,6 +92,27 @@ def built_in(java: Path, found: BuiltIn) -> list[Workload]:
     if not workloads:
         raise FramestormError(f"{MAIN} --list named no workload")
     return workloads
+
+
+def benchmarks(names: Sequence[str], jar: Path | None, jdk: Jdk) -> list[Workload]:
+    """Benchmarks of Renaissance, by what `renaissance:` was followed by. Raises FramestormError."""
+    found = obtaining.find(jar)
+    selection = found.select(names, jdk)
+    for line in selection.left_out:
+        steps.say(f"without {line}")
+    return [
+        Workload(
+            name=one.workload,
+            program=found.program(one),
+            jvm_args=one.jvm_args,
+            summary=one.summary,
+            own_clock=True,
+            renaissance=True,
+            seconds_option=suite.SECONDS_OPTION,
+            iterations_option=suite.ITERATIONS_OPTION,
+        )
+        for one in selection.benchmarks
+    ]
 
 
 def own(text: str) -> Workload:
