@@ -493,6 +493,7 @@ def corpus_add(**options: Any) -> None:
 
 
 framestorm.add_command(stress_cli.stress)
+framestorm.add_command(stress_cli.evaluate)
 corpus.add_command(corpus_cli.judge)
 jdk.add_command(corpus_cli.identify)
 

@@ -1,4 +1,4 @@
-"""`framestorm stress` as a command: its options. The work is in command.py."""
+"""`framestorm stress` and `evaluate` as commands: their options. The work is in command.py of each."""
 
 from pathlib import Path
 from typing import Any
@@ -66,3 +66,41 @@ def stress(**options: Any) -> None:
     from framestorm_cli.stress.command import stress_command
 
     raise click.exceptions.Exit(stress_command(**options))
+
+
+@click.command()
+@click.option("--busy", default="javac", show_default=True, metavar="NAME",
+              help="Workload for one thread, named as for `stress`.")  # fmt: skip
+@click.option("--parallel", default="javac", show_default=True, metavar="NAME",
+              help="Workload for as many threads as there are cores.")  # fmt: skip
+@click.option("--interval", "intervals", multiple=True, metavar="TIME",
+              help="Time between two samples; repeatable.  [default: 1ms, 10ms]")  # fmt: skip
+@click.option("--repetitions", type=click.IntRange(min=1), default=5, show_default=True,
+              help="Runs of each kind.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(min=1), default=10, show_default=True,
+              help="About what a run without an agent takes; the work follows from it.")  # fmt: skip
+@click.option("--walker", default="asgct", show_default=True, help="As for `stress`.")
+@click.option("--walker-plugin", "plugin", type=click.Path(path_type=Path),
+              help="The .so of --walker plugin.")  # fmt: skip
+@jdk_option
+@jvm_arg_option
+@click.option("--renaissance", type=click.Path(path_type=Path), help="Renaissance's jar.")
+@click.option("--seed", type=click.IntRange(min=0),
+              help="Start of the random numbers.  [default: from the clock]")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.")
+@click.option("--again", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Run nothing: table and picture of this evaluation.json.")  # fmt: skip
+@click.option("--docs", is_flag=True, help="Copy the page and the picture into docs/, too.")
+def evaluate(**options: Any) -> None:
+    """What sampling costs and yields: no agent, same-thread, separate-thread and unstopped.
+
+    Wall and user time of the same work, samples, crash rate of walks, share of broken traces. Takes turns
+    in random order; wants a quiet machine. Writes evaluation.json, evaluation.md and evaluation.png.
+
+    \b
+    Example: scripts/framestorm evaluate --docs
+    Example: scripts/framestorm evaluate --busy renaissance:dotty --parallel renaissance:finagle-http
+    """
+    from framestorm_cli.evaluating.command import evaluate_command
+
+    raise click.exceptions.Exit(evaluate_command(**options))

@@ -60,7 +60,7 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
     chosen = resolve(axes.workloads, found, options.renaissance)
     axes = replace(axes, workloads=tuple(chosen))
     axes.check()
-    plugin = _check_walkers(axes.walkers, options.plugin, found)
+    plugin = check_walkers(axes.walkers, options.plugin, found)
     seed = options.seed if options.seed is not None else asked.seed
     seed = seed if seed is not None else int(time.time())
     cells = tuple(dict.fromkeys(filter(None, map(_fitting, axes.cells(seed)))))
@@ -108,7 +108,7 @@ def _default_walkers(options: Options, found: Tools) -> list[str]:
     return ["plugin"] if options.plugin else tools.walkers(found.jdk)
 
 
-def _check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) -> str:
+def check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) -> str:
     """Raises FramestormError for one that is unknown or that the JDK has not; the plugin's path."""
     names = {name for walker in walkers if walker not in jfr.WALKERS for name in walker.split("+")}
     for walker in walkers:

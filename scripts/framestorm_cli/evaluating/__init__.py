@@ -1,0 +1,1 @@
+"""`framestorm evaluate`: what sampling costs and what it yields, the three ways of seed 002."""
