@@ -1,5 +1,6 @@
 """Every built-in workload on every installed JDK: it runs, proves its work, and fails where it cannot."""
 
+import functools
 import json
 import subprocess
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ NAMES = [
     "method-handles",
     "intrinsics",
     "thread-churn",
+    "thread-crowd",
     "gc-pressure",
     "code-cache-flushing",
     "class-redefinition",
@@ -45,6 +47,7 @@ def java(jdk: Jdk, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
 
+@functools.cache
 def listed(jdk: Jdk) -> dict[str, Any]:
     built = compiling.build(jdk)
     lines = java(jdk, "-cp", str(built.jar), MAIN, "--list").stdout.splitlines()
@@ -106,7 +109,7 @@ def test_it_does_what_it_is_named_after(jdk: Jdk, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "more", "without"),
     [
-        ("deoptimise-storm", ("--seconds", "1"), ("-Xint",), ()),
+        ("deoptimise-storm", ("--iterations", "5"), ("-Xint",), ()),
         ("class-unloading", ("--iterations", "3"), ("-Xnoclassgc",), ()),
         ("exceptions", ("--iterations", "3"), ("-XX:-StackTraceInThrowable",), ()),
         ("intrinsics", ("--iterations", "1"), ("-Xint",), ()),

@@ -26,6 +26,7 @@ enum Catalog {
       "-XX:CompileCommand=quiet",
       "-XX:CompileCommand=CompileThresholdScaling,framestorm.workloads.Intrinsics::*,0.1"),
   THREAD_CHURN("starts and ends threads, some by an exception", 17),
+  THREAD_CROWD("keeps 10,000 threads parked, waiting or asleep, and wakes a few", 17),
   GC_PRESSURE("allocates, with survivors, references and large arrays, in a small heap", 17,
       "-Xmx192m"),
   CODE_CACHE_FLUSHING("fills a small code cache, so that compiled methods go away", 17,
@@ -33,7 +34,9 @@ enum Catalog {
       "-XX:Tier4MinInvocationThreshold=200", "-XX:Tier4CompileThreshold=1500"),
   CLASS_REDEFINITION("replaces methods that are on the stack", 17, "-javaagent:{jar}"),
   JAVAC("compiles some hundred source files with javac, over and over", 17, "-Xmx1g"),
-  VIRTUAL_THREAD_CHURN("mounts, unmounts and pins virtual threads", 21),
+  // Several carriers on any machine, so that threads change theirs.
+  VIRTUAL_THREAD_CHURN("mounts, unmounts and pins virtual threads", 21,
+      "-Djdk.virtualThreadScheduler.parallelism=4"),
   FOREIGN_CALLS("calls C and is called back from it, nested", 22,
       "--enable-native-access=ALL-UNNAMED");
 

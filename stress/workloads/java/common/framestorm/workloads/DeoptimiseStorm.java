@@ -42,6 +42,11 @@ final class DeoptimiseStorm extends Workload {
   }
 
   @Override
+  boolean enough(Run run) {
+    return run.iterations() >= 8;
+  }
+
+  @Override
   void prove(Run run) throws Exception {
     events.addTo(run);
     run.require("deoptimisations", Math.max(1, run.iterations() / 4));

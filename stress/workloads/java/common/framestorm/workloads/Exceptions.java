@@ -94,6 +94,11 @@ final class Exceptions extends Workload {
   }
 
   @Override
+  boolean enough(Run run) {
+    return run.counted("own") > 0;
+  }
+
+  @Override
   void prove(Run run) throws NotDone {
     run.require("thrown", run.iterations() * THROWS);
     run.require("caught", run.counted("thrown"));

@@ -37,7 +37,7 @@ public final class Main {
       System.err.println("framestorm-workload: " + e.getMessage());
       return USAGE;
     }
-    Run run = new Run(options);
+    Run run = new Run(options, workload);
     try {
       workload.prepare(run);
     } catch (IllegalStateException e) {

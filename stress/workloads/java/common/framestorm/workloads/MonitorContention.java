@@ -91,6 +91,11 @@ final class MonitorContention extends Workload {
   }
 
   @Override
+  boolean enough(Run run) {
+    return run.iterations() >= 50;
+  }
+
+  @Override
   void prove(Run run) throws NotDone {
     run.require("blocked", 1);
     run.require("waited", 1);

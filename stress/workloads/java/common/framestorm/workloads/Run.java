@@ -1,5 +1,7 @@
 package framestorm.workloads;
 
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -8,17 +10,26 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** One run of a workload: when it ends, and what it did. Used by all workers. */
 final class Run {
+  /** A run whose time is up goes on for what its workload has to show, until it has used this. */
+  private static final long MOST_CPU_NANOS = 30_000_000_000L;
+
+  private static final long BETWEEN_LOOKS_NANOS = 100_000_000;
+
   private final Options options;
+  private final Workload workload;
   private final Map<String, LongAdder> work = new ConcurrentHashMap<>();
   private final AtomicLong tickets = new AtomicLong();
   private final LongAdder iterations = new LongAdder();
   private volatile Throwable failure;
+  private volatile boolean enough;
+  private long nextLook;
   private long began;
   private long ended;
   private long deadline;
 
-  Run(Options options) {
+  Run(Options options, Workload workload) {
     this.options = options;
+    this.workload = workload;
   }
 
   Options options() {
@@ -28,6 +39,7 @@ final class Run {
   void begin() {
     began = System.nanoTime();
     deadline = began + (long) (options.seconds() * 1e9);
+    nextLook = deadline;
   }
 
   void end() {
@@ -39,8 +51,8 @@ final class Run {
   }
 
   /** Whether there is another iteration for a worker. */
-  boolean next() {
-    if (failure != null || over()) {
+  boolean next() throws Exception {
+    if (failure != null || over() && enough()) {
       return false;
     }
     return options.iterations() == 0 || tickets.getAndIncrement() < options.iterations();
@@ -49,6 +61,24 @@ final class Run {
   /** Whether the run's time is up. */
   boolean over() {
     return options.seconds() > 0 && System.nanoTime() - deadline >= 0;
+  }
+
+  private boolean enough() throws Exception {
+    if (enough) {
+      return true;
+    }
+    synchronized (this) {
+      long now = System.nanoTime();
+      if (!enough && now - nextLook >= 0) {
+        nextLook = now + BETWEEN_LOOKS_NANOS;
+        enough = workload.enough(this) || cpuNanos() > MOST_CPU_NANOS;
+      }
+      return enough;
+    }
+  }
+
+  private static long cpuNanos() {
+    return ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getProcessCpuTime();
   }
 
   void iterated() {

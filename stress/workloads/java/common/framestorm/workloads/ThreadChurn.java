@@ -49,6 +49,11 @@ final class ThreadChurn extends Workload {
   }
 
   @Override
+  boolean enough(Run run) {
+    return run.counted("ended by exception") > 0;
+  }
+
+  @Override
   void prove(Run run) throws NotDone {
     long started = ManagementFactory.getThreadMXBean().getTotalStartedThreadCount();
     run.count("threads started", started - startedBefore);

@@ -11,6 +11,14 @@ abstract class Workload {
   /** One unit of work, some milliseconds long, so that a run ends when it should. */
   abstract void iterate(Worker worker) throws Throwable;
 
+  /**
+   * Whether it has done enough of what it is named after for a run to end when its time is up. Called
+   * rarely, by one worker at a time.
+   */
+  boolean enough(Run run) throws Exception {
+    return true;
+  }
+
   /** On each worker's thread after its last iteration. */
   void leave(Worker worker) throws Exception {}
 

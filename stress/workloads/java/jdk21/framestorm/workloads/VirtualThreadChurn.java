@@ -102,6 +102,11 @@ final class VirtualThreadChurn extends Workload {
   }
 
   @Override
+  boolean enough(Run run) {
+    return run.iterations() >= 5 && run.counted("moved to another carrier") > 0;
+  }
+
+  @Override
   void prove(Run run) throws Exception {
     events.addTo(run);
     run.require("virtual threads", run.iterations() * BURST);
