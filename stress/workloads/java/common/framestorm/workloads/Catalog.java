@@ -21,7 +21,9 @@ enum Catalog {
   JNI_SANDWICH(
       "alternates Java and native frames, returns exceptions through them, attaches threads", 17,
       "-Dframestorm.workloads.natives={natives}", "--enable-native-access=ALL-UNNAMED"),
-  METHOD_HANDLES("calls through LambdaForm frames, call sites that change, fresh lambdas", 17),
+  METHOD_HANDLES("calls through LambdaForm frames, call sites that change, fresh lambdas", 17,
+      // The JDK keeps LambdaForms by soft references: else they pile up in metaspace.
+      "-Xmx256m", "-XX:SoftRefLRUPolicyMSPerMB=10"),
   INTRINSICS("is in stubs and intrinsics: copies, checksums, ciphers, strings, big numbers", 17,
       "-XX:CompileCommand=quiet",
       "-XX:CompileCommand=CompileThresholdScaling,framestorm.workloads.Intrinsics::*,0.1"),

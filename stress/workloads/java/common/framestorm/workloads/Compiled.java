@@ -17,13 +17,23 @@ final class Compiled {
    * where that is the last level.
    */
   static Set<Integer> ids(Class<?> type) throws JMException {
+    return ids(type, "\\d+");
+  }
+
+  /** Those of them that may not be entered any more, since what they assumed is not so. */
+  static Set<Integer> invalidated(Class<?> type) throws JMException {
+    return ids(type, "[1-9]\\d*");
+  }
+
+  private static Set<Integer> ids(Class<?> type, String state) throws JMException {
     Set<Integer> ids = new HashSet<>();
     for (String line : codelist()) {
       // id level state method [addresses]
       String[] words = line.trim().split("\\s+", 5);
       if (words.length > 3
           && words[3].startsWith(type.getName() + ".")
-          && FINAL_LEVELS.contains(words[1])) {
+          && FINAL_LEVELS.contains(words[1])
+          && words[2].matches(state)) {
         ids.add(Integer.valueOf(words[0]));
       }
     }
