@@ -11,6 +11,7 @@ import click
 from framestorm_cli import corpus_cli
 from framestorm_cli.cli_options import jdk_option, jvm_arg_option
 from framestorm_cli.errors import FramestormError
+from framestorm_cli.gate import cli as gate_cli
 from framestorm_cli.stress import cli as stress_cli
 
 FORCE_HINT = " (--force decodes it anyway)"
@@ -496,6 +497,7 @@ framestorm.add_command(stress_cli.stress)
 framestorm.add_command(stress_cli.evaluate)
 corpus.add_command(corpus_cli.judge)
 jdk.add_command(corpus_cli.identify)
+framestorm.add_command(gate_cli.gate)
 
 
 def _exit(code: int) -> NoReturn:

@@ -1,7 +1,7 @@
 """One fuzz process: its command line, what it wrote so far, how it ended."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class FuzzOptions:
     engine: str = ENGINES[0]
     unguided: bool = False  # the engine is not told what its inputs reach
     record_edges: bool = False  # which edges were reached when, from these inputs and no others
+    weights: Mapping[str, float] = field(default_factory=dict)  # of targets' shares of the time
 
 
 @dataclass

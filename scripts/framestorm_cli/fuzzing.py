@@ -168,7 +168,9 @@ class Fuzzer:
                 options.targets, options.jobs, options.runs, options.seconds
             )
         else:
-            plan = schedule.lanes(options.targets, options.jobs, options.seconds or 60.0)
+            plan = schedule.lanes(
+                options.targets, options.jobs, options.seconds or 60.0, options.weights
+            )
         self._lanes = [_Lane(self, slices) for slices in plan]
         try:
             while True:

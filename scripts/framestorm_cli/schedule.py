@@ -2,10 +2,11 @@
 
 A lane is one process at a time; there are --jobs lanes. McNaughton's wrap-around rule: all shares are
 laid end to end and cut every `seconds`, so every lane is busy for exactly that long and every target
-gets the same time. A target that is cut continues in the next lane, as a process with another seed.
+gets its share: the same one, unless weights say otherwise. A target that is cut continues in the next
+lane, as a process with another seed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SHORTEST = 1.0  # seconds; a shorter rest is not worth the start of a JVM
@@ -20,13 +21,17 @@ class Slice:
     runs: int | None = None
 
 
-def lanes(targets: Sequence[str], jobs: int, seconds: float) -> list[list[Slice]]:
-    """Slices per lane for a run of `seconds` wall time. Each target has at least one slice."""
-    share = seconds * jobs / len(targets)
+def lanes(
+    targets: Sequence[str], jobs: int, seconds: float, weights: Mapping[str, float] | None = None
+) -> list[list[Slice]]:
+    """Slices per lane for a run of `seconds` wall time. Each target has at least one slice. `weights`:
+    shares relative to each other; 1 where nothing is said."""
+    weighed = {target: (weights or {}).get(target, 1.0) for target in targets}
+    one = seconds * jobs / sum(weighed.values())
     result: list[list[Slice]] = [[] for _ in range(jobs)]
     at = 0.0
     for target in targets:
-        end = at + share
+        end = at + one * weighed[target]
         pieces: list[tuple[int, float]] = []
         while at < end - 1e-9:
             lane = min(int(at / seconds + 1e-9), jobs - 1)

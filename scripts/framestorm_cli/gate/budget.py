@@ -1,0 +1,46 @@
+"""How the time is spent. It counts from when everything is built."""
+
+import time
+
+_STRESS = 0.15  # of the whole
+_SORT = 0.25  # for replays of what was found
+_BASE = 0.25  # of the fuzzing and sorting, when there is a base
+_STARTS = 20.0  # seconds that JVMs of fuzzing take to start, beside its time
+
+
+class Budget:
+    """Seconds for each step; what the first ones took is gone."""
+
+    LEAST_PER_TARGET = 3.0  # seconds of fuzzing of one process
+
+    def __init__(self, seconds: float, base: bool) -> None:
+        self._whole = seconds
+        self._end = time.monotonic() + seconds
+        self._base = _BASE if base else 0.0
+        self._for_fuzz: float | None = None
+
+    @property
+    def left(self) -> float:
+        return self._end - time.monotonic()
+
+    def _fuzzing(self) -> float:
+        """Of the change and the base. Fixed when fuzzing begins."""
+        if self._for_fuzz is None:
+            starts = _STARTS * (2 if self._base else 1)
+            self._for_fuzz = max(0.0, self.left - (_STRESS + _SORT) * self._whole - starts)
+        return self._for_fuzz
+
+    def fuzz(self) -> float:
+        return self._fuzzing() * (1 - self._base)
+
+    def fuzz_base(self) -> float:
+        return self._fuzzing() * self._base
+
+    def sort(self) -> float:
+        return _SORT * self._whole * (1 - self._base)
+
+    def sort_base(self) -> float:
+        return _SORT * self._whole * self._base
+
+    def stress(self) -> float:
+        return max(20.0, _STRESS * self._whole)

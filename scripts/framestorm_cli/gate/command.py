@@ -1,0 +1,225 @@
+"""`framestorm gate`: its steps in their order, within its time, to an exit code.
+
+build ──> corpus ──> coverage ──> fuzz (change, base) ──> sort by replay ──> stress ──> verdict, reports
+"""
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+from framestorm_cli import fuzz_command, fuzzing, paths, steps
+from framestorm_cli.coverage import command as coverage_command
+from framestorm_cli.coverage import tables
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.gate import (
+    changes,
+    corpus_step,
+    fuzz_step,
+    reporting,
+    shares,
+    stress_step,
+    subject,
+)
+from framestorm_cli.gate.budget import Budget
+from framestorm_cli.gate.fuzz_step import Fuzzing
+from framestorm_cli.gate.known import read_known
+from framestorm_cli.gate.shares import Reach
+from framestorm_cli.gate.subject import Request, Subject
+from framestorm_cli.gate.verdict import NEW, Step, Verdict
+from framestorm_cli.reports import known as known_buckets
+from framestorm_cli.reports.known import Known
+from framestorm_cli.triage.signature import Signature
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line's, but for what is judged."""
+
+    minutes: float
+    jobs: int
+    seed: int
+    baseline: Path | None
+    write_baseline: Path | None
+    floor: Path | None
+    changed: tuple[str, ...]
+    since: str
+    targets: tuple[str, ...]
+    workloads: tuple[str, ...]
+    corpus: tuple[Path, ...]
+    jvm_args: tuple[str, ...]
+
+
+class Gate:
+    """One run. Raises FramestormError where a step cannot even begin; what was known by then stays."""
+
+    def __init__(self, request: Request, base: Path | None, options: Options, out: Path) -> None:
+        self._request = request
+        self._base = base
+        self._options = options
+        self._out = out
+        self.verdict = Verdict()
+        self.change: Subject | None = None
+        self.base: Subject | None = None
+        self.baseline: Path | None = None
+        self.reach: Reach | None = None
+
+    def run(self) -> None:
+        """Adds to the verdict step by step."""
+        change, base = self._build()
+        self._budget = budget = Budget(self._options.minutes * 60, base is not None)
+        known, self.baseline = read_known(self._options.baseline, change.tools.jdk)
+        step = self._begin("corpus")
+        self.verdict.entries += corpus_step.run(change, base, self._options.jvm_args, step)
+        targets = self._options.targets or fuzz_step.targets_of(change)
+        self.reach = reach = self._measure(change, targets)
+        self._fuzz(change, base, known, targets, reach, budget)
+        self._stress(change, base, known, budget)
+
+    def _begin(self, name: str) -> Step:
+        steps.say(f"gate: {name}")
+        step = Step(name)
+        self.verdict.steps.append(step)
+        return step
+
+    def _build(self) -> tuple[Subject, Subject | None]:
+        step = self._begin("build")
+        began = time.monotonic()
+        try:
+            if self._base is not None:
+                self.base = subject.prepare(subject.base_request(self._base, self._request), "base")
+                step.lines.append(f"base: {self.base}")
+            self.change = subject.prepare(self._request, "change")
+            step.lines.append(f"change: {self.change}")
+        except FramestormError as error:
+            step.problems.append(error.message)
+            raise
+        finally:
+            step.seconds = time.monotonic() - began
+        return self.change, self.base
+
+    def _measure(self, change: Subject, targets: tuple[str, ...]) -> Reach:
+        """Shares of the targets, and the floor."""
+        options = self._options
+        if not change.has_coverage:
+            step = self._begin("coverage")
+            step.lines.append("this libjvm does not count edges: equal shares, no floor")
+            return shares.equal(targets)
+        step = self._begin("coverage")
+        began = time.monotonic()
+        base = (
+            self._base if self._base is not None and (self._base / "configure").exists() else None
+        )
+        touched = changes.of(change.source, options.changed, base, options.since)
+        floor = tables.read_floor(options.floor or coverage_command.FLOOR)
+        try:
+            reach = shares.measure(
+                change.tools, targets, touched, floor, self._out / "coverage", options.jobs
+            )
+        except FramestormError as error:
+            step.problems.append(f"the seeds could not be walked: {error.message}")
+            return shares.equal(targets)
+        finally:
+            step.seconds = time.monotonic() - began
+        step.lines.append(f"the seeds reach {reach.edges:,} edges; floor of {len(floor)} functions")
+        step.lines += reporting.touched_lines(touched, reach)
+        step.problems += [f"fell below its floor: {line}" for line in reach.fallen]
+        return reach
+
+    def _fuzz(
+        self, change: Subject, base: Subject | None, known: Known, targets: tuple[str, ...],
+        reach: Reach, budget: Budget,
+    ) -> None:  # fmt: skip
+        options = self._options
+        step = self._begin("fuzz")
+        seconds, of_base = budget.fuzz(), budget.fuzz_base()
+        if seconds * options.jobs < budget.LEAST_PER_TARGET * len(targets):
+            step.problems.append(
+                f"{seconds:.0f} s are left for {len(targets)} targets: give more --minutes"
+            )
+            return
+        fuzzing_options = Fuzzing(
+            targets, reach.weights, options.seed, options.jobs, options.corpus, options.jvm_args
+        )
+        run = fuzz_step.run(change, fuzzing_options, seconds, self._out / "fuzz", step)
+        entries = fuzz_step.sort(run, change, base, known, budget.sort(), self._out, step)
+        self.verdict.entries += entries
+        if base is None:
+            return
+        folder = self._out / "fuzz-base"
+        other = fuzz_step.run(base, fuzzing_options, of_base, folder, step)
+        seen = Known({**known.notes, **{s: "" for e in entries for s in (e.signature,)}})
+        self.verdict.entries += fuzz_step.of_base(
+            fuzz_step.sort(other, base, replace(change), seen, budget.sort_base(), self._out, step)
+        )
+
+    def _stress(self, change: Subject, base: Subject | None, known: Known, budget: Budget) -> None:
+        options = self._options
+        step = self._begin("stress")
+        self.verdict.entries += stress_step.run(
+            change, base, known, budget.stress(), options.seed, self._out, options.jvm_args,
+            options.workloads or stress_step.WORKLOADS, step,
+        )  # fmt: skip
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def gate_command(
+    *, jdk_source: Path | None, jdk: Path | None, walker_plugin: Path | None, variant: str,
+    boot_jdk: Path | None, base: Path | None, minutes: float, jobs: int | None, seed: int | None,
+    out: Path | None, targets: tuple[str, ...], corpus: tuple[Path, ...], baseline: Path | None,
+    write_baseline: Path | None, floor: Path | None, changed: tuple[str, ...], since: str,
+    workloads: tuple[str, ...], jvm_args: tuple[str, ...],
+) -> int:  # fmt: skip
+    """Exit code 0: nothing new, 1: something new, 2: could not judge."""
+    request = Request(jdk_source, jdk, walker_plugin, variant, boot_jdk)
+    subject.check(request)
+    if base is not None:
+        subject.base_request(base, request)
+    fuzz_command.known("target", targets, list(paths.TARGETS))
+    fuzz_command.check_corpus(corpus)
+    folder = fuzz_command.new_folder(out, "gate")
+    fuzzing.check_room(folder)
+    options = Options(
+        minutes, jobs or os.cpu_count() or 1, seed if seed is not None else int(time.time()), baseline,
+        write_baseline, floor, changed, since, targets, workloads,
+        tuple(entry.resolve() for entry in corpus), jvm_args,
+    )  # fmt: skip
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    began = time.monotonic()
+    gate = Gate(request, base, options, folder)
+    interrupted = False
+    try:
+        gate.run()
+    except FramestormError as error:
+        step = gate.verdict.steps[-1] if gate.verdict.steps else Step("start")
+        if not gate.verdict.steps:
+            gate.verdict.steps.append(step)
+        if error.message not in step.problems:
+            step.problems.append(error.message)
+    except KeyboardInterrupt:
+        interrupted = True
+        gate.verdict.steps.append(Step("end", problems=["interrupted before its end"]))
+    _write_baseline(gate, write_baseline)
+    reporting.write(gate, folder, time.monotonic() - began, sys.argv[1:])
+    for problem in gate.verdict.problems:
+        FramestormError(problem).show()
+    return 2 if interrupted and not gate.verdict.of(NEW) else gate.verdict.exit
+
+
+def _write_baseline(gate: Gate, path: Path | None) -> None:
+    """Adds every bucket of this run: what is there now is known from here on."""
+    if path is None:
+        return
+    notes: dict[Signature, str] = known_buckets.read(path).notes if path.exists() else {}
+    for entry in gate.verdict.entries:
+        if entry.step != "corpus":
+            notes.setdefault(entry.signature, "")
+    known_buckets.write(path, Known(notes))
+    steps.say(f"known buckets: {paths.shown(path)}")

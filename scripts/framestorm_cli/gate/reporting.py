@@ -1,0 +1,223 @@
+"""What a gate leaves: gate.json, summary.md for a pull request's comment, junit.xml, report.sarif."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from framestorm_cli import paths
+from framestorm_cli.gate.changes import Changes
+from framestorm_cli.gate.shares import Reach
+from framestorm_cli.gate.verdict import (
+    FIXED,
+    KINDS,
+    KNOWN,
+    NEW,
+    NOT_REPRODUCED,
+    UNCHANGED,
+    Entry,
+    Step,
+)
+from framestorm_cli.records import Json
+from framestorm_cli.reports import junit, sarif
+from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
+
+if TYPE_CHECKING:
+    from framestorm_cli.gate.command import Gate
+
+FORMAT = 1
+_MARKS = {0: "✅", 1: "❌", 2: "⚠️"}
+_HEADS = {
+    NEW: "New",
+    FIXED: "Fixed",
+    UNCHANGED: "Unchanged: the base does the same",
+    NOT_REPRODUCED: "Seen, but did not come back in fresh JVMs",
+    KNOWN: "Known",
+}
+_OPEN = (NEW, FIXED)  # shown at once, the others folded
+_STACK = 12
+_NAMED = 8  # functions that a change touches
+
+
+def touched_lines(touched: Changes, reach: Reach) -> list[str]:
+    """What the change touches, and who reaches it."""
+    if not touched.known:
+        return ["what the change touches is not known (no git tree, no --changed): equal shares"]
+    if not touched.lines:
+        return [f"no file of HotSpot differs ({touched.against}): equal shares"]
+    files = ", ".join(sorted(touched.lines))
+    if not reach.touched:
+        return [f"changed: {files}: no walker code (no edge is counted there): equal shares"]
+    names = ", ".join(reach.touched[:_NAMED])
+    more = f" and {len(reach.touched) - _NAMED} more" if len(reach.touched) > _NAMED else ""
+    by_target = ", ".join(
+        f"{t} {count} (x{reach.weights[t]:.1f})" for t, count in reach.reached.items()
+    )
+    return [
+        f"changed: {files}",
+        f"touches {names}{more}",
+        f"edges of these that seeds reach, and shares: {by_target}",
+    ]
+
+
+def write(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> None:
+    """Writes all files and prints the summary. Raises OSError."""
+    verdict = gate.verdict
+    data = to_json(gate, out, seconds, argv)
+    (out / "gate.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    text = markdown(gate, seconds)
+    (out / "summary.md").write_text(text, encoding="utf-8")
+    report = to_report(gate, out, seconds, argv)
+    junit.write(report, out / "junit.xml")
+    sarif.write(report, out / "report.sarif")
+    click.echo(text)
+    click.echo(f"{verdict.word} (exit {verdict.exit}): {paths.shown(out)}")
+
+
+def to_json(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> Json:
+    verdict = gate.verdict
+    return {
+        "format": FORMAT,
+        "run": out.name,
+        "command": argv,
+        "exit": verdict.exit,
+        "verdict": verdict.word,
+        "seconds": round(seconds, 1),
+        "change": str(gate.change) if gate.change else None,
+        "base": str(gate.base) if gate.base else None,
+        "baseline": str(gate.baseline) if gate.baseline else None,
+        "problems": verdict.problems,
+        "steps": [
+            {"name": s.name, "seconds": round(s.seconds, 1), "did": s.lines, "problems": s.problems}
+            for s in verdict.steps
+        ],
+        "shares": gate.reach.weights if gate.reach else {},
+        "counts": {kind: len(verdict.of(kind)) for kind in KINDS},
+        "entries": [_entry(entry, out) for entry in verdict.entries],
+    }
+
+
+def _entry(entry: Entry, out: Path) -> Json:
+    return {
+        "kind": entry.kind,
+        "step": entry.step,
+        "id": entry.id,
+        "signature": entry.signature.to_json(),
+        "explanation": entry.explanation,
+        "how": entry.how,
+        "count": entry.count,
+        "stack": list(entry.stack),
+        "artifact": _below(entry.artifact, out),
+        "report": _below(entry.report, out),
+        "command": entry.command or None,
+    }
+
+
+def _below(path: Path | None, out: Path) -> str | None:
+    if path is None:
+        return None
+    return str(path.relative_to(out)) if path.is_relative_to(out) else str(path)
+
+
+def to_report(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> Report:
+    """A test case per step; a new entry fails its step. SARIF has what is new, known and unchanged."""
+    verdict = gate.verdict
+    shown = [e for e in verdict.entries if e.kind in (NEW, KNOWN, UNCHANGED)]
+    return Report(
+        command="gate",
+        run=out.name,
+        exit=verdict.exit,
+        started=(datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds"),
+        seconds=seconds,
+        argv=argv,
+        checks=[_check(step, verdict.of(NEW)) for step in verdict.steps],
+        issues=[
+            Issue(
+                e.id, e.signature, e.explanation, e.count, e.kind != NEW, e.how, e.stack,
+                _below(e.report, out), _below(e.artifact, out), e.command,
+            )
+            for e in shown
+        ],
+        problems=verdict.problems,
+        properties={"change": str(gate.change), "base": str(gate.base)},
+    )  # fmt: skip
+
+
+def _check(step: Step, new: list[Entry]) -> Check:
+    own = [entry for entry in new if entry.step == step.name]
+    outcome, message = PASSED, "; ".join(step.lines)
+    if own:
+        outcome, message = FAILED, "; ".join(f"{e.id} {e.signature}" for e in own)
+    elif step.problems:
+        outcome, message = ERROR, "; ".join(step.problems)
+    details = "\n".join(f"{e.id}: {e.explanation}\n{e.how}\n{e.command}" for e in own)
+    return Check("steps", step.name, step.seconds, outcome, message, details)
+
+
+def markdown(gate: "Gate", seconds: float) -> str:
+    """For a pull request's comment, and the terminal."""
+    verdict = gate.verdict
+    counts = ", ".join(f"{len(verdict.of(kind))} {kind}" for kind in KINDS if verdict.of(kind))
+    lines = [f"## {_MARKS[verdict.exit]} framestorm gate: {verdict.word}", ""]
+    lines += [f"{counts or 'nothing found'}; {seconds / 60:.1f} minutes", ""]
+    if verdict.problems:
+        lines += [
+            "**Could not judge:**",
+            "",
+            *(f"- {p}" for p in map(_one_line, verdict.problems)),
+            "",
+        ]
+    for kind in (NEW, FIXED, UNCHANGED, NOT_REPRODUCED, KNOWN):
+        found = verdict.of(kind)
+        if not found:
+            continue
+        head = f"{_HEADS[kind]}: {len(found)}"
+        if kind in _OPEN:
+            lines += [f"### {head}", ""]
+            for entry in found:
+                lines += _shown(entry)
+        else:
+            lines += [f"<details><summary>{head}</summary>", ""]
+            lines += [f"- `{e.signature}`" + (f" ({e.how})" if e.how else "") for e in found]
+            lines += ["", "</details>", ""]
+    lines += ["| step | s | |", "|---|---:|---|"]
+    lines += [
+        f"| {s.name} | {s.seconds:.0f} | {_cell('; '.join(s.lines))} |" for s in verdict.steps
+    ]
+    if gate.baseline is not None:
+        lines += ["", f"Known buckets: {paths.shown(gate.baseline)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(text: str) -> str:
+    return _one_line(text).replace("|", "\\|")
+
+
+def _shown(entry: Entry) -> list[str]:
+    lines = [
+        f"**{entry.id}** `{entry.signature}` ({entry.step}; {entry.how})",
+        "",
+        entry.explanation,
+        "",
+    ]
+    if entry.command:
+        lines += ["```sh", entry.command, "```", ""]
+    if entry.stack:
+        shown = [f"#{index:<2} {frame}" for index, frame in enumerate(entry.stack[:_STACK])]
+        lines += [
+            "<details><summary>walker stack</summary>",
+            "",
+            "```",
+            *shown,
+            "```",
+            "",
+            "</details>",
+            "",
+        ]
+    return lines

@@ -1,0 +1,135 @@
+"""The gate's stress: `framestorm stress` in both modes. Without it there is no green."""
+
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from framestorm_cli import native, paths, records, steps
+from framestorm_cli.gate.subject import Subject
+from framestorm_cli.gate.verdict import KNOWN, NEW, UNCHANGED, Entry, Step
+from framestorm_cli.records import Json
+from framestorm_cli.reports import known as known_buckets
+from framestorm_cli.reports.known import Known
+from framestorm_cli.triage.signature import Signature
+
+MODES = ("same-thread", "separate-thread")
+# Different in what is on their stacks; each is short to start.
+WORKLOADS = ("deoptimisation", "virtual-threads", "exceptions")
+_LATE = 240.0  # seconds a run may take beside its sampling: starts, reports, a cell that hangs
+
+
+def command(
+    subject: Subject, seconds: float, seed: int, known_file: Path, out: Path, jvm_args: Sequence[str],
+    workloads: Sequence[str],
+) -> list[str]:  # fmt: skip
+    arguments = [str(paths.SCRIPTS / "framestorm"), "stress"]
+    arguments += ["--jdk", str(subject.tools.jdk.home), "--duration", f"{seconds:.0f}s"]
+    for mode in MODES:
+        arguments += ["--mode", mode]
+    for workload in workloads:
+        arguments += ["--workload", workload]
+    if subject.plugin:
+        arguments += ["--walker", "plugin", "--walker-plugin", subject.plugin]
+    arguments += [f"--jvm-arg={argument}" for argument in jvm_args]
+    return [*arguments, "--seed", str(seed), "--known", str(known_file), "--out", str(out)]
+
+
+def run(
+    here: Subject, there: Subject | None, known: Known, seconds: float, seed: int, out: Path,
+    jvm_args: Sequence[str], workloads: Sequence[str], step: Step,
+) -> list[Entry]:  # fmt: skip
+    """Stresses the change; the base too when that found something, to say whether it is new."""
+    began = time.monotonic()
+    known_file = out / "known.json"
+    known_buckets.write(known_file, known)
+    folder = out / "stress"
+    summary = _one(
+        command(here, seconds, seed, known_file, folder, jvm_args, workloads),
+        folder,
+        seconds,
+        here,
+        step,
+    )
+    entries = [_entry(bucket, folder) for bucket in summary.get("buckets", [])]
+    if any(entry.kind == NEW for entry in entries) and there is not None:
+        other = out / "stress-base"
+        said = _one(
+            command(there, seconds, seed, known_file, other, jvm_args, workloads),
+            other,
+            seconds,
+            there,
+            step,
+        )
+        same = {entry.signature for entry in (_entry(b, other) for b in said.get("buckets", []))}
+        for entry in entries:
+            if entry.kind == NEW and entry.signature in same:
+                entry.kind = UNCHANGED
+    step.seconds = time.monotonic() - began
+    return entries
+
+
+def _one(arguments: list[str], folder: Path, seconds: float, side: Subject, step: Step) -> Json:
+    """One `framestorm stress`; its summary. What it could not judge, nor the gate can."""
+    log = folder.with_name(f"{folder.name}.log")
+    steps.say(f"stress of the {side.what} for {seconds:.0f} s (log: {paths.shown(log)})")
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        try:
+            code: int | None = process.wait(seconds + _LATE)
+        except subprocess.TimeoutExpired:
+            native.end(process, grace=10)
+            code = None
+        except BaseException:
+            native.end(process, grace=10)
+            raise
+    summary = records.read_json(folder / "summary.json")
+    if code is None:
+        step.problems.append(f"{side.what}: stress did not end, see {paths.shown(log)}")
+    elif code not in (0, 1, 2) or not summary:
+        said = steps.tail(log, 6) or f"exit {code}"
+        step.problems.append(f"{side.what}: stress could not be run: {said}")
+    elif code == 2:
+        why = summary.get("problems") or [f"see {paths.shown(log)}"]
+        step.problems += [f"{side.what}: {problem}" for problem in why]
+    if summary:
+        step.problems += [f"{side.what}: {line}" for line in unstressed(summary)]
+        cells = summary.get("cells", [])
+        samples = sum(int(cell.get("samples", 0)) for cell in cells)
+        step.lines.append(
+            f"{side.what}: {samples:,} walks of running programs in {len(cells)} cells"
+        )
+    return summary
+
+
+def unstressed(summary: Json) -> list[str]:
+    """Modes in which no walk was made."""
+    found = []
+    for mode in MODES:
+        cells = [cell for cell in summary.get("cells", []) if cell.get("mode") == mode]
+        if not any(cell.get("samples") for cell in cells):
+            found.append(f"no walk was made in {mode} mode")
+    return found
+
+
+def _entry(bucket: Json, folder: Path) -> Entry:
+    repro, report = bucket.get("repro"), bucket.get("report")
+    files = [folder / name for name in bucket.get("files") or ()]
+    return Entry(
+        KNOWN if bucket.get("known") else NEW,
+        "stress",
+        f"s-{bucket['id']}",
+        Signature.from_json(bucket["signature"]),
+        str(bucket.get("explanation", "")),
+        f"in {len(bucket.get('cells', []))} cells",
+        int(bucket.get("count", 1)),
+        artifact=next((file for file in files if file.suffix in (".bin", ".sample")), None),
+        report=folder / report if report else None,
+        command=f"sh {paths.shown(folder / repro)}" if repro else "",
+    )

@@ -1,0 +1,85 @@
+"""What is judged, and what it is compared with: a source tree, a JDK, or a walker's .so."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli import toolchain
+from framestorm_cli.errors import FramestormError
+from framestorm_cli.hotspot import building, store
+from framestorm_cli.toolchain import Toolchain
+
+
+@dataclass(frozen=True)
+class Request:
+    """`plugin` with `jdk`: the walker in the .so, on that JDK. `source`: a JDK built from it."""
+
+    source: Path | None = None
+    jdk: Path | None = None
+    plugin: Path | None = None
+    variant: str = "sanitized"
+    boot_jdk: Path | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Ready to be walked."""
+
+    what: str  # "change" or "base"
+    tools: Toolchain
+    source: Path | None = None
+    plugin: str = ""
+
+    @property
+    def walker(self) -> str:
+        return "plugin" if self.plugin else ""
+
+    @property
+    def has_coverage(self) -> bool:
+        """Whether its libjvm counts edges. A plugin's code is elsewhere."""
+        record = store.read(self.tools.jdk.home)
+        return not self.plugin and record is not None and record.variant != "plain"
+
+    def __str__(self) -> str:
+        of = self.plugin or self.source
+        return f"{of} ({self.tools.jdk})" if of else str(self.tools.jdk)
+
+
+def check(request: Request) -> None:
+    """Raises FramestormError unless exactly one thing is to be judged."""
+    if request.source is not None and (request.jdk is not None or request.plugin is not None):
+        raise FramestormError("--jdk-source goes with neither --jdk nor --walker-plugin")
+    if request.source is None and request.jdk is None and request.plugin is None:
+        raise FramestormError(
+            "say what is to be judged: --jdk-source DIR, --jdk PATH, or --walker-plugin SO (with --jdk)"
+        )
+    if request.plugin is not None and not request.plugin.is_file():
+        raise FramestormError(f"walker plugin {request.plugin} does not exist")
+
+
+def base_request(base: Path, request: Request) -> Request:
+    """What --base means beside `request`. Raises FramestormError when the two cannot be compared."""
+    if request.plugin is not None:
+        if not base.is_file():
+            raise FramestormError(
+                f"--base {base} is no .so: that is what --walker-plugin compares with"
+            )
+        return Request(jdk=request.jdk, plugin=base)
+    if (base / "configure").exists():
+        if request.source is None:
+            raise FramestormError(
+                f"--base {base} is a source tree: that is what --jdk-source compares with"
+            )
+        return Request(source=base, variant=request.variant, boot_jdk=request.boot_jdk)
+    return Request(jdk=base)
+
+
+def prepare(request: Request, what: str) -> Subject:
+    """Builds what is out of date. Raises FramestormError."""
+    home = request.jdk
+    if request.source is not None:
+        home = building.ensure(
+            building.Request(str(request.source), request.boot_jdk, request.variant)
+        )
+    plugin = str(request.plugin.resolve()) if request.plugin is not None else ""
+    source = request.source.resolve() if request.source is not None else None
+    return Subject(what, toolchain.prepare(home), source, plugin)

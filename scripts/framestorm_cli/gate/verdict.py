@@ -1,0 +1,61 @@
+"""What a gate comes to: entries (something that broke, or does no more), steps, and why it cannot judge."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from framestorm_cli.triage.signature import Signature
+
+NEW, FIXED, UNCHANGED, KNOWN = "new", "fixed", "unchanged", "known"
+NOT_REPRODUCED = "not reproduced"
+KINDS = (NEW, FIXED, UNCHANGED, KNOWN, NOT_REPRODUCED)
+
+
+@dataclass
+class Entry:
+    """One cause. `how`: how often it came back where. Paths are absolute."""
+
+    kind: str
+    step: str  # "corpus", "fuzz", "stress"
+    id: str
+    signature: Signature
+    explanation: str = ""
+    how: str = ""
+    count: int = 1
+    stack: tuple[str, ...] = ()
+    artifact: Path | None = None
+    report: Path | None = None
+    command: str = ""  # shows it again
+
+
+@dataclass
+class Step:
+    name: str
+    seconds: float = 0.0
+    lines: list[str] = field(default_factory=list)  # what it did, in figures
+    problems: list[str] = field(default_factory=list)  # why it could not judge
+
+
+@dataclass
+class Verdict:
+    """Exit code 1 goes before 2: what was found and came back in fresh JVMs is true, whatever else could
+    not be judged."""
+
+    steps: list[Step] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"{step.name}: {problem}" for step in self.steps for problem in step.problems]
+
+    def of(self, kind: str) -> list[Entry]:
+        return [entry for entry in self.entries if entry.kind == kind]
+
+    @property
+    def exit(self) -> int:
+        if self.of(NEW):
+            return 1
+        return 2 if self.problems or not self.steps else 0
+
+    @property
+    def word(self) -> str:
+        return {0: "nothing new", 1: "something new", 2: "could not judge"}[self.exit]
