@@ -496,6 +496,8 @@ def corpus_add(**options: Any) -> None:
 framestorm.add_command(stress_cli.stress)
 framestorm.add_command(stress_cli.evaluate)
 corpus.add_command(corpus_cli.judge)
+corpus.add_command(corpus_cli.merge)
+corpus.add_command(corpus_cli.import_)
 jdk.add_command(corpus_cli.identify)
 framestorm.add_command(gate_cli.gate)
 

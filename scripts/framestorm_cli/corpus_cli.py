@@ -1,4 +1,4 @@
-"""`corpus judge` and `jdk identify` as commands: their options. The work is in judge_command.py."""
+"""Commands of the groups `corpus` and `jdk`: their options. The work is in merging.py, judge_command.py."""
 
 from pathlib import Path
 from typing import Any
@@ -44,3 +44,45 @@ def identify(**options: Any) -> None:
     from framestorm_cli.judge_command import identify_command
 
     raise click.exceptions.Exit(identify_command(**options))
+
+
+@click.command()
+@click.argument("folders", metavar="FOLDER...", nargs=-1, required=True,
+                type=click.Path(path_type=Path))  # fmt: skip
+@click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="New folder for the merged corpus.")  # fmt: skip
+@click.option("--prune/--no-prune", default=True, show_default=True,
+              help="Leave out inputs that reach nothing that smaller ones do not reach.")  # fmt: skip
+@click.option("--halts", type=click.IntRange(min=1), default=6, show_default=True,
+              help="Points each scenario is halted at.")  # fmt: skip
+@click.option("--jdk", type=click.Path(path_type=Path),
+              help="An instrumented JDK to prune by.  [default: instrumented]")  # fmt: skip
+@jvm_arg_option
+def merge(**options: Any) -> None:
+    """Put the corpora of several machines together, named by content; the order of folders is of no account.
+
+    Takes corpora (out/<run>/corpus), whole runs, and crashes. Crash artifacts are never pruned: they are in
+    crashes/ of the result. `fuzz --corpus` and `gate --corpus` start from it.
+
+    \b
+    Example: scripts/framestorm corpus merge host1/corpus host2/corpus --into merged
+    """
+    from framestorm_cli.merging import merge_command
+
+    raise click.exceptions.Exit(merge_command(**options))
+
+
+@click.command("import")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True,
+                type=click.Path(exists=True, file_okay=False, path_type=Path))  # fmt: skip
+@click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="New folder for the corpus.")  # fmt: skip
+def import_(**options: Any) -> None:
+    """Make a corpus of what runs of `stress` kept: inputs of unmutated samples, artifacts of findings.
+
+    \b
+    Example: scripts/framestorm corpus import out/20260102-030405-stress --into from-stress
+    """
+    from framestorm_cli.merging import import_command
+
+    raise click.exceptions.Exit(import_command(**options))
