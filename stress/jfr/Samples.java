@@ -11,8 +11,8 @@ import jdk.jfr.consumer.RecordedThread;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * What JFR's samplers got into recordings, as JSON: {@code java Samples.java EVENT FILE...}. A file whose
- * end is missing is read as far as it goes.
+ * What JFR's samplers got into recordings, as JSON: {@code java Samples.java EVENT FILE...}. A file
+ * whose end is missing is read as far as it goes.
  */
 public final class Samples {
   private static final String LOST = "jdk.CPUTimeSamplesLost";
@@ -64,7 +64,8 @@ public final class Samples {
 
   private void add(RecordedEvent event) {
     samples++;
-    long at = event.getStartTime().getEpochSecond() * 1_000_000_000 + event.getStartTime().getNano();
+    long at =
+        event.getStartTime().getEpochSecond() * 1_000_000_000 + event.getStartTime().getNano();
     firstNanos = Math.min(firstNanos, at);
     lastNanos = Math.max(lastNanos, at);
     RecordedThread thread =
@@ -106,14 +107,26 @@ public final class Samples {
     text.append("],\"frame_types\":{");
     separator = "";
     for (Map.Entry<String, Long> entry : frameTypes.entrySet()) {
-      text.append(separator).append('"').append(entry.getKey()).append("\":").append(entry.getValue());
+      text.append(separator)
+          .append('"')
+          .append(entry.getKey())
+          .append("\":")
+          .append(entry.getValue());
       separator = ",";
     }
     text.append(
         String.format(
             "},\"samples\":%d,\"lost\":%d,\"biased\":%d,\"truncated\":%d,\"traces\":%d,\"frames\":%d,"
                 + "\"most_frames\":%d,\"threads\":%d,\"unreadable\":%d,\"seconds\":%s}",
-            samples, lost, biased, truncated, traces, frames, mostFrames, threads.size(), unreadable,
+            samples,
+            lost,
+            biased,
+            truncated,
+            traces,
+            frames,
+            mostFrames,
+            threads.size(),
+            unreadable,
             samples == 0 ? "0" : Double.toString((lastNanos - firstNanos) / 1e9)));
     return text.toString();
   }

@@ -7,8 +7,8 @@ import java.util.Locale;
 import java.util.Properties;
 
 /**
- * The command line, metadata and output of Renaissance, for tests. What a benchmark does is said in the
- * metadata: benchmark.NAME.configuration.default.does.
+ * The command line, metadata and output of Renaissance, for tests. What a benchmark does is said in
+ * the metadata: benchmark.NAME.configuration.default.does.
  */
 public final class FakeRenaissance {
   private static final Properties settings = new Properties();
@@ -44,8 +44,13 @@ public final class FakeRenaissance {
       int oldest = Integer.parseInt(least.startsWith("1.") ? least.substring(2) : least);
       if (check && Runtime.version().feature() < oldest) {
         System.err.println(
-            "Benchmark '" + name + "' excluded: requires JVM version >=" + oldest + " (found "
-                + Runtime.version().feature() + ").");
+            "Benchmark '"
+                + name
+                + "' excluded: requires JVM version >="
+                + oldest
+                + " (found "
+                + Runtime.version().feature()
+                + ").");
         continue;
       }
       String does = settings.getProperty("benchmark." + name + ".configuration.default.does", "");
@@ -107,7 +112,8 @@ public final class FakeRenaissance {
       case "give a wrong result" -> throw new IllegalStateException("expected 1 but got 2");
       case "throw" -> throw new java.net.ConnectException("refused");
       case "use up the heap" -> System.out.println(new long[Integer.MAX_VALUE - 8].length);
-      case "break the JVM" -> throw new InternalError("a fault occurred in an unsafe memory access");
+      case "break the JVM" ->
+          throw new InternalError("a fault occurred in an unsafe memory access");
       case "be killed" -> {
         String self = Long.toString(ProcessHandle.current().pid());
         new ProcessBuilder("kill", "-SEGV", self).start().waitFor();

@@ -12,10 +12,9 @@ import pytest
 from framestorm_cli import jdk as jdks
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.jdk import Jdk
-from framestorm_cli.stress import compiling, jfr
+from framestorm_cli.stress import compiling, jfr, workloads
 from framestorm_cli.stress.jfr import CPU_TIME, EXECUTION, Recording
 
-MAIN = "framestorm.workloads.Main"
 JDKS = list({jdk.feature: jdk for jdk in jdks.usable()}.values())
 
 
@@ -28,11 +27,14 @@ def jdk(request: pytest.FixtureRequest) -> Jdk:
 def start(
     recording: Recording, jdk: Jdk, workload: str, *options: str
 ) -> "subprocess.Popen[bytes]":
-    jar = compiling.build(jdk).jar
-    command = [str(jdk.home / "bin" / "java"), *recording.start(), "-XX:-CreateCoredumpOnCrash"]
+    built = compiling.build(jdk)
+    java = jdk.home / "bin" / "java"
+    every = workloads.built_in(java, workloads.BuiltIn(built.jar, built.natives))
+    chosen = next(one for one in every if one.name == workload)
+    arguments = ["-XX:-CreateCoredumpOnCrash", *recording.start(), *chosen.jvm_args]
     with (recording.folder / "log.txt").open("wb") as log:
         return subprocess.Popen(
-            [*command, "-cp", str(jar), MAIN, workload, *options],
+            [str(java), *arguments, *chosen.program, *options],
             cwd=recording.folder,
             stdout=log,
             stderr=log,
@@ -78,6 +80,13 @@ def test_a_small_depth_truncates(jdk: Jdk, tmp_path: Path) -> None:
     assert stats["frames"][EXECUTION]["max"] <= 5
     assert stats["truncated"] > 0
     assert stats["frames"][EXECUTION]["at_depth_limit"] == stats["truncated"]
+
+
+def test_a_workload_with_a_recording_of_its_own(jdk: Jdk, tmp_path: Path) -> None:
+    recording = Recording(EXECUTION, tmp_path, 1_000_000)
+    stats = sampled(recording, jdk, "deoptimise-storm", "--iterations", "20")
+    assert stats["samples"] > 0
+    assert stats["whole"]
 
 
 def test_a_jvm_that_crashes_leaves_what_it_had(jdk: Jdk, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import java.util.List;
  */
 enum Catalog {
   DEOPTIMISE_STORM(
-      "compiles methods, and deoptimises them with dozens of their frames on the stack", 17,
+      "compiles methods, and deoptimises them with dozens of their frames on the stack",
+      17,
       // A call that makes a method due for compilation waits for it: as many storms on any machine.
       "-XX:CompileCommand=quiet",
       "-XX:CompileCommand=BackgroundCompilation,framestorm.workloads.DeoptKernel::*,false",
@@ -19,28 +20,42 @@ enum Catalog {
   STACK_OVERFLOW("runs out of stack in Java, JDK and reflective code, and recurses very deep", 17),
   MONITOR_CONTENTION("blocks on, waits for and inflates monitors; parks on locks", 17),
   JNI_SANDWICH(
-      "alternates Java and native frames, returns exceptions through them, attaches threads", 17,
-      "-Dframestorm.workloads.natives={natives}", "--enable-native-access=ALL-UNNAMED"),
-  METHOD_HANDLES("calls through LambdaForm frames, call sites that change, fresh lambdas", 17,
+      "alternates Java and native frames, returns exceptions through them, attaches threads",
+      17,
+      "-Dframestorm.workloads.natives={natives}",
+      "--enable-native-access=ALL-UNNAMED"),
+  METHOD_HANDLES(
+      "calls through LambdaForm frames, call sites that change, fresh lambdas",
+      17,
       // The JDK keeps LambdaForms by soft references: else they pile up in metaspace.
-      "-Xmx256m", "-XX:SoftRefLRUPolicyMSPerMB=10"),
-  INTRINSICS("is in stubs and intrinsics: copies, checksums, ciphers, strings, big numbers", 17,
+      "-Xmx256m",
+      "-XX:SoftRefLRUPolicyMSPerMB=10"),
+  INTRINSICS(
+      "is in stubs and intrinsics: copies, checksums, ciphers, strings, big numbers",
+      17,
       "-XX:CompileCommand=quiet",
       "-XX:CompileCommand=CompileThresholdScaling,framestorm.workloads.Intrinsics::*,0.1"),
   THREAD_CHURN("starts and ends threads, some by an exception", 17),
   THREAD_CROWD("keeps 10,000 threads parked, waiting or asleep, and wakes a few", 17),
-  GC_PRESSURE("allocates, with survivors, references and large arrays, in a small heap", 17,
-      "-Xmx192m"),
-  CODE_CACHE_FLUSHING("fills a small code cache, so that compiled methods go away", 17,
-      "-XX:ReservedCodeCacheSize=8m", "-Xmx512m", "-XX:Tier4InvocationThreshold=500",
-      "-XX:Tier4MinInvocationThreshold=200", "-XX:Tier4CompileThreshold=1500"),
+  GC_PRESSURE(
+      "allocates, with survivors, references and large arrays, in a small heap", 17, "-Xmx192m"),
+  CODE_CACHE_FLUSHING(
+      "fills a small code cache, so that compiled methods go away",
+      17,
+      "-XX:ReservedCodeCacheSize=8m",
+      "-Xmx512m",
+      "-XX:Tier4InvocationThreshold=500",
+      "-XX:Tier4MinInvocationThreshold=200",
+      "-XX:Tier4CompileThreshold=1500"),
   CLASS_REDEFINITION("replaces methods that are on the stack", 17, "-javaagent:{jar}"),
   JAVAC("compiles some hundred source files with javac, over and over", 17, "-Xmx1g"),
   // Several carriers on any machine, so that threads change theirs.
-  VIRTUAL_THREAD_CHURN("mounts, unmounts and pins virtual threads", 21,
+  VIRTUAL_THREAD_CHURN(
+      "mounts, unmounts and pins virtual threads",
+      21,
       "-Djdk.virtualThreadScheduler.parallelism=4"),
-  FOREIGN_CALLS("calls C and is called back from it, nested", 22,
-      "--enable-native-access=ALL-UNNAMED");
+  FOREIGN_CALLS(
+      "calls C and is called back from it, nested", 22, "--enable-native-access=ALL-UNNAMED");
 
   private final String summary;
   private final int minimumJdk;
@@ -71,7 +86,10 @@ enum Catalog {
   Workload create() throws ReflectiveOperationException {
     if (Runtime.version().feature() < minimumJdk) {
       throw new IllegalArgumentException(
-          workload() + " needs JDK " + minimumJdk + " or later, this is "
+          workload()
+              + " needs JDK "
+              + minimumJdk
+              + " or later, this is "
               + Runtime.version().feature());
     }
     StringBuilder name = new StringBuilder(Catalog.class.getPackageName()).append('.');

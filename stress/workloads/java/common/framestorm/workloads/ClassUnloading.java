@@ -2,7 +2,9 @@ package framestorm.workloads;
 
 import java.lang.management.ManagementFactory;
 
-/** Loads copies of a class, runs them until they are compiled, drops them, makes the collector run. */
+/**
+ * Loads copies of a class, runs them until they are compiled, drops them, makes the collector run.
+ */
 final class ClassUnloading extends Workload {
   private static final int COPIES = 20;
   private static final int KEPT = 7;

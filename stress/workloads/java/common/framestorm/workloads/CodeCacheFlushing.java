@@ -7,8 +7,8 @@ import java.util.Set;
 import javax.management.JMException;
 
 /**
- * Compiles more than a small code cache holds, from classes that stay loaded: HotSpot throws out the
- * methods that have not been called for long.
+ * Compiles more than a small code cache holds, from classes that stay loaded: HotSpot throws out
+ * the methods that have not been called for long.
  */
 final class CodeCacheFlushing extends Workload {
   private static final int MOST_COPIES = 600;

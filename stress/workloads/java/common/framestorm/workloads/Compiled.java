@@ -13,8 +13,8 @@ final class Compiled {
   private Compiled() {}
 
   /**
-   * Compile ids of the methods of a class, or of its copies, which are compiled to stay: by C2, or by C1
-   * where that is the last level.
+   * Compile ids of the methods of a class, or of its copies, which are compiled to stay: by C2, or
+   * by C1 where that is the last level.
    */
   static Set<Integer> ids(Class<?> type) throws JMException {
     return ids(type, "\\d+");

@@ -2,7 +2,10 @@ package framestorm.workloads;
 
 /** Loaded in many copies, each of which compiles and deoptimises on its own. */
 public final class DeoptKernel implements Kernel {
-  /** Its only loaded class until {@link Second} is: what C2 inlines on that assumption is invalid then. */
+  /**
+   * Its only loaded class until {@link Second} is: what C2 inlines on that assumption is invalid
+   * then.
+   */
   private static class First {
     long value(int n) {
       return n * 31L + 7;

@@ -3,9 +3,9 @@ package framestorm.workloads;
 import java.util.Map;
 
 /**
- * Warms up code until it is compiled on assumptions, and breaks these: in the method itself (uncommon
- * traps), and by a class loaded while dozens of frames of the method are on the stack, which then return
- * one by one through the deoptimisation handler.
+ * Warms up code until it is compiled on assumptions, and breaks these: in the method itself
+ * (uncommon traps), and by a class loaded while dozens of frames of the method are on the stack,
+ * which then return one by one through the deoptimisation handler.
  */
 final class DeoptimiseStorm extends Workload {
   private static final int WARM_CALLS = 3_000;

@@ -41,7 +41,11 @@ final class Events {
       try (RecordingFile events = new RecordingFile(file)) {
         while (events.hasMoreEvents()) {
           RecordedEvent event = events.readEvent();
-          run.count(counters.get(event.getEventType().getName()), 1);
+          // Events that another recording of this JVM has on are in ours, too.
+          String counter = counters.get(event.getEventType().getName());
+          if (counter != null) {
+            run.count(counter, 1);
+          }
         }
       }
     } finally {

@@ -4,8 +4,8 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 
 /**
- * Throws, implicitly and explicitly, at the end of a recursion, through frames with and without handlers;
- * checks that each exception arrives, and that it saw its frames.
+ * Throws, implicitly and explicitly, at the end of a recursion, through frames with and without
+ * handlers; checks that each exception arrives, and that it saw its frames.
  */
 final class Exceptions extends Workload {
   private static final int THROWS = 200;

@@ -10,7 +10,10 @@ import java.lang.ref.WeakReference;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** Allocates: short-lived, surviving and large objects, trees that are rebuilt, references of all kinds. */
+/**
+ * Allocates: short-lived, surviving and large objects, trees that are rebuilt, references of all
+ * kinds.
+ */
 final class GcPressure extends Workload {
   private static final int TREE_DEPTH = 12;
   private static final int SURVIVORS = 20;

@@ -18,8 +18,8 @@ import javax.crypto.spec.SecretKeySpec;
 import javax.management.JMException;
 
 /**
- * Methods around calls that C2 replaces by stubs and machine code of its own. That C2 has compiled them is
- * the proof: intrinsics are used from there on.
+ * Methods around calls that C2 replaces by stubs and machine code of its own. That C2 has compiled
+ * them is the proof: intrinsics are used from there on.
  */
 final class Intrinsics extends Workload {
   private static final int BYTES = 16 << 10;
@@ -27,7 +27,9 @@ final class Intrinsics extends Workload {
   private static final int CALLS = 60;
   private static final int LEAST_COMPILED = 3;
   private static final String[] DIGESTS = {"MD5", "SHA-1", "SHA-256", "SHA-512", "SHA3-256"};
-  private static final String[] CIPHERS = {"AES/CBC/NoPadding", "AES/CTR/NoPadding", "AES/GCM/NoPadding"};
+  private static final String[] CIPHERS = {
+    "AES/CBC/NoPadding", "AES/CTR/NoPadding", "AES/GCM/NoPadding"
+  };
 
   private final ThreadLocal<byte[]> data = ThreadLocal.withInitial(() -> new byte[BYTES]);
   private volatile long sink;
@@ -91,8 +93,7 @@ final class Intrinsics extends Workload {
         chacha
             ? new IvParameterSpec(nonce)
             : which == 2 ? new GCMParameterSpec(128, nonce) : new IvParameterSpec(bytes, 0, 16);
-    SecretKeySpec key =
-        new SecretKeySpec(bytes, i, chacha ? 32 : 16, chacha ? "ChaCha20" : "AES");
+    SecretKeySpec key = new SecretKeySpec(bytes, i, chacha ? 32 : 16, chacha ? "ChaCha20" : "AES");
     cipher.init(Cipher.ENCRYPT_MODE, key, parameters);
     return cipher.doFinal(bytes, 0, 8_192)[0];
   }
@@ -110,7 +111,8 @@ final class Intrinsics extends Workload {
   private static long bigNumbers(byte[] bytes, int i) {
     BigInteger a = new BigInteger(1, bytes, i, 256).setBit(2_047).setBit(0);
     BigInteger b = new BigInteger(1, bytes, i + 256, 256).setBit(2_000);
-    return a.multiply(b).add(b.multiply(b)).intValue() + b.modPow(BigInteger.valueOf(17), a).intValue();
+    return a.multiply(b).add(b.multiply(b)).intValue()
+        + b.modPow(BigInteger.valueOf(17), a).intValue();
   }
 
   private static long mathematics(byte[] bytes, int i) {

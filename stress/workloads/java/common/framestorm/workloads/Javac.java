@@ -79,7 +79,8 @@ final class Javac extends Workload {
                   null, files, diagnostics, List.of("-nowarn", "-proc:none"), null, tree.sources());
       task.addTaskListener(ender(worker.run()));
       if (!task.call()) {
-        throw new IllegalStateException(tree.name() + " does not compile: " + firstError(diagnostics));
+        throw new IllegalStateException(
+            tree.name() + " does not compile: " + firstError(diagnostics));
       }
     } catch (RuntimeException e) {
       if (e instanceof Ended || e.getCause() instanceof Ended) {

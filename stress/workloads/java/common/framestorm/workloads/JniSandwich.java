@@ -1,6 +1,9 @@
 package framestorm.workloads;
 
-/** Java calls C calls Java, dozens deep; exceptions on the way back; threads that C made and attached. */
+/**
+ * Java calls C calls Java, dozens deep; exceptions on the way back; threads that C made and
+ * attached.
+ */
 final class JniSandwich extends Workload {
   private static final String LIBRARY = "framestorm.workloads.natives";
   private static final int CALLS = 30;
@@ -24,7 +27,9 @@ final class JniSandwich extends Workload {
     }
   }
 
-  /** Calls {@code bounce(worker, depth - 1, kind)} of this object; clears exceptions when `clear`. */
+  /**
+   * Calls {@code bounce(worker, depth - 1, kind)} of this object; clears exceptions when `clear`.
+   */
   private native long down(Worker worker, int depth, int kind, boolean clear);
 
   /** Work in C on an array held by GetPrimitiveArrayCritical; its new sum. */

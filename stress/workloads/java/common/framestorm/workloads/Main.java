@@ -95,6 +95,9 @@ public final class Main {
     return String.format(
         java.util.Locale.ROOT,
         "framestorm-workload {\"name\":\"%s\",\"iterations\":%d,\"seconds\":%.3f,\"work\":{%s}}",
-        run.options().name(), run.iterations(), run.seconds(), work);
+        run.options().name(),
+        run.iterations(),
+        run.seconds(),
+        work);
   }
 }

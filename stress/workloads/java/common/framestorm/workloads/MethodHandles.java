@@ -10,8 +10,8 @@ import java.util.function.LongUnaryOperator;
 import java.util.stream.LongStream;
 
 /**
- * Calls through chains of method handles, made anew and so interpreted as LambdaForms at first; through
- * call sites that get another target; through lambdas and streams.
+ * Calls through chains of method handles, made anew and so interpreted as LambdaForms at first;
+ * through call sites that get another target; through lambdas and streams.
  */
 final class MethodHandles extends Workload {
   private static final MethodType LONG_TO_LONG = MethodType.methodType(long.class, long.class);

@@ -4,7 +4,10 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Several threads on few monitors: entered, re-entered, waited on, hashed while locked; and on locks. */
+/**
+ * Several threads on few monitors: entered, re-entered, waited on, hashed while locked; and on
+ * locks.
+ */
 final class MonitorContention extends Workload {
   private static final int MONITORS = 3;
   private static final int ROUNDS = 40;

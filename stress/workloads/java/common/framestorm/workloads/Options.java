@@ -20,7 +20,8 @@ record Options(String name, double seconds, long iterations, int threads, long s
       String argument = arguments[i];
       if (!argument.startsWith("--")) {
         if (name != null) {
-          throw new IllegalArgumentException("one workload a run, not " + name + " and " + argument);
+          throw new IllegalArgumentException(
+              "one workload a run, not " + name + " and " + argument);
         }
         name = argument;
         continue;
@@ -43,7 +44,8 @@ record Options(String name, double seconds, long iterations, int threads, long s
     }
     if (name == null) {
       throw new IllegalArgumentException(
-          "usage: Main NAME [--seconds N] [--iterations N] [--threads N] [--seed N], or Main --list");
+          "usage: Main NAME [--seconds N] [--iterations N] [--threads N] [--seed N], or Main"
+              + " --list");
     }
     if (seconds == 0 && iterations == 0) {
       seconds = DEFAULT_SECONDS;

@@ -100,25 +100,25 @@ final class SourceTrees {
       text.append(
           String.format(
               """
-                public <U extends T> Map<String, List<R>> m%1$d(Collection<U> in, int n) {
-                  Function<Integer, Supplier<String>> f = x -> () -> "v" + x + n * %2$d;
-                  int k = switch (n %% 4) { case 0 -> in.size(); case 1, 2 -> { int j = n; yield j << 2; }
-                      default -> E.TWO.f(); };
-                  for (U each : in) {
-                    try {
-                      if ((Object) each instanceof String s && s.length() > %2$d) { k += s.hashCode(); }
-                      else { k ^= new C%3$d<String>().m%4$d(List.of("a", "b"), k).size(); }
-                    } catch (IllegalStateException | ArithmeticException e) { k = -k; }
-                    finally { k++; }
-                  }
-                  Runnable r = new Runnable() { int z = %2$d; public void run() { z += n; } };
-                  r.run();
-                  return IntStream.range(0, k).boxed()
-                      .map(i -> new R(i, f.apply(i).get(), List.of(i, i * 2.0)))
-                      .sorted(Comparator.comparing(R::b).thenComparingInt(R::a))
-                      .collect(Collectors.groupingBy(R::b, TreeMap::new, Collectors.toList()));
-                }
-              """,
+  public <U extends T> Map<String, List<R>> m%1$d(Collection<U> in, int n) {
+    Function<Integer, Supplier<String>> f = x -> () -> "v" + x + n * %2$d;
+    int k = switch (n %% 4) { case 0 -> in.size(); case 1, 2 -> { int j = n; yield j << 2; }
+        default -> E.TWO.f(); };
+    for (U each : in) {
+      try {
+        if ((Object) each instanceof String s && s.length() > %2$d) { k += s.hashCode(); }
+        else { k ^= new C%3$d<String>().m%4$d(List.of("a", "b"), k).size(); }
+      } catch (IllegalStateException | ArithmeticException e) { k = -k; }
+      finally { k++; }
+    }
+    Runnable r = new Runnable() { int z = %2$d; public void run() { z += n; } };
+    r.run();
+    return IntStream.range(0, k).boxed()
+        .map(i -> new R(i, f.apply(i).get(), List.of(i, i * 2.0)))
+        .sorted(Comparator.comparing(R::b).thenComparingInt(R::a))
+        .collect(Collectors.groupingBy(R::b, TreeMap::new, Collectors.toList()));
+  }
+""",
               method, constant, other, random.nextInt(METHODS)));
     }
     return text.append("}\n").toString();

@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Recurses until the stack ends: in own code, in the JDK's (toString of a list in itself), by reflection,
- * with large frames; catches the error with next to no stack left or far above; and recurses very deep
- * without an overflow.
+ * Recurses until the stack ends: in own code, in the JDK's (toString of a list in itself), by
+ * reflection, with large frames; catches the error with next to no stack left or far above; and
+ * recurses very deep without an overflow.
  */
 final class StackOverflow extends Workload {
   private static final long SMALL_STACK = 256 << 10;
@@ -30,7 +30,8 @@ final class StackOverflow extends Workload {
         kind == 5
             ? () -> worker.count("frames of very deep stacks", deep(VERY_DEEP))
             : () -> overflow(worker, kind, some);
-    Thread thread = new Thread(null, body, "overflow-" + kind, kind == 5 ? LARGE_STACK : SMALL_STACK);
+    Thread thread =
+        new Thread(null, body, "overflow-" + kind, kind == 5 ? LARGE_STACK : SMALL_STACK);
     thread.setUncaughtExceptionHandler((t, e) -> failure[0] = e);
     thread.start();
     thread.join();

@@ -5,7 +5,10 @@ import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 
-/** Ten thousand threads, each parked, waiting or asleep at some depth, of which a few are woken at a time. */
+/**
+ * Ten thousand threads, each parked, waiting or asleep at some depth, of which a few are woken at a
+ * time.
+ */
 final class ThreadCrowd extends Workload {
   private static final int THREADS = 10_000;
   private static final int DEPTH = 20;
@@ -33,7 +36,10 @@ final class ThreadCrowd extends Workload {
     if (crowd.size() < THREADS) {
       release();
       throw new IllegalStateException(
-          "this machine has no room for " + THREADS + " threads, only for " + crowd.size()
+          "this machine has no room for "
+              + THREADS
+              + " threads, only for "
+              + crowd.size()
               + ": raise its limits of threads (ulimit -u, pids.max) or of memory");
     }
     run.count("threads", crowd.size());

@@ -3,8 +3,8 @@ package framestorm.workloads;
 /** One workload: one object a run, its iterations on several threads at once. */
 abstract class Workload {
   /**
-   * Once, before the workers start. Throws IllegalStateException with the reason when this JVM cannot
-   * run it.
+   * Once, before the workers start. Throws IllegalStateException with the reason when this JVM
+   * cannot run it.
    */
   void prepare(Run run) throws Exception {}
 
@@ -12,8 +12,8 @@ abstract class Workload {
   abstract void iterate(Worker worker) throws Throwable;
 
   /**
-   * Whether it has done enough of what it is named after for a run to end when its time is up. Called
-   * rarely, by one worker at a time.
+   * Whether it has done enough of what it is named after for a run to end when its time is up.
+   * Called rarely, by one worker at a time.
    */
   boolean enough(Run run) throws Exception {
     return true;

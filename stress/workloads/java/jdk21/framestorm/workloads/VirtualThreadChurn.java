@@ -9,8 +9,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Virtual threads that are mounted and unmounted at different depths, by yields, parks, queues and locks,
- * and some that block with a native frame beneath, which pins them to their carrier.
+ * Virtual threads that are mounted and unmounted at different depths, by yields, parks, queues and
+ * locks, and some that block with a native frame beneath, which pins them to their carrier.
  */
 final class VirtualThreadChurn extends Workload {
   private static final int BURST = 40;

@@ -17,8 +17,8 @@ import java.lang.invoke.MethodType;
 import java.util.SplittableRandom;
 
 /**
- * Calls C functions, some of which call back: qsort with a comparator in Java, which sorts again one
- * level down. With critical calls and ones that keep errno.
+ * Calls C functions, some of which call back: qsort with a comparator in Java, which sorts again
+ * one level down. With critical calls and ones that keep errno.
  */
 final class ForeignCalls extends Workload {
   private static final AddressLayout INT_POINTER =
@@ -35,7 +35,9 @@ final class ForeignCalls extends Workload {
       function("strlen", FunctionDescriptor.of(JAVA_LONG, ADDRESS), Linker.Option.critical(false));
   private final MethodHandle close =
       function(
-          "close", FunctionDescriptor.of(JAVA_INT, JAVA_INT), Linker.Option.captureCallState("errno"));
+          "close",
+          FunctionDescriptor.of(JAVA_INT, JAVA_INT),
+          Linker.Option.captureCallState("errno"));
   private final ThreadLocal<Comparator> comparators = new ThreadLocal<>();
 
   /** What C calls, and the memory it works on. */
