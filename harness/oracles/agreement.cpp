@@ -38,8 +38,7 @@ constexpr uint32_t kThreadInJava = 8;  // JavaThreadState, utilities/globalDefin
 
 // Null where the walked program is none of the scenarios.
 const ScenarioInfo* scenario_of(const WalkView& view) {
-  return view.input->scenario == ScenarioId::count ? nullptr
-                                                   : &scenario_info(view.input->scenario);
+  return view.input->scenario == ScenarioId::count ? nullptr : &scenario_info(view.input->scenario);
 }
 
 struct Exemption {
@@ -71,6 +70,13 @@ constexpr Exemption kExemptions[] = {
        return result <= 0 || stopped != nullptr;
      },
      "nor that a frame is being built or taken down, as in a stub's first instructions"},
+    {WalkerId::asgst_frame,
+     [](const WalkView& view, int32_t, const char*) {
+       const CodeEntry* const code = view.jvm->code_map().find(view.victim->pc);
+       return scenario_of(view) == nullptr && code != nullptr && code->kind == CodeKind::nmethod;
+     },
+     "nor whether pc is a return address, on which depends what is inlined there; in the loops of "
+     "the scenarios it is the same"},
 };
 
 // Errors that say when a thread may not be walked, which the APIs see differently:
@@ -171,8 +177,7 @@ class AgreementOracle final : public Oracle {
       const MethodInfo* info = view.methods->find(frame.method);
       names_.push_back(info == nullptr ? "?" : info->name);
     }
-    return !matches(names_, *scenario, other, nullptr,
-                    answer_.result == view.depth);
+    return !matches(names_, *scenario, other, nullptr, answer_.result == view.depth);
   }
 
   // Whether `longer` begins with a method that is being entered, which `shorter` leaves out.

@@ -44,14 +44,15 @@ class Agent {
     sampler_->start();
   }
 
-  void thread_start(JNIEnv*, jthread) {
+  void thread_start(JNIEnv* env, jthread thread) {
     if (sampler_ == nullptr) return;
     const int tid = current_tid();
-    if (tid != judge_->tid()) sampler_->enter_thread(tid, Jvm::get().identity().current());
+    if (tid == judge_->tid()) return;
+    sampler_->enter_thread(env, thread, tid, Jvm::get().identity().current());
   }
 
-  void thread_end(JNIEnv*, jthread) {
-    if (sampler_ != nullptr) sampler_->leave_thread(current_tid());
+  void thread_end(JNIEnv* env, jthread) {
+    if (sampler_ != nullptr) sampler_->leave_thread(env, current_tid());
   }
 
   void death(JNIEnv*) {
@@ -101,7 +102,9 @@ class Agent {
                                         : read_at<const std::byte*>(java_thread, layout.osthread);
       if (os_thread != nullptr) {
         const auto tid = read_at<int32_t>(os_thread, layout.osthread_id);
-        if (tid != 0 && tid != judge_->tid()) sampler_->enter_thread(tid, java_thread);
+        if (tid != 0 && tid != judge_->tid()) {
+          sampler_->enter_thread(env, threads[i], tid, java_thread);
+        }
       }
       env->DeleteLocalRef(threads[i]);
     }

@@ -6,8 +6,11 @@
 #include <system_error>
 
 #include "harness/engine/run_files.h"
+#include "harness/input/binary.h"
+#include "harness/input/text.h"
 #include "stress/agent/kept_sample.h"
 #include "stress/agent/registry.h"
+#include "stress/agent/sample_input.h"
 
 namespace framestorm::stress {
 namespace {
@@ -26,6 +29,10 @@ std::vector<NamedFrame> named_trace(const WalkView& view) {
     named.push_back({info != nullptr ? info->name : "?", frame.bci});
   }
   return named;
+}
+
+std::string_view as_text(const std::vector<uint8_t>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
@@ -58,12 +65,15 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
   modules_.refresh();
   const std::string artifact = "samples/" + std::to_string(++kept_) + ".sample";
   const std::vector<NamedFrame> trace = named_trace(view);
+  const std::span<const std::byte> stack =
+      room != nullptr ? room->stack() : std::span(entry.stack, entry.sample->stack_bytes);
+  const Input input = input_of(*entry.sample, stack, jvm_.code_map(), options_.mode);
+  std::vector<uint8_t> bytes;
+  encode(input, &bytes);
+  write_file(options_.out / ("samples/" + std::to_string(kept_) + ".bin"), as_text(bytes));
   json line = finding_line(finding, key, static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9,
-                           artifact, "", modules_, trace);
-  const json sample = describe_sample(
-      *entry.sample,
-      room != nullptr ? room->stack() : std::span(entry.stack, entry.sample->stack_bytes), view,
-      modules_, options_.mode);
+                           artifact, to_text(input), modules_, trace);
+  const json sample = describe_sample(*entry.sample, stack, view, modules_, options_.mode);
   line["context"] = {{"real_pc", sample["registers"]["pc"]["is"]},
                      {"real_sp", hex(entry.sample->sp())},
                      {"real_fp", hex(entry.sample->fp())},
@@ -76,6 +86,18 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
   write_file(options_.out / artifact,
              kept.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
   append(line.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+void Findings::keep_seed(const SampleRing::Entry& entry, const WalkRoom& room) {
+  if (seeds_.size() >= options_.seeds) return;
+  const Input input = input_of(*entry.sample, room.stack(), jvm_.code_map(), options_.mode);
+  std::vector<uint8_t> bytes;
+  encode(input, &bytes);
+  if (!seeds_.insert(bytes).second) return;
+  const std::string name = std::string(name_of(input.scenario)) + "-" +
+                           std::string(name_of(input.walker)) + "-" +
+                           std::to_string(seeds_.size()) + ".bin";
+  write_file(options_.out / "seeds" / name, as_text(bytes));
 }
 
 void Findings::write_counts() {

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
+#include <vector>
 
 #include "harness/engine/signature.h"
 #include "harness/jvm/modules.h"
@@ -24,6 +26,8 @@ class Findings {
   // null for a sample that was judged by its trace alone.
   void record(const Finding& finding, const SampleRing::Entry& entry, const WalkRoom* room,
               const WalkView& view);
+  // Keeps an unmutated sample as an input for the fuzzers, as long as few are.
+  void keep_seed(const SampleRing::Entry& entry, const WalkRoom& room);
   // The running counts per signature.
   void write_counts();
   uint64_t count() const { return count_; }
@@ -42,6 +46,7 @@ class Findings {
   std::map<uint64_t, Bucket> buckets_;
   uint64_t count_ = 0;
   uint64_t kept_ = 0;
+  std::set<std::vector<uint8_t>> seeds_;
   uint64_t begin_ns_;
 };
 

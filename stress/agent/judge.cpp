@@ -32,7 +32,12 @@ bool is_any_of(std::string_view name, std::span<const std::string_view> names) {
 }  // namespace
 
 Judge::Judge(const Options& options, Jvm& jvm, Sampler& sampler)
-    : options_(options), jvm_(jvm), sampler_(sampler), stats_(options_), findings_(options_, jvm) {
+    : options_(options),
+      jvm_(jvm),
+      sampler_(sampler),
+      stats_(options_),
+      findings_(options_, jvm),
+      reference_(jvm) {
   for (std::unique_ptr<Oracle>& oracle : make_oracles()) {
     if (oracle->name() == kScenarioOracle) continue;
     if (oracle->name() == "signal-safety" && !tripwire::is_active()) continue;
@@ -75,8 +80,7 @@ void Judge::run() {
 
 void Judge::work() {
   JavaVMAttachArgs arguments = {JNI_VERSION_10, const_cast<char*>("framestorm"), nullptr};
-  JNIEnv* env = nullptr;
-  if (jvm_.vm()->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) !=
+  if (jvm_.vm()->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env_), &arguments) !=
       JNI_OK) {
     throw SetupError("the agent's own thread cannot be attached to the JVM");
   }
@@ -195,6 +199,14 @@ void Judge::judge(const SampleRing::Entry& entry) {
     violations_.clear();
     check(view, rewalks, room != nullptr, true);
   }
+  if (sample.costly && options_.mode != SamplingMode::unstopped && violations_.empty()) {
+    const std::string lost = reference_.check(env_, view, sample, sampler_.registry());
+    // AsyncGetCallTrace stops where it does not trust a frame, by design: a figure, no finding.
+    if (!lost.empty() && sample.walker != WalkerId::asgct) {
+      violations_.add(FindingKind::contract, "outermost-frame-differs", lost);
+    }
+    if (violations_.empty()) findings_.keep_seed(entry, *room);
+  }
   for (const Finding& finding : violations_.findings()) {
     // A stack that changes while it is read makes traces that are wrong: figures, no findings.
     if (options_.mode == SamplingMode::unstopped && finding.kind == FindingKind::contract) continue;
@@ -222,6 +234,7 @@ void Judge::write_stats(const char* ended) {
                        judged.broken);
     }
   }
+  stats_.set_check("gst", reference_.made(), reference_.broken());
   stats_.write(sampler_.registry().totals(),
                {findings_.count(), contained_, sampler_.idle_samples(), sampler_.delivery_ns(),
                 sampler_.late_handlers()},

@@ -11,6 +11,7 @@
 #include "harness/victim/crew.h"
 #include "stress/agent/findings.h"
 #include "stress/agent/recorded_walker.h"
+#include "stress/agent/reference_check.h"
 #include "stress/agent/sampler.h"
 #include "stress/agent/stats.h"
 
@@ -53,7 +54,8 @@ class Judge {
   Sampler& sampler_;
   Stats stats_;
   Findings findings_;
-  std::vector<std::unique_ptr<Walker>> adapters_;
+  ReferenceCheck reference_;
+  JNIEnv* env_ = nullptr;  // of the judge's thread
   RecordedWalkers walkers_;
   std::vector<Judged> cheap_;  // of the trace alone
   std::vector<Judged> close_;  // of a room's records

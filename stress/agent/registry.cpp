@@ -27,8 +27,8 @@ uint64_t thread_cpu_ns(int tid) {
 
 uint64_t monotonic_ns() { return read_clock(CLOCK_MONOTONIC); }
 
-SampledThread* Registry::enter(int tid, void* java_thread, void* jni_env, uintptr_t stack_base,
-                               uintptr_t stack_end) {
+SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, void* jni_env,
+                               uintptr_t stack_base, uintptr_t stack_end) {
   const std::lock_guard lock(mutex_);
   if (by_tid_.contains(tid)) return nullptr;
   SampledThread* thread = nullptr;
@@ -42,6 +42,7 @@ SampledThread* Registry::enter(int tid, void* java_thread, void* jni_env, uintpt
     return nullptr;
   }
   thread->tid.store(tid);
+  thread->thread = java_object;
   thread->java_thread = java_thread;
   thread->jni_env = jni_env;
   thread->stack_base = stack_base;

@@ -30,6 +30,7 @@ struct SampledThread {
   std::atomic<Phase> phase{Phase::free};
   std::atomic<int> tid{0};
   // Set before `live`, constant while it lasts.
+  jweak thread = nullptr;  // java.lang.Thread
   void* java_thread = nullptr;
   void* jni_env = nullptr;
   uintptr_t stack_base = 0, stack_end = 0;
@@ -64,8 +65,8 @@ class Registry {
 
   // A thread that starts or was there before; null when it is known or there are too many. Any
   // thread, not in signal context.
-  SampledThread* enter(int tid, void* java_thread, void* jni_env, uintptr_t stack_base,
-                       uintptr_t stack_end);
+  SampledThread* enter(int tid, jweak thread, void* java_thread, void* jni_env,
+                       uintptr_t stack_base, uintptr_t stack_end);
   // Its ThreadEnd: `last` is called with the record before it stops being live. On the thread.
   template <typename Function>
   void leave(int tid, Function last) {
@@ -77,6 +78,12 @@ class Registry {
     thread.phase.store(SampledThread::Phase::ending, std::memory_order_release);
     last(thread);
     ending_.push_back(&thread);
+  }
+  // With the lock held, for a live thread of that id if there is one.
+  template <typename Function>
+  void find(int tid, Function function) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = by_tid_.find(tid); found != by_tid_.end()) function(*found->second);
   }
   // With the lock held, for each live thread.
   template <typename Function>

@@ -23,6 +23,7 @@ enum class LostCause : uint8_t {
   late_handler,     // the signal came after the sampler had given the request up
   halt_timeout,     // the thread did not come to its handler in time
   buffer_full,      // every buffer was in use
+  unjudged,         // was walked, but the judge did not keep up
   not_java,         // the thread is none of Java's (any more)
   throttled,        // put off, so that the thread makes progress between its samples
   creating_thread,  // put off, because each signal makes the thread's clone(2) begin anew

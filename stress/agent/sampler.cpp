@@ -64,9 +64,12 @@ Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
     : options_(options),
       jvm_(jvm),
       setup_(std::move(setup)),
+      walking_(options.out / "walking.bin", kRooms),
       ring_(kRingCells, static_cast<size_t>(options.depth) * 32 + kStackWindow),
       random_(options.seed) {
-  for (size_t i = 0; i < kRooms; ++i) rooms_.push_back(std::make_unique<WalkRoom>(setup_));
+  for (size_t i = 0; i < kRooms; ++i) {
+    rooms_.push_back(std::make_unique<WalkRoom>(setup_, walking_.record(i)));
+  }
   active = this;
   delivery_ns_ = measure_delivery(timer_signal());
   if (options_.mode != SamplingMode::same_thread) {
@@ -83,12 +86,15 @@ Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
   }
 }
 
-void Sampler::enter_thread(int tid, void* java_thread) {
+void Sampler::enter_thread(JNIEnv* env, jthread object, int tid, void* java_thread) {
   const ThreadLayout& layout = jvm_.layout();
   const auto base = read_at<uintptr_t>(java_thread, layout.stack_base);
   const auto size = read_at<size_t>(java_thread, layout.stack_size);
-  SampledThread* const thread = registry_.enter(
-      tid, java_thread, static_cast<std::byte*>(java_thread) + layout.jni_env, base, base - size);
+  const jweak weak = env->NewWeakGlobalRef(object);
+  SampledThread* const thread =
+      registry_.enter(tid, weak, java_thread, static_cast<std::byte*>(java_thread) + layout.jni_env,
+                      base, base - size);
+  if (thread == nullptr) env->DeleteWeakGlobalRef(weak);
   if (thread == nullptr || options_.threads == ThreadChoice::random) return;
   // A thread that starts is running; if it is not, the next scans will tell.
   if (sampling_.load(std::memory_order_acquire)) {
@@ -96,11 +102,13 @@ void Sampler::enter_thread(int tid, void* java_thread) {
   }
 }
 
-void Sampler::leave_thread(int tid) {
-  registry_.leave(tid, [this](SampledThread& thread) {
+void Sampler::leave_thread(JNIEnv* env, int tid) {
+  registry_.leave(tid, [this, env](SampledThread& thread) {
     disarm(thread);
     if (thread.has_timer) timer_delete(thread.timer);
     thread.has_timer = false;
+    env->DeleteWeakGlobalRef(thread.thread);
+    thread.thread = nullptr;
   });
   signal_stacks_.take_back();
 }
@@ -267,7 +275,7 @@ void Sampler::hand_over(WalkRoom& room, int32_t index, SampledThread& thread) {
   const bool keep = sample.suspicious || sample.costly;
   sample.room = keep ? index : -1;
   if (!ring_.push(sample, room.frames(), room.window())) {
-    thread.lose(LostCause::buffer_full);
+    thread.lose(LostCause::unjudged);
     room.release();
     return;
   }

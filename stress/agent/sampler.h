@@ -15,6 +15,7 @@
 #include "stress/agent/sample_ring.h"
 #include "stress/agent/signal_stacks.h"
 #include "stress/agent/walk_room.h"
+#include "stress/agent/walking_file.h"
 
 namespace framestorm::stress {
 
@@ -28,8 +29,8 @@ class Sampler {
   Sampler(const Options& options, Jvm& jvm, WalkSetup setup);
 
   // Threads come and go; on the thread itself, VM running, not in signal context.
-  void enter_thread(int tid, void* java_thread);
-  void leave_thread(int tid);
+  void enter_thread(JNIEnv* env, jthread thread, int tid, void* java_thread);
+  void leave_thread(JNIEnv* env, int tid);
 
   // Starts to sample after the warm-up. Before that nothing is armed.
   void start();
@@ -87,6 +88,7 @@ class Sampler {
   const WalkSetup setup_;
   Registry registry_;
   SignalStacks signal_stacks_;
+  WalkingFile walking_;
   uint64_t delivery_ns_ = 0;
   std::vector<std::unique_ptr<WalkRoom>> rooms_;
   SampleRing ring_;

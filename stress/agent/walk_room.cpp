@@ -28,8 +28,9 @@ uint64_t now_ns() {
 
 std::string_view name_of(LostCause cause) {
   constexpr std::string_view kNames[kLostCauses] = {
-      "timer-overrun", "busy",     "thread-exiting", "late-handler",    "halt-timeout",
-      "buffer-full",   "not-java", "throttled",      "creating-thread", "stack-too-small"};
+      "timer-overrun",  "busy",     "thread-exiting", "late-handler", "halt-timeout",
+      "buffer-full",    "unjudged", "not-java",       "throttled",    "creating-thread",
+      "stack-too-small"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -67,7 +68,8 @@ struct WalkRoom::Call {
   int32_t result;
 };
 
-WalkRoom::WalkRoom(const WalkSetup& setup) : setup_(setup) {
+WalkRoom::WalkRoom(const WalkSetup& setup, WalkingRecord* walking)
+    : setup_(setup), walking_(walking) {
   std::vector<WalkerId> all = setup.comparable;
   all.insert(all.end(), setup.walkers.begin(), setup.walkers.end());
   size_t largest = 0;
@@ -151,6 +153,24 @@ void WalkRoom::note_thread(const WalkRequest& request) {
   std::memcpy(sample_.registers, request.context->uc_mcontext.gregs, sizeof sample_.registers);
 }
 
+void WalkRoom::note_walking(uint32_t rewalks) {
+  WalkingRecord& record = *walking_;
+  record.tid = static_cast<uint32_t>(sample_.tid);
+  record.walker = static_cast<uint32_t>(sample_.walker);
+  record.mode = static_cast<uint32_t>(setup_.mode);
+  record.depth = sample_.depth;
+  record.rewalks = rewalks;
+  record.thread_state = sample_.thread_state;
+  record.stack_base = sample_.stack_base;
+  record.stack_end = sample_.stack_end;
+  record.last_java_sp = sample_.last_java_sp;
+  record.last_java_pc = sample_.last_java_pc;
+  record.last_java_fp = sample_.last_java_fp;
+  record.java_thread = reinterpret_cast<uint64_t>(sample_.java_thread);
+  std::memcpy(record.registers, sample_.registers, sizeof record.registers);
+  std::atomic_ref(record.number).store(sample_.number, std::memory_order_release);
+}
+
 void WalkRoom::copy_stack() {
   const uintptr_t sp = sample_.sp();
   stack_size_ = 0;
@@ -182,6 +202,7 @@ void WalkRoom::walk(const WalkRequest& request) {
   sigset_t mask_before;
   if (request.costly) pthread_sigmask(SIG_BLOCK, nullptr, &mask_before);
 
+  note_walking(0);
   watch_.take();
   errno = kErrnoMarker;
   sample_.time_ns = now_ns();
@@ -211,6 +232,7 @@ void WalkRoom::walk(const WalkRequest& request) {
   const int32_t count = returned ? std::clamp(sample_.result, 0, sample_.depth) : 0;
   sample_.frame_bytes = static_cast<uint32_t>(static_cast<size_t>(count) * walker->layout().stride);
   if (request.costly && returned && !sample_.suspicious) rewalk_all(request);
+  std::atomic_ref(walking_->number).store(0, std::memory_order_release);
   if (request.costly || sample_.suspicious) copy_stack();
   watch_.give_back();
 }
@@ -220,6 +242,7 @@ bool WalkRoom::rewalk(const WalkRequest& request, WalkerId id, int32_t depth, ui
   if (rewalk_count_ == kMaxRewalks) return false;
   Walker* const walker = walkers_[static_cast<size_t>(id)];
   Rewalked& again = rewalks_[rewalk_count_];
+  note_walking(static_cast<uint32_t>(rewalk_count_) + 1);
   again.walker = id;
   again.depth = depth;
   again.options = options;

@@ -22,6 +22,7 @@
 #include "harness/walkers/walker.h"
 #include "stress/agent/options.h"
 #include "stress/agent/sample.h"
+#include "stress/agent/walking_file.h"
 
 namespace framestorm::stress {
 
@@ -67,8 +68,8 @@ class WalkRoom {
   static constexpr size_t kMaxRewalks = 16;
   static constexpr size_t kMaxStackCopy = size_t{256} << 10;
 
-  // Throws SetupError, std::system_error.
-  explicit WalkRoom(const WalkSetup& setup);
+  // `walking` tells of the walk that is made here. Throws SetupError, std::system_error.
+  WalkRoom(const WalkSetup& setup, WalkingRecord* walking);
   ~WalkRoom();
   WalkRoom(const WalkRoom&) = delete;
   WalkRoom& operator=(const WalkRoom&) = delete;
@@ -119,7 +120,10 @@ class WalkRoom {
   void note_thread(const WalkRequest& request);
   void copy_stack();
 
+  void note_walking(uint32_t rewalks);
+
   const WalkSetup& setup_;
+  WalkingRecord* const walking_;
   std::atomic<bool> taken_{false};
   Guard::Watch watch_;
   std::array<Walker*, static_cast<size_t>(WalkerId::count)> walkers_ = {};

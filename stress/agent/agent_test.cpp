@@ -1,0 +1,120 @@
+// The agent as a user runs it, in java processes of the JDK under test.
+#include "stress/agent/agent_test.h"
+
+#include <gtest/gtest.h>
+
+namespace framestorm::stress {
+namespace {
+
+class Agent : public AgentTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(Agent, SamplesAndDoesNoHarm) {
+  const Ran ran =
+      run(std::string("mode=") + GetParam() + ",interval=200us,costly=50", "2 1500 4 200");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
+  ASSERT_FALSE(ran.stats.empty());
+  EXPECT_EQ(ran.stats["ended"], "vm-death");
+  EXPECT_GT(ran.stats["samples"], 500);
+  EXPECT_EQ(ran.stats["contained"], 0) << ran.findings;
+  EXPECT_GT(ran.stats["checks"]["contract"]["made"], 500);
+  EXPECT_GT(ran.stats["checks"]["determinism"]["made"], 0);
+  EXPECT_GT(ran.stats["frames"]["asgct"]["count"], 100);
+  EXPECT_NE(ran.read("flames.folded").find("Sampled.fibonacci"), std::string::npos);
+  EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Agent,
+                         testing::Values("same-thread", "separate-thread", "unstopped"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+using AgentTestPlain = AgentTest;
+
+TEST_F(AgentTestPlain, ChurnOfThreadsIsNormal) {
+  const Ran ran = run("threads=all,interval=1ms", "1 1000 0 5000");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["threads"]["seen"], 5000);
+  EXPECT_EQ(ran.stats["findings"], 0) << ran.findings;
+}
+
+TEST_F(AgentTestPlain, TenThousandThreadsAreNormal) {
+  const Ran ran = run("threads=all,interval=1s", "1 4000 10000 0");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
+  EXPECT_GT(ran.stats["samples"], 1000);
+}
+
+TEST_F(AgentTestPlain, ExtremeRateLeavesTheProgramItsTime) {
+  const Ran ran = run("interval=1us", "2 500 0 50");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_LT(ran.stats["rate_share"], 0.9) << "no machine delivers a million samples a second";
+  EXPECT_FALSE(ran.stats["lost"].empty());
+}
+
+TEST_F(AgentTestPlain, DurationEndsSamplingAndNotTheProgram) {
+  const Ran ran = run("duration=0.5,interval=1ms", "1 3500 0 0");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_EQ(ran.stats["ended"], "duration");
+  EXPECT_GT(ran.stats["samples"], 50);
+}
+
+TEST_F(AgentTestPlain, WrongOptionsKeepTheJvmFromStarting) {
+  const Ran ran = run("wolker=asgct", "1 100 0 0");
+  EXPECT_NE(ran.status, 0);
+  EXPECT_NE(ran.output.find("unknown option 'wolker'"), std::string::npos) << ran.output;
+  EXPECT_EQ(ran.output.find("all results"), std::string::npos) << ran.output;
+}
+
+TEST_F(AgentTestPlain, JoinsAJvmThatRuns) {
+  const Ran ran = attach("interval=500us", "2 6000 2 0");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["samples"], 100) << ran.output;
+  EXPECT_NE(ran.read("flames.folded").find("Sampled.fibonacci"), std::string::npos);
+}
+
+struct Planted {
+  const char* name;
+  const char* kind;
+  const char* clause;
+};
+
+class PlantedDefect : public AgentTest, public testing::WithParamInterface<Planted> {};
+
+TEST_P(PlantedDefect, IsFoundAndDoesNoHarm) {
+  for (const char* mode : {"same-thread", "separate-thread"}) {
+    const Ran ran = run(std::string("walker=plugin,plugin=" FRAMESTORM_PLANTED) + GetParam().name +
+                            ".so,mode=" + mode + ",interval=100us,threads=all",
+                        "2 3000 0 0");
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
+    const nlohmann::json finding = ran.finding(GetParam().kind, GetParam().clause);
+    ASSERT_FALSE(finding.empty()) << mode << ran.findings << ran.stats.dump();
+    const nlohmann::json sample =
+        nlohmann::json::parse(ran.read(finding["artifact"].get<std::string>()));
+    EXPECT_EQ(sample["walker"], "plugin");
+    EXPECT_EQ(sample["mode"], mode);
+    EXPECT_FALSE(sample["stack"]["bytes"].get<std::string>().empty());
+    EXPECT_FALSE(sample["registers"]["pc"]["value"].get<std::string>().empty());
+    EXPECT_EQ(finding["text"].get<std::string>().rfind("framestorm-input 1", 0), 0U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Defects, PlantedDefect,
+                         testing::Values(Planted{"crash", "fault", ""}, Planted{"hang", "hang", ""},
+                                         Planted{"wrong_frame", "contract", "method-unresolved"}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(AgentTestPlain, StrictDiesAsTheJvmWouldAndLeavesTheWalk) {
+  const Ran ran =
+      run("walker=plugin,plugin=" FRAMESTORM_PLANTED "crash.so,on-finding=strict", "2 3000 0 0");
+  EXPECT_NE(ran.status, 0);
+  EXPECT_NE(ran.output.find("SIGSEGV"), std::string::npos) << ran.output;
+  EXPECT_TRUE(ran.has_unfinished_walk());
+}
+
+}  // namespace
+}  // namespace framestorm::stress

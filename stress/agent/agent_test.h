@@ -1,0 +1,45 @@
+// Shared by the tests that run java with the agent. FRAMESTORM_TEST_JDK is the JDK under test.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace framestorm::stress {
+
+// One process, and what the agent left in its folder.
+struct Ran {
+  int status = -1;     // of the process: 0 is success
+  std::string output;  // standard output and error
+  std::string folder;
+  nlohmann::json stats;  // the last line; empty when there is none
+  std::string findings;  // all lines
+
+  std::string read(const std::string& name) const;
+  // The first finding of a kind and clause; empty when there is none.
+  nlohmann::json finding(const std::string& kind, const std::string& clause) const;
+  bool has_unfinished_walk() const;
+};
+
+// Samples and what was lost of them, as many as ticks.
+uint64_t accounted(const nlohmann::json& stats);
+
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest();
+  ~AgentTest() override;
+
+  // programs/Sampled.java with its arguments, under the agent with these options and a folder.
+  Ran run(const std::string& options, const std::string& arguments);
+  // The same, but the agent is loaded into the process once it runs.
+  Ran attach(const std::string& options, const std::string& arguments);
+
+ private:
+  Ran collect(int status, const std::string& folder, const std::string& output_file) const;
+  std::string jdk_;
+  std::string folder_;
+  int runs_ = 0;
+};
+
+}  // namespace framestorm::stress

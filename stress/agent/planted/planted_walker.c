@@ -1,0 +1,36 @@
+/* A walker with one defect, chosen at compile time: every 64th walk crashes (PLANTED_CRASH), hangs
+ * (PLANTED_HANG, every 4096th) or gives a frame of no method (PLANTED_WRONG_FRAME). The others say
+ * that there are no frames. For the tests of the agent. */
+#include <stddef.h>
+
+#include "framestorm_walker.h"
+
+int framestorm_walker_abi(void) { return FRAMESTORM_WALKER_ABI; }
+
+int framestorm_walker_init(void* java_vm) { return java_vm == NULL; }
+
+void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontext,
+                     const framestorm_thread* thread) {
+  static unsigned walks;
+  const unsigned walk = __atomic_add_fetch(&walks, 1, __ATOMIC_RELAXED);
+  (void)ucontext;
+  trace->num_frames = 0;
+#if defined(PLANTED_CRASH)
+  if (walk % 64 == 0) *(volatile int*)(uintptr_t)8 = depth;
+#elif defined(PLANTED_HANG)
+  if (walk % 4096 == 0) {
+    for (volatile int on = 1; on;) {
+    }
+  }
+#elif defined(PLANTED_WRONG_FRAME)
+  if (walk % 64 == 0 && depth > 0) {
+    const framestorm_frame wrong = {NULL, NULL, thread->java_thread, 0, 0};
+    trace->frames[0] = wrong;
+    trace->num_frames = 1;
+  }
+#else
+#error "say which defect is planted"
+#endif
+  (void)depth;
+  (void)thread;
+}

@@ -1,0 +1,64 @@
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * What the agent's tests sample: busy threads whose result is known, so that a sample which did harm
+ * shows, and as many idle or short-lived threads as asked for.
+ *
+ * <p>Arguments: busy threads, milliseconds, idle threads, threads that come and go.
+ */
+public class Sampled {
+  private static long fibonacci(int n) {
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+  }
+
+  private static long work(int depth) {
+    if (depth > 0) return work(depth - 1);
+    Map<Integer, Long> sums = new HashMap<>();
+    for (int i = 0; i < 100; i++) sums.merge(i % 7, (long) i, Long::sum);
+    return fibonacci(12) + sums.values().stream().mapToLong(Long::longValue).sum();
+  }
+
+  public static void main(String[] arguments) throws InterruptedException {
+    int busy = Integer.parseInt(arguments[0]);
+    long end = System.nanoTime() + Long.parseLong(arguments[1]) * 1_000_000;
+    int idle = Integer.parseInt(arguments[2]);
+    int churn = Integer.parseInt(arguments[3]);
+    boolean[] wrong = new boolean[1];
+    for (int i = 0; i < idle; i++) {
+      Thread thread =
+          new Thread(
+              null,
+              () -> {
+                try {
+                  Thread.sleep(Long.MAX_VALUE);
+                } catch (InterruptedException e) {
+                  // It is to end.
+                }
+              },
+              "idle",
+              128 << 10);
+      thread.setDaemon(true);
+      thread.start();
+    }
+    Thread[] threads = new Thread[busy];
+    for (int i = 0; i < busy; i++) {
+      threads[i] =
+          new Thread(
+              () -> {
+                do {
+                  if (work(30) != 144 + 4950) wrong[0] = true;
+                } while (System.nanoTime() < end);
+              });
+      threads[i].start();
+    }
+    for (int i = 0; i < churn; i++) {
+      Thread thread = new Thread(() -> work(10));
+      thread.start();
+      if (i % 8 == 7) thread.join();
+    }
+    for (Thread thread : threads) thread.join();
+    System.out.println(wrong[0] ? "a result was wrong" : "all results were right");
+    System.exit(wrong[0] ? 1 : 0);
+  }
+}

@@ -1,0 +1,53 @@
+#include "stress/agent/reference_check.h"
+
+#include <algorithm>
+
+namespace framestorm::stress {
+namespace {
+
+constexpr jint kMostFrames = 4096;
+
+// The outermost Java frame; null when there is none.
+jmethodID outermost(const WalkView& view) {
+  for (size_t i = view.frame_count(); i-- > 0;) {
+    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
+    if (frame.method != nullptr) return frame.method;
+  }
+  return nullptr;
+}
+
+// Frames of a virtual thread end where its carrier's begin.
+bool is_of_continuation(const std::string& method) {
+  return method.starts_with("jdk/internal/vm/Continuation.") ||
+         method.starts_with("java/lang/VirtualThread.");
+}
+
+}  // namespace
+
+std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sample& sample,
+                                  Registry& registry) {
+  if (view.end != WalkEnd::returned || view.result <= 0 || view.result >= view.depth) return {};
+  const jmethodID last = outermost(view);
+  const MethodInfo* const mine = last == nullptr ? nullptr : view.methods->find(last);
+  if (mine == nullptr || is_of_continuation(mine->name)) return {};
+  jobject thread = nullptr;
+  registry.find(sample.tid, [&](const SampledThread& record) {
+    if (record.index == sample.thread) thread = env->NewLocalRef(record.thread);
+  });
+  if (thread == nullptr) return {};
+  frames_.resize(static_cast<size_t>(kMostFrames));
+  jint count = 0;
+  const jvmtiError error =
+      jvm_.jvmti()->GetStackTrace(thread, 0, kMostFrames, frames_.data(), &count);
+  env->DeleteLocalRef(thread);
+  if (error != JVMTI_ERROR_NONE || count == 0 || count == kMostFrames) return {};
+  ++made_;
+  const jmethodID reference = frames_[static_cast<size_t>(count) - 1].method;
+  if (reference == last) return {};
+  ++broken_;
+  const MethodInfo* const theirs = view.methods->find(reference);
+  return "the trace ends in " + mine->name + ", the thread's stack in " +
+         (theirs == nullptr ? std::string("?") : theirs->name);
+}
+
+}  // namespace framestorm::stress

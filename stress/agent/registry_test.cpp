@@ -1,0 +1,96 @@
+#include "stress/agent/registry.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "stress/agent/histogram.h"
+#include "stress/agent/sample_ring.h"
+
+namespace framestorm::stress {
+namespace {
+
+int own_tid() { return static_cast<int>(syscall(SYS_gettid)); }
+
+TEST(Registry, CountsOfThreadsThatAreGoneStayInTheTotals) {
+  Registry registry;
+  for (int i = 0; i < 50; ++i) {
+    std::thread([&] {
+      SampledThread* const thread = registry.enter(own_tid(), nullptr, nullptr, nullptr, 0, 0);
+      ASSERT_NE(thread, nullptr);
+      EXPECT_EQ(registry.enter(own_tid(), nullptr, nullptr, nullptr, 0, 0), nullptr) << "known";
+      thread->ticks = 10;
+      thread->samples = 7;
+      thread->lose(LostCause::timer_overrun, 3);
+      registry.leave(own_tid(), [](SampledThread& leaving) { leaving.cpu_ns = 5; });
+    }).join();
+    registry.reap();
+  }
+  const Registry::Totals totals = registry.totals();
+  EXPECT_EQ(totals.ticks, 500U);
+  EXPECT_EQ(totals.samples, 350U);
+  EXPECT_EQ(totals.cpu_ns, 250U);
+  EXPECT_EQ(totals.lost[static_cast<size_t>(LostCause::timer_overrun)], 150U);
+  EXPECT_EQ(totals.seen, 50U);
+  EXPECT_EQ(totals.live, 0U);
+  EXPECT_EQ(totals.peak, 1U);
+}
+
+TEST(Registry, RecordOfAThreadThatStillRunsIsNotUsedAgain) {
+  Registry registry;
+  SampledThread* const thread = registry.enter(own_tid(), nullptr, nullptr, nullptr, 0, 0);
+  registry.leave(own_tid(), [](SampledThread&) {});
+  EXPECT_EQ(thread->phase, SampledThread::Phase::ending);
+  registry.reap();
+  EXPECT_EQ(thread->phase, SampledThread::Phase::ending) << "a signal may still come";
+}
+
+TEST(SampleRing, ManyProducersLoseNothingSilently) {
+  constexpr uint64_t kEach = 20'000;
+  SampleRing ring(64, 256);
+  std::atomic<uint64_t> full{0};
+  std::vector<std::thread> producers;
+  for (uint64_t p = 0; p < 3; ++p) {
+    producers.emplace_back([&, p] {
+      for (uint64_t i = 0; i < kEach; ++i) {
+        Sample sample;
+        sample.number = p * kEach + i;
+        sample.frame_bytes = sizeof sample.number;
+        if (!ring.push(sample, reinterpret_cast<const std::byte*>(&sample.number), nullptr)) ++full;
+      }
+    });
+  }
+  uint64_t taken = 0;
+  std::vector<int64_t> last(3, -1);
+  while (taken + full < 3 * kEach) {
+    SampleRing::Entry entry = {};
+    if (!ring.front(&entry)) continue;
+    uint64_t payload = 0;
+    std::copy_n(entry.frames, sizeof payload, reinterpret_cast<std::byte*>(&payload));
+    ASSERT_EQ(payload, entry.sample->number);
+    const auto producer = static_cast<size_t>(payload / kEach);
+    ASSERT_LT(last[producer], static_cast<int64_t>(payload)) << "twice or out of order";
+    last[producer] = static_cast<int64_t>(payload);
+    ring.pop();
+    ++taken;
+  }
+  for (std::thread& producer : producers) producer.join();
+  EXPECT_GT(taken, 0U);
+}
+
+TEST(Histogram, SharesAreWithinTwoPercent) {
+  Histogram histogram;
+  EXPECT_EQ(histogram.at(0.5), 0U);
+  for (uint64_t i = 1; i <= 100'000; ++i) histogram.add(i * 10);
+  EXPECT_NEAR(static_cast<double>(histogram.at(0.5)), 500'000, 10'000);
+  EXPECT_NEAR(static_cast<double>(histogram.at(0.99)), 990'000, 20'000);
+  EXPECT_EQ(histogram.max(), 1'000'000U);
+  EXPECT_EQ(histogram.at(1), 1'000'000U);
+  histogram.add(UINT64_MAX);
+  EXPECT_EQ(histogram.max(), UINT64_MAX);
+}
+
+}  // namespace
+}  // namespace framestorm::stress
