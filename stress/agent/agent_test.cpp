@@ -16,7 +16,10 @@ TEST_P(Agent, SamplesAndDoesNoHarm) {
   ASSERT_FALSE(ran.stats.empty());
   EXPECT_EQ(ran.stats["ended"], "vm-death");
   EXPECT_GT(ran.stats["samples"], 500);
-  EXPECT_EQ(ran.stats["contained"], 0) << ran.findings;
+  // Walks of a thread that runs do crash; it is the process that must not.
+  if (GetParam() != std::string_view("unstopped")) {
+    EXPECT_EQ(ran.stats["contained"], 0) << ran.findings;
+  }
   EXPECT_GT(ran.stats["checks"]["contract"]["made"], 500);
   EXPECT_GT(ran.stats["checks"]["determinism"]["made"], 0);
   EXPECT_GT(ran.stats["frames"]["asgct"]["count"], 100);

@@ -56,6 +56,13 @@ void Sampler::answer_halt(const siginfo_t& info, const ucontext_t& context) {
 
 void Sampler::run_halting() {
   prctl(PR_SET_TIMERSLACK, 1UL);
+  // This thread blocks all signals, but the kernel kills a thread for a fault that it blocks.
+  sigset_t contained;
+  sigemptyset(&contained);
+  for (const int signo : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, Guard::watchdog_signal()}) {
+    sigaddset(&contained, signo);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &contained, nullptr);
   Guard::attach_thread();
   // The first time on a thread these allocate.
   {
