@@ -37,8 +37,10 @@ def table(rows: Sequence[Row]) -> str:
         cells = [f"{row.role}: {row.workload}", row.condition]
         if row.condition != NONE:
             cells[1] += f", {units.interval_text(row.interval_ns)}"
-        for name in ("wall", "user", "system"):
-            cells.append(_seconds(row.spread(name), base.spread(name) if base else None))
+        cells += [
+            _seconds(row.spread(name), base.spread(name) if base else None)
+            for name in ("wall", "user", "system")
+        ]
         if row.condition == NONE:
             cells += ["-"] * 4
         else:

@@ -154,7 +154,9 @@ def _fault(case: Case, arch: str) -> list[str]:
             f"pc {finding.pc or 'unknown'}",
             "",
         ]
-    if finding.registers:
+    if any(
+        parse_int(value) for value in finding.registers.values()
+    ):  # a walk that returned has none
         named = [f"{name:>6} = {value:<18}" for name, value in finding.registers.items()]
         rows = [
             " ".join(named[at : at + _REGISTERS_A_LINE]).rstrip()

@@ -1,0 +1,141 @@
+"""The real agent, workloads and JDK, briefly. A machine with other work on it delivers no rate: that, and
+nothing else, these runs may say they are not to be believed for."""
+
+import json
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framestorm_cli import jdk as jdks
+from framestorm_cli import paths, toolchain
+from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.jdk import Jdk
+from framestorm_cli.renaissance.test_renaissance import MANIFEST, metadata
+from framestorm_cli.stress import flames, jfr
+from framestorm_cli.stress.conftest import read_summary
+
+_RATE = "rate too low"
+_RENAISSANCE = paths.SCRIPTS / "framestorm_cli" / "renaissance" / "FakeRenaissance.java"
+
+
+@pytest.fixture(scope="module")
+def jdk() -> Jdk:
+    return jdks.choose(None, may_install=False)
+
+
+def run(jdk: Jdk, out: Path, *arguments: str | Path) -> tuple[int, dict[str, Any], str]:
+    command = [str(paths.SCRIPTS / "framestorm"), "stress", "--jdk", str(jdk.home), "--seed", "1"]
+    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
+    done = subprocess.run(
+        [*command, "--out", str(out), *map(str, arguments)],
+        capture_output=True, text=True, env=environment, timeout=900, check=False,
+    )  # fmt: skip
+    assert (out / "summary.json").exists(), done.stderr
+    data = read_summary(out)
+    other = [problem for problem in data["problems"] if not problem.startswith(_RATE)]
+    assert not other, done.stderr
+    wanted = 2 if data["problems"] else int(any(not one["known"] for one in data["buckets"]))
+    assert (done.returncode, data["exit"]) == (wanted, wanted)
+    return done.returncode, data, done.stdout
+
+
+def test_both_modes(jdk: Jdk, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    _, data, printed = run(jdk, out, "--workload", "exceptions", "--duration", "8s")
+    assert {cell["mode"] for cell in data["cells"]} == {"same-thread", "separate-thread"}
+    for cell in data["cells"]:
+        assert cell["verdict"] in ("clean", "findings")
+        assert cell["samples"] > 100
+        assert cell["work"]["name"] == "exceptions"
+        assert cell["figures"]["checks"]["contract"]["made"] == cell["samples"]
+        assert cell["latency_ns"]["asgct"]["count"] > 0
+        folded = out / cell["folder"] / "agent" / flames.FOLDED
+        assert "framestorm.workloads.Exceptions" in folded.read_text()
+    assert "framestorm.workloads.Exceptions" in (out / "report.html").read_text()
+    assert f"{data['totals']['samples']:,} walks in 2 of 2 cells" in printed
+
+
+@pytest.mark.parametrize(
+    ("planted", "kind", "frame"),
+    [(1, "fault", "planted_fault"), (2, "hang", "planted_hang"), (3, "contract", "")],
+    ids=["crash", "hang", "wrong frame"],
+)
+def test_what_is_planted_is_found_and_harms_nobody(
+    jdk: Jdk, tmp_path: Path, planted: int, kind: str, frame: str
+) -> None:
+    include = toolchain.headers(jdk)
+    plugin = tmp_path / "planted.so"
+    subprocess.run(
+        [
+            "clang-19", "-shared", "-fPIC", "-O0", f"-DPLANTED={planted}", "-DEVERY=400",
+            "-I", str(paths.CHECKOUT / "harness" / "walkers"), "-I", str(include),
+            "-I", str(include / "linux"), "-o", str(plugin), str(TESTDATA / "planted_walker.c"),
+        ],
+        check=True,
+    )  # fmt: skip
+    out = tmp_path / "out"
+    arguments = ("--workload", "exceptions", "--mode", "same-thread", "--duration", "7s")
+    _, data, _ = run(jdk, out, *arguments, "--walker-plugin", plugin)
+    (cell,) = data["cells"]
+    assert cell["verdict"] == "findings"
+    assert cell["walker"] == "plugin"
+    assert cell["work"]["iterations"] > 0  # the program went on to its end
+    kinds = {bucket["signature"]["kind"] for bucket in data["buckets"]}
+    assert kinds == {kind}
+    if frame:
+        (bucket,) = data["buckets"]
+        assert bucket["signature"]["frames"][0] == frame
+        assert bucket["count"] == data["totals"]["contained"]
+    for bucket in data["buckets"]:
+        assert any(name.endswith(".sample") for name in bucket["files"])
+        done = subprocess.run(
+            ["sh", str(out / bucket["repro"])], cwd=tmp_path, capture_output=True, text=True,
+            timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        again = (tmp_path / "framestorm-repro-out" / "agent" / "findings.jsonl").read_text()
+        assert kind in {json.loads(line).get("kind") for line in again.splitlines()}
+
+
+def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
+    names = [name for name in jfr.WALKERS if jfr.excluded(name, jdk) is None]
+    assert names
+    walkers = [part for name in names for part in ("--walker", name)]
+    _, data, _ = run(jdk, tmp_path / "out", "--workload", "javac", "--duration", "10s", *walkers)
+    assert {(cell["walker"], cell["mode"]) for cell in data["cells"]} == {
+        (name, "jfr") for name in names
+    }
+    for cell in data["cells"]:
+        assert cell["samples"] > 0
+
+
+def test_renaissance_by_its_command_line(jdk: Jdk, tmp_path: Path) -> None:
+    """A small jar with Renaissance's command line."""
+    classes = tmp_path / "classes"
+    assert jdk.javac is not None
+    subprocess.run([str(jdk.javac), "-d", str(classes), str(_RENAISSANCE)], check=True)
+    jar = tmp_path / "renaissance-gpl-0.16.0.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", MANIFEST.format(version="0.16.0"))
+        archive.writestr("benchmarks.properties", metadata("GPL"))
+        for file in classes.rglob("*.class"):
+            archive.write(file, file.relative_to(classes))
+    out = tmp_path / "out"
+    command = [str(paths.SCRIPTS / "framestorm"), "stress", "--jdk", str(jdk.home)]
+    arguments = ["--workload", "renaissance:scala-doku", "--workload", "renaissance:wrong"]
+    arguments += ["--iterations", "3", "--mode", "same-thread", "--renaissance", str(jar)]
+    done = subprocess.run(
+        [*command, *arguments, "--out", str(out)],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    cells = {cell["workload"]: cell for cell in read_summary(out)["cells"]}
+    wrong = cells["renaissance:wrong"]
+    assert wrong["verdict"] == "could not judge"
+    assert "the benchmark failed by itself: validation" in wrong["why"]
+    assert cells["renaissance:scala-doku"]["verdict"] in ("clean", "could not judge")
+    assert "-r" in (out / cells["renaissance:scala-doku"]["folder"] / "cell.json").read_text()

@@ -1,0 +1,57 @@
+/* A walker with a defect that PLANTED chooses, behind framestorm_walker.h: AsyncGetCallTrace, but
+ * that every EVERY-th walk reads what is not mapped (1) or does not end (2), or that each walk
+ * takes callers for theirs (3). */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <jni.h>
+#include <stdatomic.h>
+
+#include "framestorm_walker.h"
+
+typedef struct {
+  jint bci;
+  jmethodID method;
+} call_frame;
+typedef struct {
+  JNIEnv* env;
+  jint num_frames;
+  call_frame* frames;
+} call_trace;
+
+static void (*get_call_trace)(call_trace*, jint, void*);
+static atomic_uint walks;
+static volatile int spin = 1;
+
+int framestorm_walker_abi(void) { return FRAMESTORM_WALKER_ABI; }
+
+int framestorm_walker_init(void* java_vm) {
+  get_call_trace = (void (*)(call_trace*, jint, void*))dlsym(RTLD_DEFAULT, "AsyncGetCallTrace");
+  return java_vm == NULL || get_call_trace == NULL;
+}
+
+__attribute__((noinline)) int planted_fault(const int* address) {
+  return *(const volatile int*)address;
+}
+__attribute__((noinline)) void planted_hang(void) {
+  while (spin) {
+  }
+}
+
+void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontext,
+                     const framestorm_thread* thread) {
+  const int now = atomic_fetch_add(&walks, 1) % EVERY == EVERY - 1;
+  if (now && PLANTED == 1) trace->num_frames = planted_fault((const int*)16);
+  if (now && PLANTED == 2) planted_hang();
+  /* Not thread-local: a shared object's first use of that in a thread allocates. */
+  call_frame buffer[256];
+  call_trace own = {(JNIEnv*)thread->jni_env, 0, buffer};
+  get_call_trace(&own, depth < 256 ? depth : 256, (void*)ucontext);
+  trace->num_frames = own.num_frames;
+  for (int i = 0; i < own.num_frames; ++i) {
+    const int wrong = PLANTED == 3 && i > 0 && i + 1 < own.num_frames;
+    const call_frame* from = &buffer[wrong ? i + 1 : i];
+    /* AsyncGetCallTrace has -3 for native methods. */
+    const framestorm_frame frame = {0, 0, from->method, from->bci < 0 ? -1 : from->bci, 0};
+    trace->frames[i] = frame;
+  }
+}
