@@ -13,6 +13,7 @@ from types import FrameType
 
 from framestorm_cli import (
     afl,
+    fuzz_report,
     fuzzing,
     liveness,
     native,
@@ -27,6 +28,7 @@ from framestorm_cli.errors import FramestormError
 from framestorm_cli.fuzz_process import FuzzOptions
 from framestorm_cli.fuzzing import Fuzzer
 from framestorm_cli.live import Progress
+from framestorm_cli.reports import junit, sarif
 from framestorm_cli.toolchain import NATIVE, Toolchain
 
 
@@ -183,6 +185,9 @@ def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
         scratch = out / "summary.json.new"
         scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         scratch.replace(out / "summary.json")
+        report = fuzz_report.to_report(found, problems, code, sys.argv[1:])
+        junit.write(report, out / "junit.xml")
+        sarif.write(report, out / "report.sarif")
     except OSError as error:
         raise FramestormError(
             f"could not write the results to {out}: {error.strerror or error}. What the processes found "

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+import jsonschema
+import junitparser
 import pytest
 
 from framestorm_cli import cli, fuzzing, records, summary
@@ -50,6 +52,24 @@ def test_nothing_found_is_0(framestorm: Run, fakes: FakePrograms, tmp_path: Path
     data = read_summary(tmp_path / "out")
     assert data["exit"] == 0
     assert data["buckets"] == []
+
+
+def test_other_programs_read_a_run(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("fuzz_stack", {"findings": [fakes.fault("a", "frame::sender")]})
+    out = tmp_path / "out"
+    assert fuzz(framestorm, fakes, out, "--verify", "0")[0] == 1
+    (suite,) = list(junitparser.JUnitXml.fromfile(str(out / "junit.xml")))
+    (case,) = list(suite)
+    assert case.name == "fuzz_stack"
+    assert case.is_failure
+    assert "fault in frame::sender" in str(case.result[0].message)
+    document = json.loads((out / "report.sarif").read_text())
+    schema = json.loads((TESTDATA / "sarif_used.schema.json").read_text())
+    jsonschema.validate(document, schema)
+    (result,) = document["runs"][0]["results"]
+    assert result["ruleId"] == "framestorm/fault"
+    where = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert (out / where).exists()
 
 
 def test_findings_are_1_with_bucket_artifact_report_and_command(
