@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from framestorm_cli import corpus_cli
+from framestorm_cli.bundle.cli import oss_fuzz
 from framestorm_cli.cli_options import jdk_option, jvm_arg_option
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.gate import cli as gate_cli
@@ -500,6 +501,7 @@ corpus.add_command(corpus_cli.merge)
 corpus.add_command(corpus_cli.import_)
 jdk.add_command(corpus_cli.identify)
 framestorm.add_command(gate_cli.gate)
+framestorm.add_command(oss_fuzz)
 
 
 def _exit(code: int) -> NoReturn:

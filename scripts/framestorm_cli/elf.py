@@ -114,6 +114,17 @@ def functions(path: Path) -> list[Symbol]:
         return [seen[start] for start in sorted(seen)]
 
 
+def file_offset(path: Path, offset: int) -> int:
+    """Where in the file the code at `offset` from the load base stands. Raises NotElfError."""
+    base = identify(path).base
+    with _reading(path) as file:
+        for segment in file.iter_segments():
+            start = segment["p_vaddr"] - base
+            if segment["p_type"] == "PT_LOAD" and start <= offset < start + segment["p_filesz"]:
+                return int(offset - start + segment["p_offset"])
+    raise NotElfError(f"{path} has nothing at 0x{offset:x}")
+
+
 def needed(path: Path) -> list[str]:
     """The libraries a program or library asks for, in its order. Raises NotElfError."""
     with _reading(path) as file:

@@ -1,0 +1,1 @@
+"""Fuzz targets that somebody else's infrastructure builds and runs: OSS-Fuzz, ClusterFuzzLite."""
