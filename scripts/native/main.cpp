@@ -9,6 +9,7 @@
 #include "scripts/native/codec.h"
 #include "scripts/native/coverage.h"
 #include "scripts/native/replay.h"
+#include "scripts/native/sample_view.h"
 
 namespace framestorm {
 namespace {
@@ -65,6 +66,9 @@ int run(int argc, char** argv) {
   CLI::App* names = app.add_subcommand("names", "all names of the text form, as JSON");
   CLI::App* replay = app.add_subcommand("replay", "one try of one artifact in one JVM");
   add_replay_options(replay, &replay_options);
+  std::filesystem::path sample;
+  CLI::App* show = app.add_subcommand("show-sample", "a sample of the stress agent, in words");
+  show->add_option("sample", sample, "a .sample file")->required();
   CLI::App* minimize = app.add_subcommand("minimize", "shrink an artifact, its signature kept");
   add_replay_options(minimize, &replay_options);
   CLI::App* coverage = app.add_subcommand("coverage", "what a corpus reaches in libjvm");
@@ -91,6 +95,7 @@ int run(int argc, char** argv) {
   if (*decode) return run_decode(decode_options, std::cin, std::cout, std::cerr);
   if (*encode) return run_encode(std::cin, std::cout, std::cerr);
   if (*names) return run_names(std::cout);
+  if (*show) return show_sample(sample, std::cout, std::cerr);
   if (*replay) run_as_conductor([&] { return run_replay(replay_options); });
   if (*minimize) run_as_conductor([&] { return run_minimize(replay_options); });
   if (*coverage) run_as_conductor([&] { return run_coverage(coverage_options); });

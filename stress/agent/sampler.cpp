@@ -177,7 +177,8 @@ void Sampler::let_progress(SampledThread& thread, const ucontext_t& context, uin
     thread.own_ns += gap > delivery_ns_ ? gap - delivery_ns_ : 0;
     thread.handler_ns += now - entered_ns + delivery_ns_;
     if (thread.handler_ns > (kLeastShare - 1) * thread.own_ns) {
-      put_off(thread, thread.handler_ns / (kLeastShare - 1), LostCause::throttled);
+      // From now on, of which the signal to come takes its part.
+      put_off(thread, thread.handler_ns / (kLeastShare - 1) + delivery_ns_, LostCause::throttled);
       thread.own_ns = thread.handler_ns = 0;
     } else if (thread.own_ns > kSecond / 1000) {
       thread.own_ns = thread.handler_ns = 0;
