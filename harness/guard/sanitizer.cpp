@@ -320,5 +320,5 @@ extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() {
   return "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:"
          "allow_user_segv_handler=1:use_sigaltstack=0:detect_stack_use_after_return=0:"
          "detect_leaks=0:halt_on_error=0:suppress_equal_pcs=0:symbolize=0:fast_unwind_on_fatal=1:"
-         "allocator_may_return_null=1";
+         "allocator_may_return_null=1:verify_asan_link_order=0";
 }

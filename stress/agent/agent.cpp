@@ -123,6 +123,11 @@ Agent* agent = nullptr;
 jint join(JavaVM* vm, const char* text, bool running) {
   try {
     if (agent != nullptr) throw SetupError("framestorm's agent is in this JVM already");
+    if (sanitizer::has_asan() && !tripwire::is_active()) {
+      throw SetupError(
+          "this JDK was built with AddressSanitizer: load the agent ahead of its runtime, "
+          "LD_PRELOAD=/path/to/libframestorm.so:/path/to/libclang_rt.asan-x86_64.so");
+    }
     agent = std::make_unique<Agent>(parse_options(text == nullptr ? "" : text)).release();
     Jvm::join(vm,
               {[](JNIEnv* env) { agent->live(env); },
