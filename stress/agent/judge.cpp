@@ -66,6 +66,7 @@ void Judge::start() {
 
 void Judge::run() {
   pthread_setname_np(pthread_self(), "fs-judge");
+  go_ahead();
   tid_.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   try {
     work();

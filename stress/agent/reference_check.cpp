@@ -26,6 +26,8 @@ bool is_of_continuation(const std::string& method) {
 
 std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sample& sample,
                                   Registry& registry) {
+  const uint64_t begin = monotonic_ns();
+  if (begin < not_before_ns_) return {};
   if (view.end != WalkEnd::returned || view.result <= 0 || view.result >= view.depth) return {};
   const jmethodID last = outermost(view);
   const MethodInfo* const mine = last == nullptr ? nullptr : view.methods->find(last);
@@ -40,6 +42,8 @@ std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sampl
   const jvmtiError error =
       jvm_.jvmti()->GetStackTrace(thread, 0, kMostFrames, frames_.data(), &count);
   env->DeleteLocalRef(thread);
+  const uint64_t end = monotonic_ns();
+  not_before_ns_ = end + 9 * (end - begin);
   if (error != JVMTI_ERROR_NONE || count == 0 || count == kMostFrames) return {};
   ++made_;
   const jmethodID reference = frames_[static_cast<size_t>(count) - 1].method;

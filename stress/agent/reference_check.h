@@ -18,6 +18,7 @@ class ReferenceCheck {
   explicit ReferenceCheck(Jvm& jvm) : jvm_(jvm) {}
 
   // On a thread attached to the JVM, whose `env` it is. Empty, or what is wrong; counts.
+  // Does nothing while such questions have taken more than a tenth of the time.
   std::string check(JNIEnv* env, const WalkView& view, const Sample& sample, Registry& registry);
   uint64_t made() const { return made_; }
   uint64_t broken() const { return broken_; }
@@ -25,6 +26,9 @@ class ReferenceCheck {
  private:
   Jvm& jvm_;
   std::vector<jvmtiFrameInfo> frames_;
+  // GetStackTrace waits until the thread comes to a poll, which on a full machine takes its time:
+  // samples must not be lost meanwhile.
+  uint64_t not_before_ns_ = 0;
   uint64_t made_ = 0, broken_ = 0;
 };
 

@@ -290,11 +290,13 @@ void Sampler::start() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   watcher_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "fs-threads");
+    go_ahead();
     watch_threads();
   });
   if (options_.mode != SamplingMode::same_thread) {
     halter_ = std::thread([this] {
       pthread_setname_np(pthread_self(), "fs-sampler");
+      go_ahead();
       run_halting();
     });
   }
