@@ -41,7 +41,7 @@ def _bars(axes: Axes, rows: Sequence[Row], what: str) -> None:
     labels = []
     for at, row in enumerate(shown):
         spread = row.spread(what)
-        label = row.condition.replace("-", "-\n") if row.condition != NONE else "no\nagent"
+        label = row.condition.removesuffix("-thread") if row.condition != NONE else "no\nagent"
         if row.interval_ns:
             label += f"\n{units.interval_text(row.interval_ns)}"
         labels.append(label)

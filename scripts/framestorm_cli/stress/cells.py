@@ -47,9 +47,15 @@ class Cell:
         return units.interval_text(self.interval_ns)
 
     @property
+    def walkers(self) -> str:
+        """The walker, or how many of them."""
+        names = self.walker.split("+")
+        return self.walker if len(names) <= 2 else f"{len(names)} walkers"
+
+    @property
     def settings(self) -> str:
         """Everything but the workload, the repetition, and what is not asked for."""
-        parts = [self.walker, self.mode, self.interval]
+        parts = [self.walkers, self.mode, self.interval]
         parts += [name for name in (self.gc, self.jit) if name != DEFAULT]
         return " ".join(parts)
 
@@ -113,7 +119,7 @@ def named(what: str, given: Sequence[str], known: Sequence[str] | Mapping[str, A
 
 def folder_name(number: int, cell: Cell) -> str:
     """A name for the cell's folder that sorts in the order of the run."""
-    words = [cell.workload, cell.walker, cell.mode, cell.interval]
+    words = [cell.workload, cell.walkers, cell.mode, cell.interval]
     words += [name for name in (cell.gc, cell.jit) if name != DEFAULT]
     slug = re.sub(r"[^A-Za-z0-9.+-]+", "_", "-".join(words))
     return f"{number:04d}-{slug[:100]}"

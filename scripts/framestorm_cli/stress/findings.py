@@ -2,13 +2,14 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from framestorm_cli import native, paths, records
+from framestorm_cli import native, paths, records, replaying
 from framestorm_cli.records import Finding, Json
+from framestorm_cli.replaying import Recorded
 from framestorm_cli.reports.known import Known
-from framestorm_cli.stress import agent, repro, stacks
+from framestorm_cli.stress import agent, repro, stacks, walking
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.verdicts import HANG, HARMED
@@ -17,12 +18,22 @@ from framestorm_cli.triage import buckets as triage_buckets
 from framestorm_cli.triage import cases as triage_cases
 from framestorm_cli.triage import report, sanitizer
 from framestorm_cli.triage.buckets import Bucket, Case
+from framestorm_cli.triage.explain import explain
 from framestorm_cli.triage.report import Verification, Written
 from framestorm_cli.triage.signature import ENTRY_POINT, TOP_FRAMES, Signature, telling
 
 KEPT = 3  # samples copied per bucket; the others stay in the cells' folders
 _EVIDENCE = (stacks.NATIVE_STACKS, stacks.JAVA_STACKS, stacks.PROC_STACKS, stacks.CORE_STACKS)
 _NOT_REPLAYED = "stress does not replay; repro.sh runs the cell again"
+
+
+@dataclass
+class Sampled(Written):
+    """A bucket of samples: nothing was set to anything, so the explanation leaves their inputs out."""
+
+    @property
+    def explanation(self) -> str:
+        return explain(replace(self.best.finding, text=""), self.best.frames)
 
 
 @dataclass
@@ -86,7 +97,9 @@ def _cases(result: CellResult, out: Path, symbolizer: Symbolizer, found: Found) 
     if (death := result.death(out)) is not None:
         evidence = death.hs_err or folder / "log.txt"
         case = triage_cases.of_death(death, evidence, "", symbolizer)
-        cases.append(_with_native_stack(case, folder / stacks.CORE_STACKS))
+        case = _with_native_stack(case, folder / stacks.CORE_STACKS)
+        case.finding = replace(case.finding, context=walking.context(agent_folder))
+        cases.append(case)
     elif result.verdict == HANG:
         cases.append(_hang(result, folder))
     elif result.verdict == HARMED:
@@ -124,15 +137,16 @@ def _with_native_stack(case: Case, core_stacks: Path) -> Case:
 
 def _hang(result: CellResult, folder: Path) -> Case:
     names = stacks.walker_stack(folder)
-    walking = "" if names else "; no thread was in a walk"
+    where = "" if names else "; no thread was in a walk"
     evidence = folder / stacks.NATIVE_STACKS
     finding = Finding(
         key="hang",
         kind="process_death",
         clause=native.DID_NOT_END,
-        detail=f"{result.cell}: {result.why}{walking}",
+        detail=f"{result.cell}: {result.why}{where}",
         artifact=evidence if evidence.exists() else folder / stacks.PROC_STACKS,
         stack=tuple(names),
+        context=walking.context(folder / agent.OUT),
     )
     top = tuple(telling(names)[:TOP_FRAMES]) if names else (f"victim {result.cell.workload}",)
     return Case(finding, Signature("process_death", native.DID_NOT_END, top), _frames(names))
@@ -157,7 +171,7 @@ def _write(
     folder.mkdir(parents=True)
     home = cells[0]
     best = bucket.best
-    written = Written(bucket, best, Verification(skipped=_NOT_REPLAYED))
+    written = Sampled(bucket, best, Verification(skipped=_NOT_REPLAYED))
     files = _copy_samples(bucket, folder)
     files += _copy_evidence(home, out, folder)
     written.artifact = next((file for file in files if file.suffix == ".bin"), None) or next(
@@ -167,6 +181,10 @@ def _write(
     repro.write(script, home, plan, bucket)
     written.replay_command = f"sh {paths.shown(script)}"
     jvm = records.read_json(out / home.folder / agent.OUT / "jvm.json")
+    for file in files:
+        if file.suffix == ".bin":
+            recorded = Recorded(None, plan.vm_flags(home.cell), plan.plugin)
+            replaying.write_sidecar(file, bucket.signature, jvm, recorded)
     written.report = folder / "report.md"
     text = report.markdown(written, jvm or _jdk(plan))
     written.report.write_text(text + _cell_section(home, cells, folder, files), encoding="utf-8")
@@ -209,6 +227,11 @@ def _copy_evidence(home: CellResult, out: Path, folder: Path) -> list[Path]:
     return copied
 
 
+def home_of(result: CellResult) -> str:
+    """The JDK's home, by the command line that a cell was started with."""
+    return str(Path(result.command[0]).parents[1])
+
+
 def _cell_section(
     home: CellResult, cells: Sequence[CellResult], folder: Path, files: Sequence[Path]
 ) -> str:
@@ -226,6 +249,13 @@ def _cell_section(
         lines += [f"Core: `{home.folder}/{home.core}`; its stacks are in {stacks.CORE_STACKS}.", ""]
     if len(cells) > 1:
         lines += ["Seen in", "", *(f"- {one.cell}, seed {one.seed}" for one in cells), ""]
+    if inputs := [file for file in files if file.suffix == ".bin"]:
+        lines += ["A sample as an input, in a fresh JVM of its own:", "", "```sh"]
+        lines += [
+            f"scripts/framestorm replay {paths.shown(inputs[0])} --jdk {home_of(home)}",
+            "```",
+            "",
+        ]
     if files:
         lines += ["Here", "", *(f"- {file.relative_to(folder)}" for file in files), ""]
     return "\n".join(lines)

@@ -9,8 +9,9 @@ import jinja2
 from markupsafe import Markup
 
 from framestorm_cli.records import Json
-from framestorm_cli.stress import agent, cells, figures, flames, repro, units
+from framestorm_cli.stress import agent, figures, flames, repro, units
 from framestorm_cli.stress.cell_result import CellResult
+from framestorm_cli.stress.cells import DEFAULT, Cell
 from framestorm_cli.stress.figures import QUANTILES, Figures
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved, promised
@@ -76,18 +77,24 @@ def _slug(verdict: str) -> str:
 
 def _heat(results: Sequence[CellResult]) -> Json:
     """Rows of workloads, columns of settings; of repetitions the worst verdict, the others' sums."""
-    columns = list(figures.by(results, *_SETTINGS))
-    columns.sort(key=lambda key: (str(key[1]), str(key[0]), int(key[2]), str(key[3]), str(key[4])))
+    by_column = figures.by(results, *_SETTINGS)
+    columns = sorted(by_column, key=lambda key: (str(key[1]), str(key[0]), int(key[2]), *key[3:]))
     rows = []
     for (workload,), of_row in sorted(figures.by(results, "workload").items()):
         groups = figures.by(of_row, *_SETTINGS)
         rows.append((workload, [_heat_cell(groups[c]) if c in groups else None for c in columns]))
-    heads = [
-        {"walker": walker, "mode": mode, "interval": units.interval_text(int(interval)),
-         "more": " ".join(str(name) for name in (gc, jit) if name != cells.DEFAULT)}
-        for walker, mode, interval, gc, jit in columns
-    ]  # fmt: skip
+    heads = [_head(by_column[column][0].cell) for column in columns]
     return {"heads": heads, "rows": rows}
+
+
+def _head(cell: Cell) -> Json:
+    return {
+        "walker": cell.walkers,
+        "walkers": cell.walker,
+        "mode": cell.mode,
+        "interval": cell.interval,
+        "more": " ".join(name for name in (cell.gc, cell.jit) if name != DEFAULT),
+    }
 
 
 def _heat_cell(group: list[CellResult]) -> Json:

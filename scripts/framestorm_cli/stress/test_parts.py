@@ -2,6 +2,7 @@
 
 import io
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,17 @@ import pytest
 from rich.console import Console
 
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.stress import cells, flames, live, matrix, planning, repro, units, workloads
+from framestorm_cli.stress import (
+    cells,
+    flames,
+    live,
+    matrix,
+    planning,
+    repro,
+    units,
+    walking,
+    workloads,
+)
 from framestorm_cli.stress.cells import Axes, Cell
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.proportion import Proportion
@@ -205,3 +216,27 @@ def test_progress_is_a_line_where_there_is_no_terminal(tmp_path: Path) -> None:
     (line,) = text.getvalue().splitlines()
     assert "0 of 8 cells  0 walks  0 findings" in line
     assert "\x1b" not in line
+
+
+def test_the_walk_that_a_process_died_in(tmp_path: Path) -> None:
+    assert walking.context(tmp_path) == {}
+    registers = [0] * 23
+    registers[10], registers[15], registers[16] = 0xF0, 0x50, 0x1234
+    walk = struct.pack(
+        "=QIIIiII6Q23Q", 77, 4242, 0, 1, 128, 2, 8, 0x9000, 0x1000, 1, 2, 3, 4, *registers
+    )
+    idle = bytes(512)
+    (tmp_path / walking.FILE).write_bytes(idle + walk.ljust(512, b"\0") + idle)
+    found = walking.context(tmp_path)
+    assert found["walk"] == (
+        "asgct separate-thread depth 128, sample 77, walked 2 times before, thread 4242"
+    )
+    assert (found["real_pc"], found["real_sp"], found["real_fp"]) == ("0x1234", "0x50", "0xf0")
+    assert (found["stack_base"], found["thread_state"]) == ("0x9000", "8")
+    (tmp_path / walking.FILE).write_bytes(idle)
+    assert walking.context(tmp_path) == {}
+
+
+def test_many_walkers_are_counted() -> None:
+    assert Cell("a", "x+y+z", "unstopped", 1000).settings == "3 walkers unstopped 1us"
+    assert Cell("a", "x+y", "unstopped", 1000).settings == "x+y unstopped 1us"

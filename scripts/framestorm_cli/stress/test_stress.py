@@ -114,6 +114,8 @@ def test_a_finding_becomes_a_bucket_with_what_it_takes_to_act(
     for said in ("seed 8", "25.0.3+9", "frame::sender", "_thread_in_Java", "-agentpath:"):
         assert said in report
     assert {Path(name).name for name in bucket["files"]} == {"sample-1.sample", "sample-1.bin"}
+    beside = json.loads((out / "buckets" / bucket["id"] / "sample-1.bin.json").read_text())
+    assert beside["signature"] == bucket["signature"]
     assert f"sh {paths.shown(out / bucket['repro'])}" in printed
     assert bucket["explanation"] in (out / "report.html").read_text().replace("&#39;", "'")
 

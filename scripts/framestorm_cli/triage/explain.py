@@ -11,6 +11,7 @@ from framestorm_cli.triage.signature import telling
 _PAGE = 4096
 _NEAR = 64 << 10  # bytes; farther apart, two addresses have nothing to do with each other
 _CANONICAL_TOP = 1 << 47
+_MOST_CHANGES = 4  # of words and fields that are named: an input made of a sample has dozens
 _SI_KERNEL = 0x80
 _THREAD_STATES = {
     0: "uninitialized", 2: "new", 3: "new (transition)", 4: "in native", 5: "in native (transition)",
@@ -135,7 +136,9 @@ def input_in_words(text: str, context: dict[str, str]) -> str:
     for register, value in registers.items():
         shown = context.get(register, value) if register == "pc" else value
         parts.append(f"{register} {value_in_words(shown, register)}")
-    parts += changes + call
+    parts += changes[:_MOST_CHANGES] + call
+    if len(changes) > _MOST_CHANGES:
+        parts.append(f"{len(changes) - _MOST_CHANGES} more words and fields set")
     if context.get("thread_state"):
         parts.append(f"thread {_thread_state(context['thread_state'])}")
     scenario = fields.get("scenario")
