@@ -1,7 +1,6 @@
 """`framestorm evaluate` on a fake java, and its arithmetic."""
 
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +148,7 @@ def test_ctrl_c_keeps_what_is_measured(
     def interrupted(*arguments: Any) -> Measured:
         calls.append(arguments)
         if len(calls) == 3:
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
         return measure(*arguments)
 
     monkeypatch.setattr(running, "_measure", interrupted)

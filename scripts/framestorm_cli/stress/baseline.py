@@ -42,4 +42,7 @@ class Baseline:
         except subprocess.TimeoutExpired:
             native.end(popen)
             return "" if timed else "does not end"
+        finally:
+            for core in folder.glob("core*"):
+                core.unlink()
         return "" if code == 0 else f"fails (exit {code})"

@@ -22,6 +22,7 @@ from framestorm_cli.triage import hs_err
 
 FORMAT = 1
 RECORD = "cell.json"
+KEPT_CORES = 2  # of a run: one is the size of a process. Of the others their stacks are kept
 _TERMINATED = (143, -15)  # a JVM that was asked to end
 _NO_MEMORY = "out of memory"
 _SETUP = re.compile(
@@ -115,14 +116,21 @@ def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> Cell
     stats, problem = _stats(process, jdk, cpu or 0.0)
     work = _proof(process.folder / "log.txt")
     report = _newest(process.folder, "hs_err*.log")
-    core = _newest(process.folder, "core*", skip=stacks.CORE_STACKS)
+    core = _core(process.folder)
     verdict, why = _verdict(process, code, stats, work, report)
     if verdict == UNJUDGED and problem:
         why = problem
     if verdict == HARMED:
         verdict, why = alone.judge(process, why)
+    elif verdict == CRASH and not _in_walk(report):
+        # It may have nothing to do with walking; a walk may also have broken what it fell over later.
+        judged, said = alone.judge(process, why)
+        verdict, why = (UNJUDGED, said) if judged == UNJUDGED else (CRASH, why)
     if core is not None:
         stacks.of_core(core, Path(process.command[0]), process.folder / stacks.CORE_STACKS)
+        if len([one for one in process.folder.parent.iterdir() if _core(one)]) > KEPT_CORES:
+            core.unlink()
+            core = None
     slow = rates.shortfall(process.cell, stats) if verdict in (CLEAN, FINDINGS) else ""
     return CellResult(
         cell=process.cell,
@@ -205,6 +213,15 @@ def _text(log: Path) -> str:
         return ""
 
 
+def _in_walk(report: Path | None) -> bool:
+    if report is None:
+        return False
+    try:
+        return hs_err.parse(report).in_walk
+    except (OSError, ValueError):
+        return False
+
+
 def _setup_line(log: Path) -> str:
     for line in steps.tail(log, 60).splitlines():
         if _SETUP.search(line) or line.startswith("framestorm"):
@@ -221,6 +238,10 @@ def _proof(log: Path) -> Json:
                 return {}
             return found if isinstance(found, dict) else {}
     return {}
+
+
+def _core(folder: Path) -> Path | None:
+    return _newest(folder, "core*", skip=stacks.CORE_STACKS)
 
 
 def _newest(folder: Path, pattern: str, skip: str = "") -> Path | None:

@@ -142,6 +142,8 @@ def main() -> int:
     if end == "die":
         Path("hs_err_pid1.log").write_bytes(Path(plan["hs_err"]).read_bytes())
         os.kill(os.getpid(), signal.SIGABRT)
+    if entry.get("core"):
+        Path("core").write_bytes(b"no core that gdb knows")
     if end == "abort":
         os.kill(os.getpid(), signal.SIGSEGV)
     if end == "killed":

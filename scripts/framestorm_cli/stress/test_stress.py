@@ -15,7 +15,7 @@ import pytest
 
 from framestorm_cli import paths
 from framestorm_cli.conftest import Run
-from framestorm_cli.stress import runner
+from framestorm_cli.stress import cell_result, runner
 from framestorm_cli.stress.conftest import WORKLOADS, FakeJava, read_summary
 
 ONE = ("--workload", "alpha", "--mode", "same-thread", "--duration", "3s")
@@ -171,6 +171,18 @@ def test_a_death_without_words_is_a_crash_too(stress: Run, java: FakeJava, tmp_p
     assert (only(data)["verdict"], only(data)["why"]) == ("crash", "SIGSEGV")
 
 
+def test_few_cores_are_kept(stress: Run, java: FakeJava, tmp_path: Path) -> None:
+    java.plan("alpha", {"end": "abort", "core": True})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text(
+        'workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 2\nrepetitions = 4\n'
+    )
+    out = tmp_path / "out"
+    assert stress("--matrix", matrix, "--out", out)[0] == 1
+    assert len(list(out.glob("cells/*/core"))) == cell_result.KEPT_CORES
+    assert len(list(out.glob("cells/*/core-stacks.txt"))) == 4
+
+
 @pytest.mark.parametrize("end", ["hang", "deaf"])
 def test_a_hang_is_ended_with_all_it_started_and_its_stacks_are_kept(
     stress: Run, java: FakeJava, tmp_path: Path, end: str
@@ -233,6 +245,7 @@ def test_a_wrong_frame_is_a_finding(stress: Run, java: FakeJava, tmp_path: Path)
         ({"end": "setup"}, "Unrecognized VM option 'UseNoSuchGC'"),
         ({"end": "silent"}, "ended without saying what it did"),
         ({"end": "killed"}, "ended by SIGKILL from outside"),
+        ({"end": "abort", "alone": 139}, "It fails (exit 139) without walks, too"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -340,8 +353,10 @@ def test_cells_that_differ_by_repetition_count_together(
     assert "3 clean, 1 crash" in printed
 
 
+# A test run in the background of a shell has Ctrl-C ignored.
 _DRIVER = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {scripts!r})
 from pathlib import Path
 from framestorm_cli.stress import tools, runner
