@@ -15,7 +15,7 @@ import pytest
 
 from framestorm_cli import paths
 from framestorm_cli.conftest import Run
-from framestorm_cli.stress import cell_result, runner
+from framestorm_cli.stress import cell_process, cell_result, runner
 from framestorm_cli.stress.conftest import WORKLOADS, FakeJava, read_summary
 
 ONE = ("--workload", "alpha", "--mode", "same-thread", "--duration", "3s")
@@ -206,6 +206,35 @@ def test_a_hang_is_ended_with_all_it_started_and_its_stacks_are_kept(
             break
         time.sleep(0.1)
     assert not psutil.pid_exists(java.child_of("alpha"))
+
+
+@pytest.mark.parametrize(("waited", "verdict"), [(3.0, "clean"), (0.5, "hang")])
+def test_waiting_for_a_core_is_no_hang(
+    stress: Run,
+    java: FakeJava,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    waited: float,
+    verdict: str,
+) -> None:
+    monkeypatch.setattr(cell_process, "starved", lambda _: waited)
+    java.plan("alpha", {"takes": 3.0})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 1\n')
+    stress("--matrix", matrix, "--out", tmp_path / "out")
+    assert only(read_summary(tmp_path / "out"))["verdict"] == verdict
+
+
+def test_a_process_that_waits_for_a_core_is_starved() -> None:
+    spin = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(3)]
+    try:
+        wait_for(lambda: all(cell_process.starved(one.pid) > 0.2 for one in processes))
+    finally:
+        for one in processes:
+            one.kill()
+            one.wait()
+    assert cell_process.starved(processes[0].pid) == 0
 
 
 def test_a_hang_in_a_walk_is_named_after_the_walker(tmp_path: Path) -> None:
