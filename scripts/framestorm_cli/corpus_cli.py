@@ -86,3 +86,20 @@ def import_(**options: Any) -> None:
     from framestorm_cli.merging import import_command
 
     raise click.exceptions.Exit(import_command(**options))
+
+
+@click.command()
+@click.argument("into", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("summaries", metavar="RUN...", nargs=-1, required=True,
+                type=click.Path(exists=True, path_type=Path))  # fmt: skip
+def known(**options: Any) -> None:
+    """Add what runs found to a list of known buckets, as `gate --baseline` and `stress --known` take it.
+
+    RUN is the folder of a fuzz, stress or gate run, or its summary.json.
+
+    \b
+    Example: scripts/framestorm corpus known corpus/known/25-sanitized.json out/20260102-030405-fuzz
+    """
+    from framestorm_cli.gate.known import learn_command
+
+    raise click.exceptions.Exit(learn_command(**options))

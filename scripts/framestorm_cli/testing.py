@@ -18,7 +18,7 @@ from framestorm_cli.errors import FramestormError
 # Variants of the instrumented JDK that steps of the test command build.
 BUILT = ("sanitized", "plain")
 _CODE_FOLDERS = ("harness", "fuzz", "scripts", "stress", "corpus")
-_PYTHON = (".", "../ci/pytest")  # from scripts/
+_PYTHON = (".", "../ci/gate", "../ci/pytest")  # from scripts/
 _CODE_ENDINGS = (".cpp", ".h", ".hpp", ".c")
 
 

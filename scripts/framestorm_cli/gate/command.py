@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -145,7 +145,9 @@ class Gate:
             targets, reach.weights, options.seed, options.jobs, options.corpus, options.jvm_args
         )
         run = fuzz_step.run(change, fuzzing_options, seconds, self._out / "fuzz", step)
-        entries = fuzz_step.sort(run, change, base, known, budget.sort(), self._out, step)
+        entries = fuzz_step.sort(
+            run, change, base, known, reach.touched, budget.sort(), self._out, step
+        )
         self.verdict.entries += entries
         if base is None:
             return
@@ -153,7 +155,7 @@ class Gate:
         other = fuzz_step.run(base, fuzzing_options, of_base, folder, step)
         seen = Known({**known.notes, **{s: "" for e in entries for s in (e.signature,)}})
         self.verdict.entries += fuzz_step.of_base(
-            fuzz_step.sort(other, base, replace(change), seen, budget.sort_base(), self._out, step)
+            fuzz_step.sort(other, base, change, seen, (), budget.sort_base(), self._out, step)
         )
 
     def _stress(self, change: Subject, base: Subject | None, known: Known, budget: Budget) -> None:

@@ -24,6 +24,17 @@ from framestorm_cli.verifying import Verifier
 TRIES = 5  # fresh JVMs that show whether an artifact comes back
 _MOST_TRIES = 12
 _TRY_LIMIT = 40.0  # seconds
+_GLANCE = 2  # fresh JVMs of the base that show most of what is there
+_MOSTLY = 0.6  # of TRIES
+_PLACES = 6  # of one known bucket
+
+
+def one_per_key(bucket: Bucket) -> list[Case]:
+    """The best case of each place (as the native side tells them apart) that a bucket was seen at."""
+    seen: dict[str, Case] = {}
+    for case in bucket.best_first():
+        seen.setdefault(case.finding.key, case)
+    return list(seen.values())
 
 
 @dataclass
@@ -38,6 +49,7 @@ class Crossing:
     jobs: int
     jvm_args: tuple[str, ...]
     jvm: Json
+    touched: frozenset[str] = frozenset()  # functions
 
     def sort(
         self, found: Sequence[Bucket], seconds: float, startup: float, step: Step
@@ -61,7 +73,28 @@ class Crossing:
         for bucket in unknown:
             case, verification = verified[bucket.id]
             entries.append(self._judge(bucket, case, verification, deadline, step))
+        if self.there is not None and self.here.what == "change":
+            entries += self._look_behind(
+                [bucket for bucket in found if bucket in self.known], deadline, step
+            )
         return entries
+
+    def _look_behind(self, known: Sequence[Bucket], deadline: float, step: Step) -> list[Entry]:
+        """The known buckets, those with a function that the change touches first, while there is time."""
+
+        def touched(bucket: Bucket) -> bool:
+            return any(frame in self.touched for frame in bucket.signature.frames)
+
+        found = []
+        looked = 0
+        for bucket in sorted(known, key=lambda one: not touched(one)):
+            if time.monotonic() > deadline:
+                break
+            looked += 1
+            if (entry := self._other_cause(bucket, deadline)) is not None:
+                found.append(entry)
+        step.lines.append(f"{looked} of {len(known)} known buckets compared with base by replay")
+        return found
 
     def _judge(
         self, bucket: Bucket, case: Case, verification: Verification, deadline: float, step: Step
@@ -89,10 +122,35 @@ class Crossing:
             return self._entry(bucket, case, NOT_REPRODUCED, how)
         return self._entry(bucket, case, UNCHANGED if hits else NEW, how)
 
+    def _other_cause(self, bucket: Bucket, deadline: float) -> Entry | None:
+        """A known signature may hide what the change broke, in a function that was broken before: one
+        input per place of a known bucket that the base does not break on."""
+        assert self.there is not None
+        for case in one_per_key(bucket)[:_PLACES]:
+            hits, made = self._hits(self.there, bucket, case, _GLANCE, deadline)
+            if made < _GLANCE and not hits:
+                return None  # no time
+            if hits:
+                continue
+            here, tries = self._hits(self.here, bucket, case, TRIES, deadline, all_of=True)
+            if here < _MOSTLY * TRIES:
+                continue
+            hits, more = self._hits(self.there, bucket, case, TRIES - _GLANCE, deadline)
+            if hits or more < TRIES - _GLANCE:
+                continue
+            how = (
+                f"{here} of {tries} fresh JVMs; {self.there.what}: 0 of {made + more}, though other inputs "
+                "show this signature there"
+            )
+            return self._entry(bucket, case, NEW, how)
+        return None
+
     def _hits(
-        self, side: Subject, bucket: Bucket, case: Case, tries: int, deadline: float
-    ) -> tuple[int, int]:
-        """How often an artifact shows there what it shows here, or nearly (inlining may differ)."""
+        self, side: Subject, bucket: Bucket, case: Case, tries: int, deadline: float,
+        all_of: bool = False,
+    ) -> tuple[int, int]:  # fmt: skip
+        """How often an artifact shows there what it shows here, or nearly (inlining may differ); and in
+        how many JVMs. Ends at the first time, unless `all_of`."""
         assert case.finding.artifact is not None
         folder = self.out / "work" / f"cross-{bucket.id}"
         request = Request(
@@ -100,7 +158,7 @@ class Crossing:
         )
         hits = made = 0
         try:
-            while made < tries and not hits and time.monotonic() < deadline:
+            while made < tries and (all_of or not hits) and time.monotonic() < deadline:
                 done = replaying.run_tries(
                     side.tools, self.symbolizer, request, min(self.jobs, tries - made),
                     folder / str(made), deadline=deadline,

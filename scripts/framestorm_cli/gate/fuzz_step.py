@@ -101,11 +101,12 @@ def sort(
     here: Subject,
     there: Subject | None,
     known: Known,
+    touched: Sequence[str],
     seconds: float,
     out: Path,
     step: Step,
 ) -> list[Entry]:
-    """What a run of the change found."""
+    """What a run found. `touched`: functions that the change touches."""
     began = time.monotonic()
     symbolizer = Symbolizer()
     found = triage_buckets.into_buckets(results.gather(done, here.tools, symbolizer))
@@ -118,6 +119,7 @@ def sort(
         done.options.jobs,
         done.options.jvm_args,
         results.jvm_of(done),
+        frozenset(touched),
     )
     entries = crossing.sort(found, seconds, float(done.totals().get("startup", 2.0)), step)
     step.lines.append(

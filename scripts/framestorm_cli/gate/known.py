@@ -1,8 +1,12 @@
 """What is known of a JDK before the gate runs: a list of buckets, and the crashes of the corpus."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from framestorm_cli import crashes, paths
+import click
+
+from framestorm_cli import crashes, paths, records
+from framestorm_cli.errors import FramestormError
 from framestorm_cli.jdk import Jdk
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
@@ -28,3 +32,29 @@ def read_known(baseline: Path | None, jdk: Jdk) -> tuple[Known, Path | None]:
             if status == "open" and signature and label.split("-")[0] == str(jdk.feature):
                 notes.setdefault(signature, f"corpus/crashes/{folder.name}")
     return Known(notes), path
+
+
+def learn_command(*, into: Path, summaries: tuple[Path, ...]) -> int:
+    """Adds the buckets of finished runs to a list of known buckets. Raises FramestormError."""
+    notes: dict[Signature, str] = known_buckets.read(into).notes if into.exists() else {}
+    before = len(notes)
+    for signature in (one for path in summaries for one in _signatures(path)):
+        notes.setdefault(signature, "")
+    into.parent.mkdir(parents=True, exist_ok=True)
+    known_buckets.write(into, Known(notes))
+    click.echo(f"{len(notes)} signatures, {len(notes) - before} of them new: {paths.shown(into)}")
+    return 0
+
+
+def _signatures(path: Path) -> Sequence[Signature]:
+    """Of summary.json (fuzz, stress) or gate.json, or of the run's folder."""
+    files = [path / name for name in ("summary.json", "gate.json")] if path.is_dir() else [path]
+    data = next((found for file in files if (found := records.read_json(file))), {})
+    entries = data.get("buckets", data.get("entries"))
+    if entries is None:
+        raise FramestormError(f"{path} is no run's folder, summary.json or gate.json")
+    signatures = []
+    for entry in entries:
+        for one in (entry["signature"], *entry.get("merged_signatures", ())):
+            signatures.append(Signature.from_json(one))
+    return signatures

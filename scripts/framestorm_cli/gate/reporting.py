@@ -180,7 +180,7 @@ def markdown(gate: "Gate", seconds: float) -> str:
                 lines += _shown(entry)
         else:
             lines += [f"<details><summary>{head}</summary>", ""]
-            lines += [f"- `{e.signature}`" + (f" ({e.how})" if e.how else "") for e in found]
+            lines += [f"- {e.id} `{e.signature}`" + (f" ({e.how})" if e.how else "") for e in found]
             lines += ["", "</details>", ""]
     lines += ["| step | s | |", "|---|---:|---|"]
     lines += [

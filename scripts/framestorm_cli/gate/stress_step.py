@@ -15,7 +15,7 @@ from framestorm_cli.triage.signature import Signature
 
 MODES = ("same-thread", "separate-thread")
 # Different in what is on their stacks; each is short to start.
-WORKLOADS = ("deoptimisation", "virtual-threads", "exceptions")
+WORKLOADS = ("deoptimise-storm", "exceptions", "jni-sandwich", "method-handles")
 _LATE = 240.0  # seconds a run may take beside its sampling: starts, reports, a cell that hangs
 
 

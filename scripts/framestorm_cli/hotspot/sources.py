@@ -1,5 +1,6 @@
 """The HotSpot sources a build starts from: a Debian source package, a tarball, or a user's tree."""
 
+import filecmp
 import hashlib
 import json
 import os
@@ -210,7 +211,8 @@ def bring(source: Source, tree: PatchedTree) -> None:
 def copy_changes(folder: Path, tree: PatchedTree) -> int:
     """Copies what changed since the last time, with its time; removes what is gone. Returns how many.
 
-    The user's folder is only read. A file that framestorm edits goes where its original is kept.
+    The user's folder is only read. A file that framestorm edits goes where its original is kept. One with
+    another time and the same bytes (a fresh checkout has them all) is no change: make need not see it.
     What was copied is remembered, not looked up in the copy: a file that is replaced by an older one
     gets the present time there, or make would not see the change.
     """
@@ -221,10 +223,12 @@ def copy_changes(folder: Path, tree: PatchedTree) -> int:
         before = {}
     after: dict[str, list[int]] = {}
     count = 0
+    known = before
     try:
         for name, status in files_of_tree(folder):
             now = [status.st_size, status.st_mtime_ns]
-            if before.get(name) != now:
+            then = before.get(name)
+            if then != now and not (then and then[0] == now[0] and _same(folder, name, tree)):
                 _copy(folder, name, tree)
                 count += 1
             after[name] = now
@@ -234,9 +238,14 @@ def copy_changes(folder: Path, tree: PatchedTree) -> int:
             count += 1
         before = {}
     finally:
-        if count:
+        if count or after != known:
             write_if_different(memory, json.dumps({**before, **after}).encode())
     return count
+
+
+def _same(folder: Path, name: str, tree: PatchedTree) -> bool:
+    copy = tree.original_path(name)
+    return copy.exists() and filecmp.cmp(folder / name, copy, shallow=False)
 
 
 def _copy(folder: Path, name: str, tree: PatchedTree) -> None:

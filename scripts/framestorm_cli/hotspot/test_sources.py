@@ -159,6 +159,17 @@ def test_a_file_replaced_by_an_older_one_is_new_to_make(user: Path, tree: Patche
     assert sources.copy_changes(user, tree) == 0
 
 
+def test_a_fresh_checkout_of_the_same_files_changes_nothing(user: Path, tree: PatchedTree) -> None:
+    sources.copy_changes(user, tree)
+    before = state_of(tree.source)
+    for path in user.rglob("*"):
+        os.utime(path)
+    assert sources.copy_changes(user, tree) == 0
+    assert state_of(tree.source) == before
+    (user / "configure").write_bytes((user / "configure").read_bytes()[::-1])
+    assert sources.copy_changes(user, tree) == 1
+
+
 def test_an_edited_file_keeps_its_edit_when_the_user_changes_it(
     user: Path, tree: PatchedTree
 ) -> None:
