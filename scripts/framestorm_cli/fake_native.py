@@ -83,7 +83,9 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
         "contained": 0,
         "halts": 3,
         "rss_kb": 1000,
-        "by_scenario": {"c1": {"walks": walks, "succeeded": walks}},
+        "by_scenario": {
+            name: {"walks": walks, "succeeded": walks} for name in entry.get("scenarios", ["c1"])
+        },
         "by_mode": {},
         "error_codes": {"-5": 1},
         "unavailable": {"ffi-upcall": "needs JDK 22 or later"},

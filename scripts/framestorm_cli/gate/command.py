@@ -161,6 +161,8 @@ class Gate:
     def _stress(self, change: Subject, base: Subject | None, known: Known, budget: Budget) -> None:
         options = self._options
         step = self._begin("stress")
+        if change.stressed is not None and self._options.baseline is None:
+            known, _ = read_known(None, change.stressed, known)
         self.verdict.entries += stress_step.run(
             change, base, known, budget.stress(), options.seed, self._out, options.jvm_args,
             options.workloads or stress_step.WORKLOADS, step,

@@ -20,13 +20,17 @@ def default_file(jdk: Jdk) -> Path:
     return FOLDER / f"{jdk.label}.json"
 
 
-def read_known(baseline: Path | None, jdk: Jdk) -> tuple[Known, Path | None]:
+def read_known(
+    baseline: Path | None, jdk: Jdk, more: Known = known_buckets.NOTHING
+) -> tuple[Known, Path | None]:
     """The known buckets, and the file they are from; None: there is none for this JDK. Raises
     FramestormError for a file that is none."""
     path = baseline
     if path is None and default_file(jdk).exists():
         path = default_file(jdk)
-    notes: dict[Signature, str] = dict(known_buckets.read(path).notes) if path is not None else {}
+    notes: dict[Signature, str] = dict(more.notes)
+    if path is not None:
+        notes |= known_buckets.read(path).notes
     for folder in crashes.folders():
         for label, (status, signature) in crashes.read_expected(folder).items():
             if status == "open" and signature and label.split("-")[0] == str(jdk.feature):
@@ -53,8 +57,8 @@ def _signatures(path: Path) -> Sequence[Signature]:
     entries = data.get("buckets", data.get("entries"))
     if entries is None:
         raise FramestormError(f"{path} is no run's folder, summary.json or gate.json")
-    signatures = []
-    for entry in entries:
-        for one in (entry["signature"], *entry.get("merged_signatures", ())):
-            signatures.append(Signature.from_json(one))
-    return signatures
+    return [
+        Signature.from_json(one)
+        for entry in entries
+        for one in (entry["signature"], *entry.get("merged_signatures", ()))
+    ]

@@ -23,8 +23,9 @@ def command(
     subject: Subject, seconds: float, seed: int, known_file: Path, out: Path, jvm_args: Sequence[str],
     workloads: Sequence[str],
 ) -> list[str]:  # fmt: skip
+    assert subject.stressed is not None
     arguments = [str(paths.SCRIPTS / "framestorm"), "stress"]
-    arguments += ["--jdk", str(subject.tools.jdk.home), "--duration", f"{seconds:.0f}s"]
+    arguments += ["--jdk", str(subject.stressed.home), "--duration", f"{seconds:.0f}s"]
     for mode in MODES:
         arguments += ["--mode", mode]
     for workload in workloads:
@@ -41,6 +42,13 @@ def run(
 ) -> list[Entry]:  # fmt: skip
     """Stresses the change; the base too when that found something, to say whether it is new."""
     began = time.monotonic()
+    if here.stressed is None:
+        step.problems.append(
+            f"{here.tools.jdk} has sanitizers, and there is no JDK without from the same source to stress: "
+            "`scripts/framestorm jdk build --variant plain`"
+        )
+        return []
+    step.lines.append(f"on {here.stressed}")
     known_file = out / "known.json"
     known_buckets.write(known_file, known)
     folder = out / "stress"
@@ -52,7 +60,7 @@ def run(
         step,
     )
     entries = [_entry(bucket, folder) for bucket in summary.get("buckets", [])]
-    if any(entry.kind == NEW for entry in entries) and there is not None:
+    if any(entry.kind == NEW for entry in entries) and there is not None and there.stressed:
         other = out / "stress-base"
         said = _one(
             command(there, seconds, seed, known_file, other, jvm_args, workloads),

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from framestorm_cli import jdk as jdks
 from framestorm_cli import toolchain
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.hotspot import building, store
+from framestorm_cli.jdk import Jdk
 from framestorm_cli.toolchain import Toolchain
 
 
@@ -28,6 +30,7 @@ class Subject:
     tools: Toolchain
     source: Path | None = None
     plugin: str = ""
+    stressed: Jdk | None = None  # at real speed: not one with sanitizers; None: there is none
 
     @property
     def walker(self) -> str:
@@ -74,12 +77,27 @@ def base_request(base: Path, request: Request) -> Request:
 
 
 def prepare(request: Request, what: str) -> Subject:
-    """Builds what is out of date. Raises FramestormError."""
+    """Builds what is out of date: of a source tree, the variant to fuzz and the one to stress. Raises
+    FramestormError."""
     home = request.jdk
     if request.source is not None:
-        home = building.ensure(
-            building.Request(str(request.source), request.boot_jdk, request.variant)
-        )
+        home = _built(request, request.variant)
     plugin = str(request.plugin.resolve()) if request.plugin is not None else ""
     source = request.source.resolve() if request.source is not None else None
-    return Subject(what, toolchain.prepare(home), source, plugin)
+    tools = toolchain.prepare(home)
+    stressed: Jdk | None = tools.jdk
+    if tools.jdk.has_asan:
+        stressed = jdks.validate(_built(request, "plain")) if source else _sibling(tools.jdk)
+    return Subject(what, tools, source, plugin, stressed)
+
+
+def _built(request: Request, variant: str) -> Path:
+    return building.ensure(building.Request(str(request.source), request.boot_jdk, variant))
+
+
+def _sibling(jdk: Jdk) -> Jdk | None:
+    """The JDK without sanitizers that was built from the same source."""
+    record = store.read(jdk.home)
+    found = store.finished("plain")
+    same = [home for home, one in found if record is not None and one.source == record.source]
+    return jdks.validate(same[0]) if same else None

@@ -1,0 +1,252 @@
+"""The gate as a command, on fakes: what is new, fixed, unchanged, known, and what cannot be judged."""
+
+import json
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framestorm_cli import paths
+from framestorm_cli.conftest import FakePrograms, Run
+from framestorm_cli.gate import known, stress_step
+from framestorm_cli.walkers import usable_targets
+
+SCENARIOS = ["c1", "c2-inlined"]
+STRESSED = {
+    "cells": [{"mode": mode, "samples": 1000} for mode in stress_step.MODES],
+    "buckets": [],
+}
+
+
+@pytest.fixture
+def stress(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The summary of every stress run of the test; its `problems` are reported as the command does."""
+    summary: dict[str, Any] = json.loads(json.dumps(STRESSED))
+
+    def one(_arguments: Any, _folder: Any, _seconds: Any, side: Any, step: Any) -> dict[str, Any]:
+        step.problems += summary.get("problems", [])
+        step.problems += [f"{side.what}: {line}" for line in stress_step.unstressed(summary)]
+        return summary
+
+    monkeypatch.setattr(stress_step, "_one", one)
+    return summary
+
+
+@pytest.fixture
+def crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty corpus/crashes, and no list of known buckets."""
+    folder = tmp_path / "crashes"
+    folder.mkdir()
+    monkeypatch.setattr("framestorm_cli.crashes.folders.__defaults__", (folder,))
+    monkeypatch.setattr(known, "FOLDER", tmp_path / "known")
+    return folder
+
+
+@pytest.fixture
+def base(fakes: FakePrograms, tmp_path: Path) -> Path:
+    """Another JDK, and the plan of its replays: fakes tell them apart by the order of their starts."""
+    return Path(shutil.copytree(fakes.tools.jdk.home, tmp_path / "base"))
+
+
+def fuzz(fakes: FakePrograms, *findings: Any, **more: Any) -> None:
+    for target in paths.TARGETS:
+        entry = {"walks": 90_000, "scenarios": SCENARIOS, "findings": [], **more}
+        fakes.plan(
+            target, {**entry, "findings": list(findings)} if target == "fuzz_call" else entry
+        )
+
+
+class Gate:
+    def __init__(self, framestorm: Run, fakes: FakePrograms, folder: Path) -> None:
+        self._run, self._fakes, self.out = framestorm, fakes, folder / "gate"
+
+    def __call__(self, *more: object) -> tuple[int, Any]:
+        shutil.rmtree(self.out, ignore_errors=True)
+        jdk = self._fakes.tools.jdk.home
+        code, out, err = self._run(
+            "gate", "--jdk", jdk, "--minutes", "2", "--seed", "1", "--out", self.out, *more
+        )
+        path = self.out / "gate.json"
+        return code, json.loads(path.read_text()) if path.exists() else out + err
+
+    def found(self, data: Any) -> dict[str, str]:
+        return {" < ".join(e["signature"]["frames"]): e["kind"] for e in data["entries"]}
+
+
+@pytest.fixture
+def gate(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, stress: dict[str, Any], crashes: Path
+) -> Gate:
+    return Gate(framestorm, fakes, tmp_path)
+
+
+def test_nothing_found(gate: Gate, fakes: FakePrograms) -> None:
+    fuzz(fakes)
+    code, data = gate()
+    assert (code, data["verdict"], data["problems"]) == (0, "nothing new", [])
+    assert [step["name"] for step in data["steps"]] == [
+        "build", "corpus", "coverage", "fuzz", "stress",
+    ]  # fmt: skip
+    targets, _ = usable_targets(fakes.tools.jdk.libjvm)
+    assert all(fakes.starts(target) for target in targets)
+    assert "## ✅ framestorm gate: nothing new" in (gate.out / "summary.md").read_text()
+
+
+def test_something_new_with_its_reproducer(gate: Gate, fakes: FakePrograms) -> None:
+    fault = fakes.fault("a", "frame::sender")
+    fuzz(fakes, fault)
+    fakes.plan("replay", {"findings": [fault]})
+    code, data = gate()
+    assert (code, data["verdict"]) == (1, "something new")
+    (entry,) = data["entries"]
+    assert entry["kind"] == "new"
+    assert (gate.out / entry["artifact"]).read_bytes() == b"FAKEa"
+    assert entry["command"].startswith("scripts/framestorm replay ")
+    assert entry["how"] == "5 of 5 fresh JVMs"
+    markdown = (gate.out / "summary.md").read_text()
+    assert "❌" in markdown
+    assert entry["command"] in markdown
+    cases = {case.get("name"): case for case in ET.parse(gate.out / "junit.xml").iter("testcase")}
+    assert cases["fuzz"].find("failure") is not None
+    assert cases["corpus"].find("failure") is None
+    sarif = json.loads((gate.out / "report.sarif").read_text())
+    assert [one["baselineState"] for one in sarif["runs"][0]["results"]] == ["new"]
+
+
+def test_what_does_not_come_back_fails_nothing(gate: Gate, fakes: FakePrograms) -> None:
+    fuzz(fakes, fakes.fault("a", "frame::sender"))
+    fakes.plan("replay", {"findings": []})
+    code, data = gate()
+    assert (code, gate.found(data)) == (0, {"frame::sender": "not reproduced"})
+
+
+def test_known_by_a_list_that_the_gate_wrote(
+    gate: Gate, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fault = fakes.fault("a", "frame::sender")
+    fuzz(fakes, fault)
+    fakes.plan("replay", {"findings": [fault]})
+    path = tmp_path / "known.json"
+    assert gate("--write-baseline", path)[0] == 1
+    replays = len(fakes.starts("replay"))
+    code, data = gate("--baseline", path)
+    assert (code, gate.found(data)) == (0, {"frame::sender": "known"})
+    assert len(fakes.starts("replay")) == replays, "what is known need not be replayed"
+
+
+def test_against_a_base_that_does_the_same(gate: Gate, fakes: FakePrograms, base: Path) -> None:
+    fault = fakes.fault("a", "frame::sender")
+    fuzz(fakes, fault)
+    fakes.plan("replay", {"findings": [fault]})
+    code, data = gate("--base", base)
+    assert code == 0
+    assert set(gate.found(data).values()) == {"unchanged"}
+
+
+def test_against_a_base_that_does_not(gate: Gate, fakes: FakePrograms, base: Path) -> None:
+    fault = fakes.fault("a", "frame::sender")
+    fuzz(fakes, fault)
+    fakes.plan("replay", *[{"findings": [fault]}] * 5, {"findings": []})
+    code, data = gate("--base", base)
+    assert (code, gate.found(data)) == (1, {"frame::sender": "new"})
+    assert data["entries"][0]["how"] == "5 of 5 fresh JVMs; base: 0 of 4"
+
+
+def test_what_hides_behind_a_known_signature(
+    gate: Gate, fakes: FakePrograms, base: Path, tmp_path: Path
+) -> None:
+    fault = fakes.fault("a", "frame::sender")
+    fuzz(fakes, fault)
+    path = tmp_path / "known.json"
+    signature = {"kind": "fault", "clause": "", "frames": ["frame::sender"]}
+    path.write_text(json.dumps({"format": 1, "known": [signature]}))
+    # Two replays on the base, five on the change, three on the base.
+    nothing: dict[str, Any] = {"findings": []}
+    fakes.plan("replay", nothing, nothing, *[{"findings": [fault]}] * 5, nothing)
+    code, data = gate("--base", base, "--baseline", path, "--jobs", "1")
+    assert code == 1
+    assert sorted(e["kind"] for e in data["entries"]) == ["known", "new"]
+    new = next(e for e in data["entries"] if e["kind"] == "new")
+    assert "5 of 5 fresh JVMs; base: 0 of 5" in new["how"]
+
+
+def test_a_fixed_crash_that_comes_back(gate: Gate, fakes: FakePrograms, crashes: Path) -> None:
+    signature = {"kind": "fault", "clause": "", "frames": ["frame::sender"]}
+    for name, status in (("back", "fixed"), ("still", "open")):
+        (crashes / name).mkdir()
+        (crashes / name / "input.bin").write_bytes(b"FAKE")
+        expected = {"per_jdk": {"25": {"status": status, "signature": signature}}}
+        (crashes / name / "expected.json").write_text(json.dumps(expected))
+    fuzz(fakes)
+    fakes.plan("replay", {"findings": [fakes.fault("a", "frame::sender")]})
+    code, data = gate()
+    assert code == 1
+    assert {e["id"]: e["kind"] for e in data["entries"]} == {"back": "new", "still": "known"}
+    fakes.plan("replay", {"findings": []})
+    code, data = gate()
+    assert (code, {e["id"]: e["kind"] for e in data["entries"]}) == (0, {"still": "fixed"})
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"walks": 100}, "100 walks only"),
+        ({"scenarios": ["c1"]}, "never walked: c2-inlined"),
+        ({"success": 0.5}, "only 50.0% of"),
+        ({"end": "setup"}, "could not run: libjvm.so cannot be loaded"),
+    ],
+)
+def test_could_not_judge(gate: Gate, fakes: FakePrograms, more: dict[str, Any], said: str) -> None:
+    fuzz(fakes, **more)
+    code, data = gate()
+    assert (code, data["verdict"]) == (2, "could not judge")
+    assert any(said in problem for problem in data["problems"]), data["problems"]
+    assert "⚠️" in (gate.out / "summary.md").read_text()
+    root = ET.parse(gate.out / "junit.xml").getroot()
+    assert root.find(".//error") is not None
+
+
+def test_no_stress_is_no_green(gate: Gate, fakes: FakePrograms, stress: dict[str, Any]) -> None:
+    fuzz(fakes)
+    stress["cells"] = []
+    code, data = gate()
+    assert code == 2
+    assert "stress: change: no walk was made in same-thread mode" in data["problems"]
+
+
+def test_stress_that_cannot_be_run_is_no_green(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, crashes: Path
+) -> None:
+    fuzz(fakes)
+    code, data = Gate(framestorm, fakes, tmp_path)()
+    assert code == 2
+    assert any("stress could not be run" in problem for problem in data["problems"])
+
+
+def test_new_in_stress(gate: Gate, fakes: FakePrograms, stress: dict[str, Any]) -> None:
+    fuzz(fakes)
+    signature = {"kind": "contract", "clause": "bad-count", "frames": []}
+    bucket = {"id": "b01", "signature": signature, "known": False, "cells": [1], "repro": "r.sh"}
+    stress["buckets"] = [bucket]
+    code, data = gate()
+    assert (code, data["entries"][0]["kind"]) == (1, "new")
+    assert data["entries"][0]["command"].startswith("sh ")
+    bucket["known"] = True
+    assert gate()[0] == 0
+
+
+def test_what_cannot_be_built_leaves_its_reports(gate: Gate, tmp_path: Path) -> None:
+    (tmp_path / "jdk").mkdir()
+    code, out = gate("--jdk", tmp_path / "jdk")
+    assert code == 2
+    assert "is no JDK home" in out["problems"][0]
+    assert "could not judge" in (gate.out / "summary.md").read_text()
+
+
+def test_too_little_time(gate: Gate, fakes: FakePrograms) -> None:
+    fuzz(fakes)
+    code, data = gate("--minutes", "0.5")
+    assert code == 2
+    assert any("give more --minutes" in problem for problem in data["problems"])
