@@ -16,6 +16,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
               help="A JDK's home, or instrumented[:VARIANT].")  # fmt: skip
 @click.option("--walker-plugin", type=click.Path(path_type=Path), metavar="SO",
               help="A walker of your own, on --jdk.")  # fmt: skip
+@click.option("--walker", default="", metavar="NAME,NAME",
+              help="Only these of the JDK's walkers.")  # fmt: skip
 @click.option("--base", type=click.Path(exists=True, path_type=Path), metavar="PATH",
               help="What it is compared with by replay: a source tree, a JDK's home, or a .so.")  # fmt: skip
 @click.option("--minutes", type=click.FloatRange(min=0.5), default=8, show_default=True,

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from framestorm_cli import native, paths, records, steps
+from framestorm_cli import native, paths, records, steps, walkers
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import KNOWN, NEW, UNCHANGED, Entry, Step
 from framestorm_cli.records import Json
@@ -30,8 +30,10 @@ def command(
         arguments += ["--mode", mode]
     for workload in workloads:
         arguments += ["--workload", workload]
+    if subject.walker:
+        arguments += ["--walker", "+".join(walkers.names(subject.walker))]
     if subject.plugin:
-        arguments += ["--walker", "plugin", "--walker-plugin", subject.plugin]
+        arguments += ["--walker-plugin", subject.plugin]
     arguments += [f"--jvm-arg={argument}" for argument in jvm_args]
     return [*arguments, "--seed", str(seed), "--known", str(known_file), "--out", str(out)]
 

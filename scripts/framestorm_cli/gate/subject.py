@@ -1,6 +1,6 @@
 """What is judged, and what it is compared with: a source tree, a JDK, or a walker's .so."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from framestorm_cli import jdk as jdks
@@ -20,6 +20,7 @@ class Request:
     plugin: Path | None = None
     variant: str = "sanitized"
     boot_jdk: Path | None = None
+    walker: str = ""  # as for fuzz; empty: all
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,7 @@ class Subject:
     source: Path | None = None
     plugin: str = ""
     stressed: Jdk | None = None  # at real speed: not one with sanitizers; None: there is none
-
-    @property
-    def walker(self) -> str:
-        return "plugin" if self.plugin else ""
+    walker: str = ""
 
     @property
     def has_coverage(self) -> bool:
@@ -55,6 +53,8 @@ def check(request: Request) -> None:
         raise FramestormError(
             "say what is to be judged: --jdk-source DIR, --jdk PATH, or --walker-plugin SO (with --jdk)"
         )
+    if request.plugin is not None and request.walker:
+        raise FramestormError("--walker-plugin is the walker: leave out --walker")
     if request.plugin is not None and not request.plugin.is_file():
         raise FramestormError(f"walker plugin {request.plugin} does not exist")
 
@@ -66,14 +66,14 @@ def base_request(base: Path, request: Request) -> Request:
             raise FramestormError(
                 f"--base {base} is no .so: that is what --walker-plugin compares with"
             )
-        return Request(jdk=request.jdk, plugin=base)
+        return replace(request, plugin=base)
     if (base / "configure").exists():
         if request.source is None:
             raise FramestormError(
                 f"--base {base} is a source tree: that is what --jdk-source compares with"
             )
-        return Request(source=base, variant=request.variant, boot_jdk=request.boot_jdk)
-    return Request(jdk=base)
+        return replace(request, source=base)
+    return replace(request, source=None, jdk=base)
 
 
 def prepare(request: Request, what: str) -> Subject:
@@ -88,7 +88,7 @@ def prepare(request: Request, what: str) -> Subject:
     stressed: Jdk | None = tools.jdk
     if tools.jdk.has_asan:
         stressed = jdks.validate(_built(request, "plain")) if source else _sibling(tools.jdk)
-    return Subject(what, tools, source, plugin, stressed)
+    return Subject(what, tools, source, plugin, stressed, "plugin" if plugin else request.walker)
 
 
 def _built(request: Request, variant: str) -> Path:
