@@ -80,6 +80,30 @@ void die_with_parent(int signal, pid_t parent) {
 
 void on_child(int) {}  // only to interrupt a sleep
 
+void* shared_memory(size_t size) {
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw SetupError("no memory to share with the process of the JVM");
+  return memory;
+}
+
+pid_t forked() {
+  const pid_t child = fork();
+  if (child < 0) throw SetupError(std::string("cannot fork: ") + std::strerror(errno));
+  return child;
+}
+
+// As Python's subprocess says it: the exit code, or the negative number of the signal.
+int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status); }
+
+// What AFL++ is to see: a finding, in strict mode, is a crash.
+[[noreturn]] void end_front(int code) {
+  if (code == kExitFinding || code == kExitTimeout || code < 0) {
+    signal(SIGABRT, SIG_DFL);
+    std::abort();
+  }
+  _exit(code == kExitSetup ? kExitSetup : kExitDone);
+}
+
 }  // namespace
 
 std::filesystem::path AflFront::start(const std::filesystem::path& out, size_t map_size) {
@@ -92,17 +116,13 @@ std::filesystem::path AflFront::start(const std::filesystem::path& out, size_t m
   // From here on in a child of the fork server, or where the program was started by hand.
   if (getpid() != server) die_with_parent(SIGKILL, server);
 
-  void* memory =
-      mmap(nullptr, sizeof(Channel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw SetupError("no memory to share with the process of the JVM");
-  channel_ = new (memory) Channel;
-  const std::filesystem::path folder = out.empty() ? out : new_folder(out);
+  channel_ = new (shared_memory(sizeof(Channel))) Channel;
+  const std::filesystem::path folder = new_folder(out);
   const pid_t front = getpid();
-  const pid_t worker = fork();
-  if (worker < 0) throw SetupError(std::string("cannot fork: ") + std::strerror(errno));
+  const pid_t worker = forked();
   if (worker != 0) run_front(worker, folder);
   die_with_parent(SIGTERM, front);
-  if (!folder.empty()) write_to(folder / "log.txt");
+  write_to(folder / "log.txt");
   return folder;
 }
 
@@ -148,18 +168,101 @@ void AflFront::run_front(int worker, const std::filesystem::path& folder) {
     while (waitpid(worker, &status, 0) < 0 && errno == EINTR) {
     }
   }
-  // As Python's subprocess says it: the exit code, or the negative number of the signal.
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  if (!folder.empty()) std::ofstream(folder / "exit") << code << '\n';
-  // --strict: a finding is a crash, for AFL++ too.
-  if (code == kExitFinding || code == kExitTimeout) {
-    signal(SIGABRT, SIG_DFL);
-    std::abort();
+  const int code = code_of(status);
+  std::ofstream(folder / "exit") << code << '\n';
+  // A worker that died is a finding of whoever looks at its folder.
+  end_front(code < 0 ? kExitDone : code);
+}
+
+void AflFront::start_ahead(size_t map_size) {
+  __afl_sharedmem_fuzzing = 1;
+  if (getenv("__AFL_SHM_ID") != nullptr) __afl_map_size = static_cast<uint32_t>(map_size);
+  channel_ = new (shared_memory(sizeof(Channel))) Channel;
+  const pid_t server = getpid();
+  const pid_t keeper = forked();
+  if (keeper == 0) {
+    die_with_parent(SIGKILL, server);
+    keep_workers();
+    return;
   }
-  _exit(code == kExitSetup ? kExitSetup : kExitDone);
+  while (channel_->ready.load() == 0) {
+    sleep_on(&channel_->ready, 0);
+    // It ends when its first worker does, which has said why.
+    if (waitpid(keeper, nullptr, WNOHANG) == keeper) _exit(kExitSetup);
+  }
+  __afl_manual_init();
+  if (getpid() != server) die_with_parent(SIGKILL, server);
+  run_kept_front();
+}
+
+// In the keeper. Returns in each worker.
+void AflFront::keep_workers() {
+  // A front that is gone in the midst of an execution took too long: its worker gets this many
+  // more sleeps of kPatienceNs.
+  constexpr int kMostSleeps = 200;
+  const pid_t keeper = getpid();
+  for (;;) {
+    const pid_t worker = forked();
+    if (worker == 0) {
+      die_with_parent(SIGKILL, keeper);
+      return;
+    }
+    int status = 0;
+    uint32_t stuck_at = 0;
+    int stuck = 0;
+    while (waitpid(worker, &status, WNOHANG) != worker) {
+      const uint32_t done = channel_->done.load();
+      const bool busy = channel_->ready.load() != 0 && channel_->given.load() != done;
+      stuck = busy && done == stuck_at ? stuck + 1 : 0;
+      stuck_at = done;
+      if (stuck > kMostSleeps) kill(worker, SIGKILL);
+      const timespec moment = {0, kPatienceNs};
+      nanosleep(&moment, nullptr);
+    }
+    const bool was_ready = channel_->ready.exchange(0) != 0;
+    if (!was_ready) _exit(kExitSetup);
+    channel_->last_end.store(code_of(status));
+    // In this order: who sees that nothing is left to wait for also sees why.
+    channel_->ends.fetch_add(1);
+    channel_->done.store(channel_->given.load());
+    wake(&channel_->done);
+  }
+}
+
+// In a front: until there is a worker, and nothing that a front before this one gave it. False when
+// there will be none.
+bool AflFront::await_worker() const {
+  const pid_t server = getppid();
+  while (channel_->ready.load() == 0 || channel_->done.load() != channel_->given.load()) {
+    const timespec moment = {0, kPatienceNs / 10};
+    nanosleep(&moment, nullptr);
+    if (getppid() != server) return false;
+  }
+  return true;
+}
+
+void AflFront::run_kept_front() {
+  while (__afl_persistent_loop(UINT_MAX) != 0) {
+    if (!await_worker()) _exit(kExitSetup);
+    const uint32_t ends = channel_->ends.load();
+    take_input();
+    const uint32_t number = channel_->given.fetch_add(1) + 1;
+    wake(&channel_->given);
+    for (;;) {
+      const uint32_t done = channel_->done.load();
+      if (channel_->ends.load() != ends) end_front(channel_->last_end.load());
+      if (done == number) break;
+      sleep_on(&channel_->done, done);
+    }
+  }
+  _exit(kExitDone);
 }
 
 bool AflFront::wait(std::span<const uint8_t>* bytes) {
+  if (channel_->ready.load(std::memory_order_relaxed) == 0) {
+    channel_->ready.store(1);
+    wake(&channel_->ready);
+  }
   const uint32_t done = channel_->done.load();
   if (channel_->given.load() == done) sleep_on(&channel_->given, done);
   if (channel_->given.load() == done) return false;

@@ -22,8 +22,13 @@ class AflEngine final : public FuzzEngine {
     const auto library = options->session.jvm.home / "lib/server/libjvm.so";
     const size_t counters =
         std::filesystem::exists(library) ? coverage_counters_in(library) : 0;  // the JVM will tell
-    if (!options->out.empty()) code_names_ = options->out / kCodeNamesFile;
-    options->out = front_.start(options->out, afl_map_size(counters, Feedback::kCounters));
+    const size_t map_size = afl_map_size(counters, Feedback::kCounters);
+    if (options->bundled) {
+      front_.start_ahead(map_size);
+      return -1;
+    }
+    code_names_ = options->out / kCodeNamesFile;
+    options->out = front_.start(options->out, map_size);
     return -1;
   }
 

@@ -220,6 +220,7 @@ def test_the_tree_of_a_variant_keeps_its_name() -> None:
         "sanitized": "sanitized",
         "fastdebug": "fastdebug",
         "coverage": "release",
+        "undefined": "release",
         "plain": "release",
     }
     for variant in variants.VARIANTS.values():
