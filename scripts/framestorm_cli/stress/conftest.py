@@ -3,19 +3,21 @@
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from framestorm_cli import jdk as jdks
-from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.conftest import TESTDATA, Run
 from framestorm_cli.jdk import Jdk
 from framestorm_cli.stress import fake_java, summary
 from framestorm_cli.stress.workloads import BuiltIn
 from framestorm_cli.symbols import Symbolizer
 
 WORKLOADS = ("alpha", "beta")
+ONE = ("--workload", "alpha", "--mode", "same-thread", "--duration", "3s")
 
 
 class FakeJava:
@@ -92,3 +94,28 @@ def read_summary(out: Path) -> dict[str, Any]:
     summary.validate(data)
     assert isinstance(data, dict)
     return data
+
+
+@pytest.fixture
+def stress(framestorm: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command on the fake JDK. Its own FRAMESTORM_BIN comes last."""
+    monkeypatch.setenv("FRAMESTORM_BIN", str(tmp_path / "build" / "bin"))
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        more = () if "--resume" in arguments else ("--jdk", java.jdk.home, "--seed", "7")
+        return framestorm("stress", *more, *arguments)
+
+    return run
+
+
+def only(data: dict[str, Any]) -> dict[str, Any]:
+    (cell,) = data["cells"]
+    assert isinstance(cell, dict)
+    return cell
+
+
+def wait_for(condition: Any, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
