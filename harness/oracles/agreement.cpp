@@ -22,6 +22,10 @@
 //   AsyncGetCallTrace in C code loses frames of a thread in Java that is halted there
 //                               (corpus/crashes/leaf-call-entry-loses-compiled-frames and
 //                               vm-call-entry-loses-interpreted-frame): reported of its own walks
+//   a user's walker (plugin)    may refuse what others walk, end where it likes, and have an idea
+//   of
+//                               its own of the innermost bci; its frames without a method are not
+//                               Java's. In a scenario oracle `truth` judges it
 //   a walk that is wrong        by oracle `truth`, which reports it by its own walker
 //   and what kExemptions says
 #include <algorithm>
@@ -113,13 +117,16 @@ class AgreementOracle final : public Oracle {
     const ScenarioInfo* const scenario = scenario_of(view);
     if (view.depth <= 0 || (scenario != nullptr && !scenario->java)) return;
     const WalkerId own = view.walker->id();
-    if (std::ranges::find(kCompared, own) == std::end(kCompared)) return;
+    const bool plugin = own == WalkerId::plugin;
+    if (!plugin && std::ranges::find(kCompared, own) == std::end(kCompared)) return;
+    if (plugin && (scenario != nullptr || view.result <= 0)) return;
     if (is_exempt(own, view, view.result, view.stopped)) return;
     const std::string_view error =
         view.result <= 0 ? view.walker->error_name(view.result) : std::string_view();
     if (is_refusal(error)) return;
     java_frames(*view.walker, {view.frames, view.frame_count() * view.walker->layout().stride},
                 &mine_);
+    if (plugin && mine_.empty()) return;
     for (const WalkerId id : kCompared) {
       const Walker* other = rewalk.walker(id);
       if (id == WalkerId::asgct && is_in_leaf(view)) continue;
@@ -155,12 +162,14 @@ class AgreementOracle final : public Oracle {
     for (size_t i = 0; i < frames.size() / layout.stride; ++i) {
       const Frame frame = read_frame(layout, frames.data(), i);
       if (frame.type == FrameType::cpp) continue;
+      if (walker.id() == WalkerId::plugin && frame.method == nullptr) continue;
       out->push_back({frame.method, frame.bci < 0 ? kNoBci : frame.bci});
     }
   }
 
   static bool guesses_innermost(WalkerId walker) {
-    return walker == WalkerId::asgct || walker == WalkerId::asgst_frame;
+    return walker == WalkerId::asgct || walker == WalkerId::asgst_frame ||
+           walker == WalkerId::plugin;
   }
 
   static bool is_in_leaf(const WalkView& view) {
@@ -207,7 +216,9 @@ class AgreementOracle final : public Oracle {
                named(view, theirs);
       }
     }
-    const bool mine_whole = view.result < view.depth && view.walker->id() != WalkerId::asgct;
+    const WalkerId own = view.walker->id();
+    const bool mine_whole =
+        view.result < view.depth && own != WalkerId::asgct && own != WalkerId::plugin;
     if ((mine_whole && all_mine.size() < all_theirs.size()) ||
         (theirs_whole && all_theirs.size() < all_mine.size())) {
       return std::to_string(all_mine.size()) + " Java frames, there " +

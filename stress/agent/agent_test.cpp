@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 namespace framestorm::stress {
 namespace {
 
@@ -83,6 +85,7 @@ struct Planted {
   const char* name;
   const char* kind;
   const char* clause;
+  friend void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
 };
 
 class PlantedDefect : public AgentTest, public testing::WithParamInterface<Planted> {};

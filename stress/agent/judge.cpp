@@ -202,8 +202,10 @@ void Judge::judge(const SampleRing::Entry& entry) {
   }
   if (sample.costly && options_.mode != SamplingMode::unstopped && violations_.empty()) {
     const std::string lost = reference_.check(env_, view, sample, sampler_.registry());
-    // AsyncGetCallTrace stops where it does not trust a frame, by design: a figure, no finding.
-    if (!lost.empty() && sample.walker != WalkerId::asgct) {
+    // AsyncGetCallTrace stops where it does not trust a frame, by design, and a user's walker may:
+    // neither can say so. A figure, no finding.
+    const bool may_stop = sample.walker == WalkerId::asgct || sample.walker == WalkerId::plugin;
+    if (!lost.empty() && !may_stop) {
       violations_.add(FindingKind::contract, "outermost-frame-differs", lost);
     }
     if (violations_.empty()) findings_.keep_seed(entry, *room);

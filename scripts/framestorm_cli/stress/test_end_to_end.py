@@ -86,6 +86,9 @@ def test_what_is_planted_is_found_and_harms_nobody(
     assert cell["work"]["iterations"] > 0  # the program went on to its end
     kinds = {bucket["signature"]["kind"] for bucket in data["buckets"]}
     assert kinds == {kind}
+    if kind == "contract":
+        clauses = {bucket["signature"]["clause"] for bucket in data["buckets"]}
+        assert "disagrees-with-asgct" in clauses
     if frame:
         (bucket,) = data["buckets"]
         assert bucket["signature"]["frames"][0] == frame

@@ -1,6 +1,6 @@
 /* A walker with a defect that PLANTED chooses, behind framestorm_walker.h: AsyncGetCallTrace, but
- * that every EVERY-th walk reads what is not mapped (1) or does not end (2), or that each walk
- * takes callers for theirs (3). */
+ * that every EVERY-th walk reads what is not mapped (1) or does not end (2), or that takes
+ * the caller for what runs (3). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <jni.h>
@@ -48,7 +48,7 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
   get_call_trace(&own, depth < 256 ? depth : 256, (void*)ucontext);
   trace->num_frames = own.num_frames;
   for (int i = 0; i < own.num_frames; ++i) {
-    const int wrong = PLANTED == 3 && i > 0 && i + 1 < own.num_frames;
+    const int wrong = PLANTED == 3 && i == 0 && own.num_frames > 1;
     const call_frame* from = &buffer[wrong ? i + 1 : i];
     /* AsyncGetCallTrace has -3 for native methods. */
     const framestorm_frame frame = {0, 0, from->method, from->bci < 0 ? -1 : from->bci, 0};
