@@ -181,6 +181,51 @@ def _instrumented() -> Outcome:
     return Outcome(0, f"{len(commands)} commands as expected")
 
 
+# OSS-Fuzz's variables for its default build, libFuzzer with ASan.
+_OSS_FUZZ_FLAGS = (
+    "-O1 -fno-omit-frame-pointer -gline-tables-only -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION "
+    "-fsanitize=address -fsanitize-address-use-after-scope -fsanitize=fuzzer-no-link"
+)
+_OSS_FUZZ = {
+    "CC": "clang-19",
+    "CXX": "clang++-19",
+    "CFLAGS": _OSS_FUZZ_FLAGS,
+    "CXXFLAGS": _OSS_FUZZ_FLAGS,
+    "SANITIZER": "address",
+    "FUZZING_ENGINE": "libfuzzer",
+    "LIB_FUZZING_ENGINE": "-fsanitize=fuzzer",
+}
+
+
+def _oss_fuzz_is_asked_for(only: tuple[str, ...]) -> bool:
+    if only:
+        return "oss-fuzz" in only
+    from framestorm_cli.hotspot import store
+
+    there = bool(store.finished("sanitized"))
+    if not there:
+        steps.say(
+            "oss-fuzz is left out: there is no sanitized JDK yet (--only oss-fuzz builds one)"
+        )
+    return there
+
+
+def _oss_fuzz() -> Outcome:
+    """ci/oss-fuzz as OSS-Fuzz runs it, and the check of two of its targets: the others differ in a
+    name. Builds the sanitized JDK unless the cache has it."""
+    with tempfile.TemporaryDirectory(prefix="framestorm-oss-fuzz-") as out:
+        folders = {"OUT": out, "WORK": str(paths.build() / "oss-fuzz")}
+        code = _call(
+            [str(paths.CHECKOUT / "ci" / "oss-fuzz" / "build.sh")],
+            environment={**_OSS_FUZZ, **folders},
+        )
+        if code != 0:
+            return Outcome(code, "build.sh failed")
+        check = [str(paths.SCRIPTS / "framestorm"), "oss-fuzz", "check", out]
+        code = _call([*check, "--target", "fuzz_stack", "--target", "fuzz_iterator"])
+    return Outcome(code, "2 targets as OSS-Fuzz wants them" if code == 0 else "a bad build")
+
+
 def test_command(
     *, ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]
 ) -> int:
@@ -198,6 +243,8 @@ def test_command(
         Step("walkers", lambda: _walkers(ci)),
         # Before pytest, which replays crashes on what this builds.
         *([Step("instrumented", _instrumented)] if ci or "instrumented" in only else []),
+        # Without --ci only where the JDK is there already, and a build from nothing is not on its way.
+        *([Step("oss-fuzz", _oss_fuzz)] if ci or _oss_fuzz_is_asked_for(only) else []),
         Step("pytest", lambda: _pytest(ci, pytest_args)),
     ]
     unknown = set(only) - {step.name for step in every}

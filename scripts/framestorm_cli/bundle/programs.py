@@ -31,6 +31,7 @@ def build(settings: Settings, jdk: Jdk) -> Path:
         "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld",
         f"-DFRAMESTORM_JNI_INCLUDE={toolchain.headers(jdk)}",
         f"-DFRAMESTORM_BUNDLE={settings.engine}",
+        f"-DFRAMESTORM_BUNDLE_SANITIZER={settings.sanitizer}",
         f"-DFRAMESTORM_BUNDLE_LINK={settings.link}",
     ]
     name = folder.name

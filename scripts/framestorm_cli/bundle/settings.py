@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from framestorm_cli import paths
 from framestorm_cli.errors import FramestormError
 
 ENGINES = ("libfuzzer", "afl", "none")
@@ -43,9 +44,10 @@ class Settings:
 
     @property
     def build_folder(self) -> Path:
-        """One for each compiler and set of flags: CMake keeps what it was first told."""
+        """One for each checkout, compiler and set of flags: CMake keeps what it was first told."""
         told = (self.cc, self.cxx, self.cflags, self.cxxflags, self.link)
-        key = hashlib.sha256(repr(told).encode()).hexdigest()[:12]
+        whole = f"{paths.CHECKOUT} {told!r}"
+        key = hashlib.sha256(whole.encode()).hexdigest()[:12]
         return self.work / f"framestorm-{self.engine}-{self.sanitizer}-{key}"
 
 
