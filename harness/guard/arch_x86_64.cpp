@@ -6,6 +6,8 @@
 
 #include <signal.h>
 
+#include <iterator>
+
 namespace framestorm::arch {
 
 static_assert(offsetof(RecoveryPoint, callee_saved) == 0);

@@ -208,6 +208,8 @@ def _coverage(place: Moved, target: str, seeds: Path) -> Iterator[str]:
     profile = {"LLVM_PROFILE_FILE": f"{profiles}/{target}.%1m.profraw"}
     program = place.out / target
     run = place.run([program, "-merge=1", "-timeout=100", dummy, seeds], _LIMIT, profile)
+    if "MERGE-OUTER: successful in 1 attempt" not in run.text:
+        raise BadBuildError(f"it cannot merge its seeds:\n{_tail(run)}")
     raw = list(profiles.iterdir())
     if run.code != 0 or not raw:
         raise BadBuildError(f"no profile was written (exit {run.code}):\n{_tail(run)}")

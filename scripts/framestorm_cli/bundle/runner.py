@@ -125,7 +125,7 @@ def moved(out: Path) -> Iterator[Moved]:
     with tempfile.TemporaryDirectory(prefix="framestorm-moved-") as name:
         base = Path(name)
         base.chmod(0o755)
-        place = Moved(base / "somewhere else", base / "scratch")
+        place = Moved(base / "somewhere", base / "scratch")
         shutil.copytree(out, place.out)
         place.scratch.mkdir()
         place.scratch.chmod(0o777)
