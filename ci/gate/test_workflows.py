@@ -30,7 +30,7 @@ def test_legal_by_its_schema(file: Path) -> None:
 
 @pytest.mark.parametrize("file", [*GITHUB, *GITLAB], ids=lambda file: str(file.name))
 def test_its_commands_are_some(file: Path) -> None:
-    text = re.sub(r"\\?\n\s+", " ", file.read_text(encoding="utf-8"))
+    text = re.sub(r"\s*\\?\n\s+", " ", file.read_text(encoding="utf-8"))
     found = re.findall(r"scripts/framestorm (\w+)((?: --[\w-]+ \S+)*)", text)
     assert found
     for name, options in found:

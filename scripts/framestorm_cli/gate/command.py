@@ -72,7 +72,7 @@ class Gate:
         change, base = self._build()
         fuzz_command.check_names(change.tools, change.walker, (), ())
         self._budget = budget = Budget(self._options.minutes * 60, base is not None)
-        known, self.baseline = read_known(self._options.baseline, change.tools.jdk)
+        known, self.baseline = read_known(self._options.baseline, change.tools.jdk, change.walker)
         step = self._begin("corpus")
         self.verdict.entries += corpus_step.run(change, base, self._options.jvm_args, step)
         targets = self._options.targets or fuzz_step.targets_of(change)
@@ -115,7 +115,8 @@ class Gate:
             self._base if self._base is not None and (self._base / "configure").exists() else None
         )
         touched = changes.of(change.source, options.changed, base, options.since)
-        floor = tables.read_floor(options.floor or coverage_command.FLOOR)
+        path = options.floor or _floor_of(change)
+        floor = tables.read_floor(path) if path is not None else {}
         try:
             reach = shares.measure(
                 change.tools, targets, touched, floor, self._out / "coverage", options.jobs
@@ -163,11 +164,20 @@ class Gate:
         options = self._options
         step = self._begin("stress")
         if change.stressed is not None and self._options.baseline is None:
-            known, _ = read_known(None, change.stressed, known)
+            known, _ = read_known(None, change.stressed, change.walker, known)
         self.verdict.entries += stress_step.run(
             change, base, known, budget.stress(), options.seed, self._out, options.jvm_args,
             options.workloads or stress_step.WORKLOADS, step,
         )  # fmt: skip
+
+
+def _floor_of(change: Subject) -> Path | None:
+    """A debug build has other edges, and functions where a release build has none: a floor of its own."""
+    variant = change.tools.jdk.label.partition("-")[2]
+    own = coverage_command.FLOOR.with_name(f"coverage-floor-{variant}.json")
+    if own.exists():
+        return own
+    return coverage_command.FLOOR if change.tools.jdk.has_asan else None
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
