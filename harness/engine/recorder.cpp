@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <system_error>
 
 #include "harness/engine/minimizer.h"

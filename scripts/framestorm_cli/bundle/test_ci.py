@@ -1,5 +1,6 @@
 """ci/: what other people's infrastructure reads."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import yaml
 
 from framestorm_cli import packages, paths
 from framestorm_cli.bundle import settings
+from framestorm_cli.bundle.test_settings import OSS_FUZZ
 from framestorm_cli.hotspot import building
 
 _CI = paths.CHECKOUT / "ci"
@@ -37,7 +39,7 @@ def jobs(path: Path) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
 
 
 def test_yaml_is_clean() -> None:
-    rules = "{extends: default, rules: {line-length: {max: 120}, document-start: disable, "
+    rules = "{extends: default, rules: {line-length: {max: 130}, document-start: disable, "
     rules += "truthy: {check-keys: false}}}"
     done = subprocess.run(
         [sys.executable, "-m", "yamllint", "--strict", "-d", rules, str(_CI)],
@@ -102,11 +104,11 @@ def test_build_sh_is_a_thin_bash_script(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) < 20
 
 
-def test_build_sh_says_what_is_missing(tmp_path: Path) -> None:
+def test_build_sh_says_what_is_missing() -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in OSS_FUZZ}
     done = subprocess.run(
         [str(_CI / "oss-fuzz" / "build.sh")],
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "FRAMESTORM_CACHE": str(paths.cache()),
-             "CXXFLAGS": "-fsanitize=address", "LIB_FUZZING_ENGINE": "-fsanitize=fuzzer"},
+        env={**environment, **{k: v for k, v in OSS_FUZZ.items() if k != "CC"}},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
