@@ -5,17 +5,23 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from framestorm_cli import native, paths, records, steps, walkers
+from framestorm_cli import native, paths, records, replaying, steps, toolchain, walkers
 from framestorm_cli.gate.subject import Subject
-from framestorm_cli.gate.verdict import KNOWN, NEW, UNCHANGED, Entry, Step
+from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, UNCHANGED, Entry, Step
 from framestorm_cli.records import Json
+from framestorm_cli.replaying import Request
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
+from framestorm_cli.symbols import Symbolizer
 from framestorm_cli.triage.signature import Signature
 
 MODES = ("same-thread", "separate-thread")
 # Different in what is on their stacks; each is short to start.
 WORKLOADS = ("deoptimise-storm", "exceptions", "jni-sandwich", "method-handles")
+# A gate asks for walks in running programs, not for a rate: a shared machine reaches this one.
+INTERVAL = "500us"
+TRIES = 5  # fresh JVMs
+_TRY_LIMIT = 40.0  # seconds
 _LATE = 240.0  # seconds a run may take beside its sampling: starts, reports, a cell that hangs
 
 
@@ -26,6 +32,7 @@ def command(
     assert subject.stressed is not None
     arguments = [str(paths.SCRIPTS / "framestorm"), "stress"]
     arguments += ["--jdk", str(subject.stressed.home), "--duration", f"{seconds:.0f}s"]
+    arguments += ["--interval", INTERVAL]
     for mode in MODES:
         arguments += ["--mode", mode]
     for workload in workloads:
@@ -62,7 +69,12 @@ def run(
         step,
     )
     entries = [_entry(bucket, folder) for bucket in summary.get("buckets", [])]
-    if any(entry.kind == NEW for entry in entries) and there is not None and there.stressed:
+    for entry in entries:
+        if entry.kind == NEW and _replayable(entry):
+            _replay(entry, here, there, out)
+    # What has no input to replay (a death, a hang): whether it is in the base's run, too.
+    unclear = [entry for entry in entries if entry.kind == NEW and not _replayable(entry)]
+    if unclear and there is not None and there.stressed:
         other = out / "stress-base"
         said = _one(
             command(there, seconds, seed, known_file, other, jvm_args, workloads),
@@ -72,11 +84,39 @@ def run(
             step,
         )
         same = {entry.signature for entry in (_entry(b, other) for b in said.get("buckets", []))}
-        for entry in entries:
-            if entry.kind == NEW and entry.signature in same:
+        for entry in unclear:
+            if entry.signature in same:
                 entry.kind = UNCHANGED
     step.seconds = time.monotonic() - began
     return entries
+
+
+def _replayable(entry: Entry) -> bool:
+    return entry.artifact is not None and entry.artifact.suffix == ".bin"
+
+
+def _replay(entry: Entry, here: Subject, there: Subject | None, out: Path) -> None:
+    """As for what fuzzing finds: new is what comes back in fresh JVMs, and does not on the base."""
+    assert entry.artifact is not None
+    said = []
+    for side in (here, there):
+        if side is None or side.stressed is None:
+            continue
+        request = Request(
+            entry.artifact.resolve(), entry.signature, (), side.plugin, limit=_TRY_LIMIT
+        )
+        done = replaying.run_tries(
+            toolchain.prepare(side.stressed.home), Symbolizer(), request, TRIES,
+            out / "work" / f"{side.what}-{entry.id}",
+        )  # fmt: skip
+        hits = sum(1 for one in done if one.matched is not None)
+        said.append(f"{side.what}: {hits} of {len(done)} fresh JVMs")
+        if side is here and not hits:
+            entry.kind = NOT_REPRODUCED
+            break
+        if side is there and hits:
+            entry.kind = UNCHANGED
+    entry.how += f"; {', '.join(said)}"
 
 
 def _one(arguments: list[str], folder: Path, seconds: float, side: Subject, step: Step) -> Json:
@@ -139,7 +179,9 @@ def _entry(bucket: Json, folder: Path) -> Entry:
         str(bucket.get("explanation", "")),
         f"in {len(bucket.get('cells', []))} cells",
         int(bucket.get("count", 1)),
-        artifact=next((file for file in files if file.suffix in (".bin", ".sample")), None),
+        artifact=next(
+            (file for kind in (".bin", ".sample") for file in files if file.suffix == kind), None
+        ),
         report=folder / report if report else None,
         command=f"sh {paths.shown(folder / repro)}" if repro else "",
     )

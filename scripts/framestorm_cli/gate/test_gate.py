@@ -237,6 +237,25 @@ def test_new_in_stress(gate: Gate, fakes: FakePrograms, stress: dict[str, Any]) 
     assert gate()[0] == 0
 
 
+def test_what_stress_finds_has_to_come_back_where_it_can_be_replayed(
+    gate: Gate, fakes: FakePrograms, stress: dict[str, Any], base: Path
+) -> None:
+    fuzz(fakes)
+    fault = fakes.fault("a", "frame::sender")
+    signature = {"kind": "fault", "clause": "", "frames": ["frame::sender"]}
+    files = ["buckets/b01/sample-1.sample", "buckets/b01/sample-1.bin"]
+    stress["buckets"] = [
+        {"id": "b01", "signature": signature, "known": False, "cells": [1], "files": files}
+    ]
+    fakes.plan("replay", {"findings": []})
+    code, data = gate()
+    assert (code, data["entries"][0]["kind"]) == (0, "not reproduced")
+    fakes.plan("replay", *[{"findings": [fault]}] * 40)
+    assert gate()[0] == 1
+    code, data = gate("--base", base)
+    assert (code, data["entries"][0]["kind"]) == (0, "unchanged")
+
+
 def test_what_cannot_be_built_leaves_its_reports(gate: Gate, tmp_path: Path) -> None:
     (tmp_path / "jdk").mkdir()
     code, out = gate("--jdk", tmp_path / "jdk")
