@@ -18,6 +18,7 @@ class Budget:
         self._end = time.monotonic() + seconds
         self._base = _BASE if base else 0.0
         self._for_fuzz: float | None = None
+        self._sorting = self._end
 
     @property
     def left(self) -> float:
@@ -37,10 +38,13 @@ class Budget:
         return self._fuzzing() * self._base
 
     def sort(self) -> float:
-        return _SORT * self._whole * (1 - self._base)
+        """Of what the change does: all of it, since what it leaves is enough to say what is fixed."""
+        self._sorting = time.monotonic()
+        return _SORT * self._whole
 
     def sort_base(self) -> float:
-        return _SORT * self._whole * self._base
+        spent = time.monotonic() - self._sorting
+        return max(0.0, _SORT * self._whole - spent)
 
     def stress(self) -> float:
         return max(20.0, _STRESS * self._whole)

@@ -147,18 +147,25 @@ class Gate:
             targets, reach.weights, options.seed, options.jobs, options.corpus, options.jvm_args
         )
         run = fuzz_step.run(change, fuzzing_options, seconds, self._out / "fuzz", step)
+        for_change = budget.sort()
         entries = fuzz_step.sort(
-            run, change, base, known, reach.touched, budget.sort(), self._out, step
+            run, change, base, known, reach.touched, for_change, self._out, step
         )
         self.verdict.entries += entries
         if base is None:
             return
+        for_base = budget.sort_base()
         folder = self._out / "fuzz-base"
         other = fuzz_step.run(base, fuzzing_options, of_base, folder, step)
         seen = Known({**known.notes, **{s: "" for e in entries for s in (e.signature,)}})
+        # What could not be called fixed is no danger to anybody.
+        unjudged = Step("fixed")
         self.verdict.entries += fuzz_step.of_base(
-            fuzz_step.sort(other, base, change, seen, (), budget.sort_base(), self._out, step)
+            fuzz_step.sort(other, base, change, seen, (), for_base, self._out, unjudged)
         )
+        step.lines += unjudged.lines
+        if unjudged.problems:
+            step.lines.append(f"{len(unjudged.problems)} buckets of the base could not be compared")
 
     def _stress(self, change: Subject, base: Subject | None, known: Known, budget: Budget) -> None:
         options = self._options
