@@ -9,6 +9,7 @@ same result anywhere. Only inputs are pruned, never an artifact.
 
 import filecmp
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from framestorm_cli.found_inputs import SUFFIXES
 CRASHES = "crashes"
 # Folders whose files are artifacts, whatever stands beside them: of a run, of the stress agent.
 _ARTIFACTS = frozenset({"artifacts", "samples", "buckets", CRASHES})
+_NUMBERED = re.compile(r"^\d+-")
 _INSTRUMENTED = Path("instrumented")
 HALTS = 6
 
@@ -81,7 +83,9 @@ def _take(file: Path, folder: Path, found: Gathered) -> None:
     if file.with_name("expected.json").exists():
         _describe(file.parent, found)
     elif file.suffix == ".bin" and (
-        replaying.sidecar(file).exists() or _ARTIFACTS & {*inside, folder.name}
+        replaying.sidecar(file).exists()
+        or _ARTIFACTS & {*inside, folder.name}
+        or _set_aside((folder.name, *inside))
     ):
         kept = found.artifacts.get(content_name(file))
         # Of two with the same content, one that says what it shows.
@@ -90,9 +94,22 @@ def _take(file: Path, folder: Path, found: Gathered) -> None:
         ):
             found.artifacts[content_name(file)] = file
     else:
-        names = (folder.name, *inside)
-        target = next((name for name in reversed(names) if name in paths.TARGETS), "")
+        target = _target((folder.name, *inside))
         found.inputs.setdefault(target, {}).setdefault(content_name(file), file)
+
+
+def _target(names: Sequence[str]) -> str:
+    """By the innermost folder that is named after one: fuzz_stack, work/003-fuzz_stack."""
+    for name in reversed(names):
+        bare = _NUMBERED.sub("", name)
+        if bare in paths.TARGETS:
+            return bare
+    return ""
+
+
+def _set_aside(names: Sequence[str]) -> bool:
+    """Inputs that a process died with before its first walk: kept, and never started from."""
+    return any("-set-aside-" in name for name in names)
 
 
 def _describe(folder: Path, found: Gathered) -> None:

@@ -110,6 +110,15 @@ def test_nothing_is_overwritten_and_nothing_is_said(
     assert not (tmp_path / "x").exists()
 
 
+def test_whole_runs(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    put(run / "work" / "003-fuzz_call" / "corpus" / "1.bin", "a")
+    put(run / "corpus" / "fuzz_call-set-aside-1" / "2.bin", "deadly")
+    found = merging.gather([run])
+    assert list(found.inputs) == ["fuzz_call"]
+    assert len(found.artifacts) == 1
+
+
 def test_two_crashes_of_one_name(machines: tuple[Path, Path], tmp_path: Path) -> None:
     other = put(tmp_path / "three" / "null-word" / "input.bin", "another")
     other.with_name("expected.json").write_text("{}")
