@@ -404,7 +404,9 @@ wait
 
 
 def start(request: Request) -> "subprocess.Popen[str]":
+    # A test run in the background of a shell has Ctrl-C ignored.
     program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "import sys; from pathlib import Path; from framestorm_cli import packages;"
         "packages.ensure = lambda *_: None;"
         "from framestorm_cli.hotspot import building; from framestorm_cli.hotspot.building import Request;"
