@@ -148,6 +148,8 @@ class Gate:
         )
         run = fuzz_step.run(change, fuzzing_options, seconds, self._out / "fuzz", step)
         for_change = budget.sort()
+        if not any(process.walks for process in run.processes):
+            return  # the step's problems say why; there is nothing to compare
         entries = fuzz_step.sort(
             run, change, base, known, reach.touched, for_change, self._out, step
         )
