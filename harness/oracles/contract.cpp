@@ -51,6 +51,19 @@ class ContractOracle final : public Oracle {
     return facts != nullptr && facts->env != view.victim->jni_env;
   }
 
+  // Of the innermost frame, whether all it has may be in registers:
+  // a stub that ends in a tail jump has popped even its return address when it jumps (tailjmpInd in
+  // x86_64.ad, OptoRuntime's exception blob); the interpreter's entries take theirs into rax before
+  // they make room for locals (TemplateInterpreterGenerator::generate_normal_entry), and parameters
+  // are the caller's.
+  static bool has_no_stack(const WalkView& view, const Frame& innermost) {
+    const CodeEntry* const code = view.jvm->code_map().find(innermost.pc);
+    if (code == nullptr) return false;
+    if (innermost.type == FrameType::cpp) return true;
+    return code->kind == CodeKind::codelet && innermost.bci == 0 &&
+           code->name.starts_with("method entry point");
+  }
+
   static void check_frames(const WalkView& view, Violations* out) {
     const FrameLayout& layout = view.walker->layout();
     jmethodID last_method = nullptr;
@@ -79,11 +92,7 @@ class ContractOracle final : public Oracle {
       }
       if (layout.sp >= 0 && frame.sp != 0) {
         const bool one_physical = callee.type == FrameType::inlined;
-        // A stub that ends in a tail jump has popped even its return address when it jumps
-        // (tailjmpInd in x86_64.ad, OptoRuntime's exception blob): it has no stack any more.
-        const bool nothing_left = i == 1 && frame.sp == callee.sp &&
-                                  callee.type == FrameType::cpp &&
-                                  view.jvm->code_map().find(callee.pc) != nullptr;
+        const bool nothing_left = i == 1 && frame.sp == callee.sp && has_no_stack(view, callee);
         if (one_physical ? frame.sp != callee.sp : frame.sp <= callee.sp && !nothing_left) {
           out->add(FindingKind::contract, one_physical ? "sp-of-inlined-frame" : "sp-not-advancing",
                    "frame " + std::to_string(i) +

@@ -29,6 +29,9 @@ struct WalkedThread {
 WalkedThread walked_thread;
 // The top frame as if it were inlined into the next.
 bool top_is_inlined = false;
+// If not null, the top frame as if it stood there, at its first bytecode, with nothing on the
+// stack.
+uintptr_t top_without_stack = 0;
 
 // AsyncGetCallTrace's frames with made-up registers, and one of C at either end.
 size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
@@ -63,6 +66,11 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     out[1].tier = out[2].tier = 4;
     out[2].sp = out[1].sp;
   }
+  if (top_without_stack != 0) {
+    out[1].pc = top_without_stack;
+    out[1].bci = 0;
+    out[2].sp = out[1].sp;
+  }
   return java + 2;
 }
 
@@ -81,6 +89,7 @@ class WalkerOracleTest : public JvmTest {
     }
     walked_thread.asgct = engine().walker(WalkerId::asgct);
     top_is_inlined = false;
+    top_without_stack = 0;
   }
 
   // The victim of `scenario` halted in its own code, the stand-ins right.
@@ -143,6 +152,25 @@ TEST_F(WalkerOracleTest, RightWalkersAreNotReported) {
     }
     session().release_world();
   }
+}
+
+TEST_F(WalkerOracleTest, OnlyAMethodBeingEnteredHasNothingOnTheStack) {
+  start({ScenarioId::interpreted_recursion});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  Input plain = input(WalkerId::asgst_iterator);
+  plain.scenario = ScenarioId::interpreted_recursion;
+  const auto clauses_in = [&](const char* codelet) {
+    const auto place =
+        session().jvm().code_map().resolve({.kind = CodeKind::codelet, .name = codelet});
+    EXPECT_TRUE(place) << codelet;
+    top_without_stack = place.value_or(0);
+    return clauses_of(walk(plain).findings);
+  };
+  EXPECT_EQ(clauses_in("method entry point (kind = zerolocals)"), std::vector<std::string>());
+  EXPECT_EQ(clauses_in("return entry points"),
+            std::vector<std::string>{"contract:sp-not-advancing"});
 }
 
 TEST_F(WalkerOracleTest, MasksOfARightWalkerAreNotReported) {
