@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <thread>
 
 #include "harness/victim/context.h"
 #include "stress/agent/delivery.h"
@@ -24,6 +25,10 @@ constexpr uintptr_t kStackReserve = uintptr_t{48} << 10;
 // many scans in which most samples met it waiting.
 constexpr double kRunningShare = 0.2;
 constexpr uint32_t kQuietScans = 3;
+
+// Running threads sampled at once, per core. Sampling takes up to nine tenths of a thread's time at
+// short intervals: with thousands of them sampled, nothing else on the machine would go on.
+constexpr size_t kArmedPerCore = 32;
 
 // A thread's own part of its time is at least 1 in so many.
 constexpr uint64_t kLeastShare = 10;
@@ -349,8 +354,12 @@ void Sampler::watch_threads() {
 }
 
 void Sampler::choose_running(uint64_t scan_ns) {
+  static const size_t room = kArmedPerCore * std::max(1U, std::thread::hardware_concurrency());
+  const auto interval = static_cast<uint64_t>(options_.interval.count());
+  size_t armed = 0;
   registry_.for_each([&](SampledThread& thread) {
     if (thread.armed) {
+      ++armed;
       const uint64_t idle = thread.idle_ticks.load(std::memory_order_relaxed);
       const uint64_t samples = thread.samples.load(std::memory_order_relaxed);
       const bool quiet = samples > thread.ticks_seen &&
@@ -364,8 +373,15 @@ void Sampler::choose_running(uint64_t scan_ns) {
     const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
     const uint64_t used = cpu > thread.cpu_seen ? cpu - thread.cpu_seen : 0;
     thread.cpu_seen = cpu;
-    if (scan_ns != 0 && static_cast<double>(used) > kRunningShare * static_cast<double>(scan_ns)) {
+    if (scan_ns == 0 || static_cast<double>(used) <= kRunningShare * static_cast<double>(scan_ns)) {
+      return;
+    }
+    if (armed < room) {
       arm(thread);
+      ++armed;
+    } else {
+      thread.ticks.fetch_add(used / interval, std::memory_order_relaxed);
+      thread.lose(LostCause::throttled, used / interval);
     }
   });
 }

@@ -13,7 +13,7 @@ def oss_fuzz() -> None:
     """Targets for OSS-Fuzz and ClusterFuzzLite.
 
     \b
-    Example: docs/continuous-fuzzing.md
+    Example: scripts/framestorm oss-fuzz build --out out/bundle
     """
 
 
