@@ -19,6 +19,7 @@ from framestorm_cli.stress.workloads import Workload
 MOST_LIMITS = 10.0  # times its limit that a cell may take on the busiest machine
 STACKS_LIMIT = 90.0  # seconds that taking the stacks of a hung cell may need
 _START = 1.0  # seconds that a JVM takes, about
+_STILL_WALKING = 3.0  # seconds without a walk more after which a cell stands still
 _GRACE = 10.0  # seconds from being asked to end to a hang
 
 
@@ -39,8 +40,14 @@ class CellProcess:
     started: float = field(default_factory=time.time)
     asked_to_end: float | None = None
     hung: bool = False
+    # When it was ended: its running threads were being sampled as fast as they can be, which leaves
+    # a program a tenth of its time.
+    slowed: bool = False
     interrupted: bool = False
     stats: Json = field(default_factory=dict)
+    last_walk: float = field(
+        default_factory=time.monotonic
+    )  # when there were more walks than before
     used: resource.struct_rusage | None = None  # once it has ended
 
     @property
@@ -53,7 +60,10 @@ class CellProcess:
 
     def poll(self) -> bool:
         """Reads the news; False when the process has ended."""
+        before = self.stats.get("samples")
         self.stats = records.read_last_stats(self.agent_folder) or self.stats
+        if self.stats.get("samples") != before:
+            self.last_walk = time.monotonic()
         self.used = native.reap(self.popen) or self.used
         if self.popen.returncode is not None:
             return False
@@ -64,6 +74,8 @@ class CellProcess:
         late = self.asked_to_end is not None and now - self.asked_to_end > _GRACE + self.limit / 4
         if not self.hung and (late or self._over_its_limit()):
             self.hung = True
+            lost = self.stats.get("lost") or {}
+            self.slowed = "throttled" in lost and now - self.last_walk < _STILL_WALKING
             # Beside the other cells: gdb needs a while.
             threading.Thread(target=self._end_hung, name="stacks").start()
         return True

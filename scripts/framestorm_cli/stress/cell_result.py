@@ -170,7 +170,10 @@ def _verdict(
     log = process.folder / "log.txt"
     if process.hung:
         after = "after it was asked to end" if process.asked_to_end else "its time limit"
-        return HANG, f"did not end within {process.elapsed:.0f} s ({after})"
+        why = f"did not end within {process.elapsed:.0f} s ({after})"
+        if process.slowed:
+            return UNJUDGED, f"{why}, walked without pause: give a longer interval, or a limit"
+        return HANG, why
     if report is not None:
         try:
             parsed = hs_err.parse(report)

@@ -138,6 +138,13 @@ def main() -> int:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         (HERE / f"{name}.child").write_text(str(child.pid))
         time.sleep(600)
+    if end == "slowed":
+        stats = stats_of(options, entry)
+        for samples in range(stats["samples"], 10**6):
+            line = json.dumps({**stats, "samples": samples, "lost": {"throttled": 1}})
+            with (Path(options["out"]) / "stats.jsonl").open("a") as file:
+                file.write(line + "\n")
+            time.sleep(0.1)
     time.sleep(entry.get("takes", 0.0))
     if end == "die":
         Path("hs_err_pid1.log").write_bytes(Path(plan["hs_err"]).read_bytes())

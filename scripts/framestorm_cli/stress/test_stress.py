@@ -186,6 +186,18 @@ def test_a_hang_is_ended_with_all_it_started_and_its_stacks_are_kept(
     assert not psutil.pid_exists(java.child_of("alpha"))
 
 
+def test_a_program_that_walks_slow_down_does_not_hang(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.plan("alpha", {"end": "slowed"})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 2\n')
+    assert stress("--matrix", matrix, "--out", tmp_path / "out")[0] == 2
+    cell = only(read_summary(tmp_path / "out"))
+    assert cell["verdict"] == "could not judge"
+    assert "walked without pause" in cell["why"]
+
+
 @pytest.mark.parametrize(("waited", "verdict"), [(3.0, "clean"), (0.5, "hang")])
 def test_waiting_for_a_core_is_no_hang(
     stress: Run,
