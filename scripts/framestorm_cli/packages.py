@@ -23,6 +23,7 @@ BUILD_PACKAGES = (
     "libgmock-dev",
     "libcli11-dev",
     "nlohmann-json3-dev",
+    "gdb",  # stacks of hung cells, cores
 )
 JDK_PACKAGE = "openjdk-17-jdk-headless"
 
