@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "harness/guard/vm_error.h"
+#include "harness/input/walker_traits.h"
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
 
@@ -110,24 +111,16 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
 Session::~Session() { release_world(); }
 
 void Session::add_walkers(const std::filesystem::path& plugin) {
-  engine_->add_walker(make_asgct(jvm_));
-  engine_->add_walker(make_gst(jvm_));
+  engine_->add_walker(make_walker(WalkerId::asgct, jvm_));
+  engine_->add_walker(make_walker(WalkerId::gst, jvm_));
   if (plugin.empty()) {
     missing_walkers_[WalkerId::plugin] = "no walker in a shared object was given";
   } else {
     engine_->add_walker(make_plugin(jvm_, plugin));
   }
-  const std::pair<WalkerId, std::unique_ptr<Walker> (*)(const Exports&)> built_in[] = {
-      {WalkerId::asgst, &make_asgst},
-      {WalkerId::asgst_env, &make_asgst_env},
-      {WalkerId::asgst_thread, &make_asgst_thread},
-      {WalkerId::asgct2, &make_asgct2},
-      {WalkerId::asgst_iterator, &make_asgst_iterator},
-      {WalkerId::asgst_frame, &make_asgst_frame}};
-  const Exports exports(jvm_);
-  for (const auto& [id, make] : built_in) {
+  for (const WalkerId id : kAddedWalkers) {
     try {
-      engine_->add_walker(make(exports));
+      engine_->add_walker(make_walker(id, jvm_));
     } catch (const SetupError& error) {
       missing_walkers_[id] = error.what();
     }

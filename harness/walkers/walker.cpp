@@ -64,4 +64,30 @@ void* Exports::require(const char* name) const {
   return address;
 }
 
+std::unique_ptr<Walker> make_walker(WalkerId id, const Jvm& jvm) {
+  const Exports exports(jvm);
+  switch (id) {
+    case WalkerId::asgct:
+      return make_asgct(jvm);
+    case WalkerId::gst:
+      return make_gst(jvm);
+    case WalkerId::asgst:
+      return make_asgst(exports);
+    case WalkerId::asgst_env:
+      return make_asgst_env(exports);
+    case WalkerId::asgst_thread:
+      return make_asgst_thread(exports);
+    case WalkerId::asgct2:
+      return make_asgct2(exports);
+    case WalkerId::asgst_iterator:
+      return make_asgst_iterator(exports);
+    case WalkerId::asgst_frame:
+      return make_asgst_frame(exports);
+    case WalkerId::plugin:
+    case WalkerId::count:
+      break;
+  }
+  throw SetupError("walker " + std::string(name_of(id)) + " is in no JVM");
+}
+
 }  // namespace framestorm

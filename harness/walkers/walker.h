@@ -184,5 +184,7 @@ std::unique_ptr<Walker> make_asgct2(const Exports& exports);
 std::unique_ptr<Walker> make_asgst_iterator(const Exports& exports);
 std::unique_ptr<Walker> make_asgst_frame(const Exports& exports);
 std::unique_ptr<Walker> make_plugin(const Jvm& jvm, const std::filesystem::path& shared_object);
+// That of an id; not of `plugin`, which is a file's. Throws SetupError as they do.
+std::unique_ptr<Walker> make_walker(WalkerId id, const Jvm& jvm);
 
 }  // namespace framestorm

@@ -13,6 +13,8 @@
 
 #include "stress/agent/sampler.h"
 
+#include "stress/agent/clock.h"
+
 namespace framestorm::stress {
 namespace {
 

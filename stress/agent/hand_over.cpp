@@ -11,6 +11,7 @@
 #include <climits>
 
 #include "harness/victim/context.h"
+#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {
@@ -20,11 +21,7 @@ using std::chrono::nanoseconds;
 // How long a sleeper trusts that it was woken.
 constexpr nanoseconds kDoubt = std::chrono::milliseconds(100);
 
-nanoseconds now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::chrono::seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
-}
+nanoseconds now() { return nanoseconds(monotonic_ns()); }
 
 // The half of the word that changes with every step.
 uint32_t* futex_of(std::atomic<uint64_t>& word) {

@@ -10,11 +10,12 @@
 #include <cstdlib>
 
 #include "harness/guard/tripwire.h"
+#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {
 
-constexpr uint64_t kStatsPeriod = 1'000'000'000;
+constexpr uint64_t kStatsPeriod = kSecond;
 constexpr timespec kNap = {0, 1'000'000};
 constexpr int kErrnoMarker = 0x5a5a;  // walk_room.cpp
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stress/agent/clock.h"
+
 namespace framestorm::stress {
 namespace {
 

@@ -8,30 +8,19 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "stress/agent/clock.h"
+
 namespace framestorm::stress {
 namespace {
-
-uint64_t read_clock(clockid_t clock) {
-  timespec now = {};
-  if (clock_gettime(clock, &now) != 0) return 0;
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 bool is_gone(int tid) { return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
-// As in the guard's watchdog: pthread_getcpuclockid needs a pthread_t.
-uint64_t thread_cpu_ns(int tid) {
-  return read_clock(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U));
-}
-
 void go_ahead() {
   constexpr int kNice = -15;
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
 }
-
-uint64_t monotonic_ns() { return read_clock(CLOCK_MONOTONIC); }
 
 SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, void* jni_env,
                                uintptr_t stack_base, uintptr_t stack_end) {

@@ -120,9 +120,6 @@ class Registry {
   uint64_t seen_ = 0, peak_ = 0;
 };
 
-// CPU time of a thread, also of a dead one (0).
-uint64_t thread_cpu_ns(int tid);
-uint64_t monotonic_ns();
 // The calling thread is one of the agent's own: on a full machine it goes ahead of the program's
 // threads, where the process may have that (as root), so that samples are taken and judged in time.
 void go_ahead();

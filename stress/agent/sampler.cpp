@@ -11,12 +11,12 @@
 #include <thread>
 
 #include "harness/victim/context.h"
+#include "stress/agent/clock.h"
 #include "stress/agent/delivery.h"
 
 namespace framestorm::stress {
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kScan = 10'000'000;         // between two looks at the threads
 constexpr uint64_t kRandomTurn = 100'000'000;  // for how long the same random threads are sampled
 // HotSpot's guard pages and room for a handler and a walk above them.
@@ -60,10 +60,6 @@ bool is_creating(const ucontext_t& context) {
 }
 
 }  // namespace
-
-timespec as_timespec(uint64_t ns) {
-  return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
-}
 
 Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
     : options_(options),

@@ -105,7 +105,4 @@ class Sampler {
   std::thread halter_;  // not in same-thread mode
 };
 
-// Nanoseconds as clock and timer calls want them.
-timespec as_timespec(uint64_t ns);
-
 }  // namespace framestorm::stress

@@ -7,6 +7,7 @@
 
 #include "harness/engine/run_files.h"
 #include "harness/guard/tripwire.h"
+#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,18 +10,13 @@
 
 #include "harness/input/walker_traits.h"
 #include "harness/victim/context.h"
+#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {
 
 // errno before each walk: a value no call sets.
 constexpr int kErrnoMarker = 0x5a5a;
-
-uint64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -32,31 +26,6 @@ std::string_view name_of(LostCause cause) {
       "buffer-full",    "unjudged", "not-java",       "throttled",    "creating-thread",
       "stack-too-small"};
   return kNames[static_cast<size_t>(cause)];
-}
-
-std::unique_ptr<Walker> make_walker(WalkerId id, const Jvm& jvm) {
-  const Exports exports(jvm);
-  switch (id) {
-    case WalkerId::asgct:
-      return make_asgct(jvm);
-    case WalkerId::asgst:
-      return make_asgst(exports);
-    case WalkerId::asgst_env:
-      return make_asgst_env(exports);
-    case WalkerId::asgst_thread:
-      return make_asgst_thread(exports);
-    case WalkerId::asgct2:
-      return make_asgct2(exports);
-    case WalkerId::asgst_iterator:
-      return make_asgst_iterator(exports);
-    case WalkerId::asgst_frame:
-      return make_asgst_frame(exports);
-    case WalkerId::gst:
-    case WalkerId::plugin:
-    case WalkerId::count:
-      break;
-  }
-  throw SetupError("walker " + std::string(name_of(id)) + " is none that samples");
 }
 
 struct WalkRoom::Call {
@@ -205,10 +174,10 @@ void WalkRoom::walk(const WalkRequest& request) {
   note_walking(0);
   watch_.take();
   errno = kErrnoMarker;
-  sample_.time_ns = now_ns();
+  sample_.time_ns = monotonic_ns();
   sample_.end = run(walker, &target, setup_.depth, frames_, request.borrow_identity, &fault_,
                     &unsafe_, &sample_.result);
-  sample_.walk_ns = now_ns() - sample_.time_ns;
+  sample_.walk_ns = monotonic_ns() - sample_.time_ns;
   sample_.errno_after = errno;
 
   sample_.mask_changed = false;

@@ -38,9 +38,6 @@ struct WalkSetup {
   bool strict = false;
 };
 
-// Makes a walker, null when this JVM has none of that id. Not async-signal-safe.
-std::unique_ptr<Walker> make_walker(WalkerId id, const Jvm& jvm);
-
 struct WalkRequest {
   WalkerId walker = WalkerId::asgct;
   bool costly = false;
