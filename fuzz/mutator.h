@@ -24,7 +24,6 @@ class Mutator {
 
   // While pinned, every Input produced has this scenario and mode, whatever the profile lists.
   void pin(ScenarioId scenario, Mode mode) { pinned_ = Pinned{scenario, mode}; }
-  void unpin() { pinned_.reset(); }
 
   // Changes a legal Input into another one within the profile: parts that are not the target's, or
   // that its walker does not read, go back to their defaults, so does the halt point (the driver

@@ -64,16 +64,6 @@ def check_corpus(corpus: tuple[Path, ...]) -> None:
             )
 
 
-def _plugin(walker: str, plugin: Path | None) -> str:
-    if ("plugin" in walkers.names(walker)) != (plugin is not None):
-        raise FramestormError("--walker plugin and --walker-plugin FILE go together")
-    if plugin is None:
-        return ""
-    if not plugin.is_file():
-        raise FramestormError(f"walker plugin {plugin} does not exist")
-    return str(plugin.resolve())
-
-
 def _usable_targets(tools: Toolchain, walker: str) -> tuple[str, ...]:
     usable, left_out = walkers.usable_targets(tools.jdk.libjvm, walker)
     for target, why in left_out.items():
@@ -123,7 +113,7 @@ def fuzz_command(
     """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
     known("target", targets, list(paths.TARGETS))
     check_corpus(corpus)
-    plugin = _plugin(walker, walker_plugin)
+    plugin = walkers.plugin_path(walkers.names(walker), walker_plugin)
     folder = new_folder(out, "fuzz")
     fuzzing.check_room(folder)
     try:

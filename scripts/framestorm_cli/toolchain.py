@@ -98,6 +98,24 @@ def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
         )
 
 
+def library(target: str, file: str, jdk: Jdk | None = None) -> Path:
+    """A target's shared object, `file` in the build that the native programs are of; built when it
+    is out of date. Raises FramestormError."""
+    own = os.environ.get("FRAMESTORM_BIN")
+    if not own:
+        packages.ensure()
+        build((target,), jdk)
+    # FRAMESTORM_BIN is the folder bin/ of a build.
+    root = Path(own).resolve().parent if own else paths.build()
+    found = root / file
+    if not found.exists():
+        raise FramestormError(
+            f"{found} is missing: build {target}"
+            + (f", or unset FRAMESTORM_BIN ({own})" if own else "")
+        )
+    return found
+
+
 def _check_room() -> None:
     free = shutil.disk_usage(paths.cache()).free
     if free < BUILD_ROOM:

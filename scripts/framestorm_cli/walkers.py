@@ -1,10 +1,11 @@
 """Which walkers a JDK has, by what its libjvm exports."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli import elf, paths
+from framestorm_cli.errors import FramestormError
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,15 @@ def usable_targets(libjvm: Path, walker: str = "") -> tuple[Sequence[str], dict[
 def names(walker: str) -> tuple[str, ...]:
     """The names that --walker lists."""
     return tuple(name for name in walker.split(",") if name)
+
+
+def plugin_path(wanted: Collection[str], plugin: Path | None) -> str:
+    """Where the walker in a shared object is, empty without; `wanted`: the walkers asked for. Raises
+    FramestormError unless both name a plugin or neither."""
+    if ("plugin" in wanted) != (plugin is not None):
+        raise FramestormError("--walker plugin and --walker-plugin FILE go together")
+    if plugin is None:
+        return ""
+    if not plugin.is_file():
+        raise FramestormError(f"walker plugin {plugin} does not exist")
+    return str(plugin.resolve())

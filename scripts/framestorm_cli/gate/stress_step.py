@@ -61,13 +61,12 @@ def run(
     known_file = out / "known.json"
     known_buckets.write(known_file, known)
     folder = out / "stress"
-    summary = _one(
-        command(here, seconds, seed, known_file, folder, jvm_args, workloads),
-        folder,
-        seconds,
-        here,
-        step,
-    )
+
+    def stressed(side: Subject, into: Path) -> Json:
+        arguments = command(side, seconds, seed, known_file, into, jvm_args, workloads)
+        return _one(arguments, into, seconds, side, step)
+
+    summary = stressed(here, folder)
     entries = [_entry(bucket, folder) for bucket in summary.get("buckets", [])]
     for entry in entries:
         if entry.kind == NEW and _replayable(entry):
@@ -76,13 +75,7 @@ def run(
     unclear = [entry for entry in entries if entry.kind == NEW and not _replayable(entry)]
     if unclear and there is not None and there.stressed:
         other = out / "stress-base"
-        said = _one(
-            command(there, seconds, seed, known_file, other, jvm_args, workloads),
-            other,
-            seconds,
-            there,
-            step,
-        )
+        said = stressed(there, other)
         same = {entry.signature for entry in (_entry(b, other) for b in said.get("buckets", []))}
         for entry in unclear:
             if entry.signature in same:

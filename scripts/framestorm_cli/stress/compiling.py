@@ -1,16 +1,13 @@
 """The built-in workloads, compiled: stress/workloads."""
 
-import os
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli import java_sources, paths, toolchain
-from framestorm_cli.errors import FramestormError
 from framestorm_cli.java_sources import Part
 from framestorm_cli.jdk import Jdk
+from framestorm_cli.stress.workloads import BuiltIn
 
-NATIVES_TARGET = "framestorm_workload_natives"
 _JAVA = paths.CHECKOUT / "stress" / "workloads" / "java"
 _JAR = "workloads.jar"
 _PARTS = [
@@ -24,15 +21,7 @@ Can-Redefine-Classes: true
 """
 
 
-@dataclass(frozen=True)
-class Built:
-    """Start them with `java <jvm_args> -cp <jar> framestorm.workloads.Main`."""
-
-    jar: Path
-    natives: Path  # the library itself
-
-
-def build(jdk: Jdk) -> Built:
+def build(jdk: Jdk) -> BuiltIn:
     """Compiles what is out of date. The jar has what this JDK is new enough for."""
     classes = java_sources.compiled(
         jdk,
@@ -43,22 +32,9 @@ def build(jdk: Jdk) -> Built:
         finish=_make_jar,
         finished_by=_MANIFEST,
     )
-    return Built(classes / _JAR, _natives(jdk))
-
-
-def _natives(jdk: Jdk) -> Path:
-    """FRAMESTORM_BIN is the folder bin/ of a build; the library is elsewhere in the same build."""
-    own = os.environ.get("FRAMESTORM_BIN")
-    if own is None:
-        toolchain.build((NATIVES_TARGET,), jdk)
-    folder = Path(own).resolve().parent if own else paths.build()
-    library = folder / "stress" / "workloads" / f"lib{NATIVES_TARGET}.so"
-    if not library.exists():
-        raise FramestormError(
-            f"the workloads' native library {library} is missing: build {NATIVES_TARGET}"
-            + (f", or unset FRAMESTORM_BIN ({own})" if own else "")
-        )
-    return library
+    target = "framestorm_workload_natives"
+    natives = toolchain.library(target, f"stress/workloads/lib{target}.so", jdk)
+    return BuiltIn(classes / _JAR, natives)
 
 
 def _make_jar(classes: Path) -> None:

@@ -14,7 +14,7 @@ from framestorm_cli.stress.matrix import Matrix
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.tools import Tools
 from framestorm_cli.stress.workloads import Workload
-from framestorm_cli.walkers import WALKERS
+from framestorm_cli.walkers import WALKERS, plugin_path
 
 DEFAULT_DURATION = "2m"
 DEFAULT_INTERVAL = "100us"
@@ -122,13 +122,7 @@ def check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) -> 
             raise FramestormError(f"there is no walker {name!r} that samples. Known: {known}")
         if why := WALKERS[name].why_missing(found.jdk.libjvm):
             raise FramestormError(f"{found.jdk} has no walker {name}: {why}")
-    if ("plugin" in names) != (plugin is not None):
-        raise FramestormError("--walker plugin and --walker-plugin FILE go together")
-    if plugin is None:
-        return ""
-    if not plugin.is_file():
-        raise FramestormError(f"walker plugin {plugin} does not exist")
-    return str(plugin.resolve())
+    return plugin_path(names, plugin)
 
 
 def _fitting(cell: Cell) -> Cell | None:

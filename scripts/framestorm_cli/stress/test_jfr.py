@@ -29,7 +29,7 @@ def start(
 ) -> "subprocess.Popen[bytes]":
     built = compiling.build(jdk)
     java = jdk.home / "bin" / "java"
-    every = workloads.built_in(java, workloads.BuiltIn(built.jar, built.natives))
+    every = workloads.built_in(java, built)
     chosen = next(one for one in every if one.name == workload)
     arguments = ["-XX:-CreateCoredumpOnCrash", *recording.start(), *chosen.jvm_args]
     with (recording.folder / "log.txt").open("wb") as log:

@@ -50,7 +50,8 @@ class Workload:
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """The built-in workloads, compiled: their jar and the folder with their native library."""
+    """The built-in workloads, compiled: their jar and their native library. Start them with
+    `java <jvm_args> -cp <jar> framestorm.workloads.Main`."""
 
     jar: Path
     natives: Path
