@@ -396,14 +396,15 @@ bool Engine::repair(Victim& victim, std::string* difference) {
   return crew_.verify(victim, /*repair=*/true, difference);
 }
 
-// After the mutations are undone: what the walk may have left changed in the victim.
-void Engine::check_victim(Prepared* p) {
+// After the mutations are undone: what the walk may have left changed in the victim. False when
+// that cannot be put right.
+bool Engine::check_victim(Prepared* p) {
   Victim& victim = *p->victim;
   if (p->end != WalkEnd::returned || p->rewalk_abandoned) {
     // What it left there is no finding of its own: that it was abandoned is reported.
     std::string difference;
     repair(victim, &difference);
-    return;
+    return true;
   }
   const size_t window = std::min(victim.stack_copy.size(), kStackWindow);
   const bool top_same = std::memcmp(reinterpret_cast<const void*>(victim.stack_copy_begin),
@@ -412,15 +413,17 @@ void Engine::check_victim(Prepared* p) {
       victim.thread_copy.empty() ||
       std::memcmp(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size()) == 0;
   const bool look_at_all = rigour_ == Rigour::everything || walks_ % kFullVerifyShare == 0;
-  if (top_same && thread_same && !look_at_all) return;
+  if (top_same && thread_same && !look_at_all) return true;
   std::string difference;
-  if (!crew_.verify(victim, /*repair=*/true, &difference)) {
-    violations_.add(
-        FindingKind::contract, "victim-changed",
-        difference + (top_same && thread_same ? " (seen now, done by one of the last " +
-                                                    std::to_string(kFullVerifyShare) + " walks)"
-                                              : ""));
-  }
+  if (crew_.verify(victim, /*repair=*/true, &difference)) return true;
+  violations_.add(
+      FindingKind::contract, "victim-changed",
+      difference + (top_same && thread_same ? " (seen now, done by one of the last " +
+                                                  std::to_string(kFullVerifyShare) + " walks)"
+                                            : ""));
+  // It may have run a live object's destructor: what that freed is not in the victim's copy, and
+  // whoever next wants the thread's locks waits for ever.
+  return p->unsafe.count == 0;
 }
 
 Outcome Engine::execute(const Input& input) {
@@ -507,7 +510,10 @@ Outcome Engine::execute(const Input& input) {
     violations_.add(FindingKind::contract, "undo-failed",
                     "a mutated word could not be restored: something else wrote to it");
   }
-  if (rigour_ != Rigour::bare || prepared.end != WalkEnd::returned) check_victim(&prepared);
+  if (rigour_ != Rigour::bare || prepared.end != WalkEnd::returned) {
+    const bool is_whole = check_victim(&prepared);
+    outcome.poisoned = outcome.poisoned || !is_whole;
+  }
   for (Finding& finding : violations_.findings()) finding.input = input;
   std::ranges::move(rewalk_findings_, std::back_inserter(violations_.findings()));
   return outcome;

@@ -111,7 +111,7 @@ class Engine {
   void run_walk(Prepared* prepared);
   void settle_exact_depth(Victim* victim, Walker* walker);
   int32_t depth_of(const Input& input, const Victim& victim) const;
-  void check_victim(Prepared* prepared);
+  bool check_victim(Prepared* prepared);
 
   Jvm& jvm_;
   Crew& crew_;

@@ -560,6 +560,28 @@ TEST_F(OracleTest, AMutatedWordThatTheWalkChangedIsReported) {
       << explain(walked);
 }
 
+// As a destructor that a walk ran on the live thread: its memory comes back from the copy, what it
+// freed does not.
+TEST_F(OracleTest, AWalkThatFreesAndChangesItsVictimPoisons) {
+  start([](const FakeWalk& walk) -> int32_t {
+    if (walk.depth == 0) {
+      block = malloc(100);
+      free(block);
+    }
+    ++*stack_word(walk, 0);
+    return -5;
+  });
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  Input changes = input(Mode::separate_thread);
+  const Walked changed = walk(changes);
+  EXPECT_EQ(clauses_of(changed.findings), std::vector<std::string>{"contract:victim-changed"});
+  EXPECT_FALSE(changed.outcome.poisoned);
+  changes.call.depth = DepthKind::zero;
+  EXPECT_TRUE(walk(changes).outcome.poisoned);
+}
+
 TEST_F(OracleTest, AnOraclesOwnWalkCanBeTheProcessLastOne) {
   calls = 0;
   start([](const FakeWalk& walk) -> int32_t {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <ostream>
+#include <thread>
 
 namespace framestorm::stress {
 namespace {
@@ -51,6 +52,16 @@ TEST_F(AgentTestPlain, TenThousandThreadsAreNormal) {
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
   EXPECT_GT(ran.stats["samples"], 1000);
+}
+
+TEST_F(AgentTestPlain, OfManyRunningThreadsSomeAreSampledAtOnce) {
+  // They start faster than the agent looks at them.
+  const Ran ran = run("interval=100us", "400 1500 0 2000");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["threads"]["peak"], 400) << ran.output;
+  EXPECT_LE(ran.stats["threads"]["most_sampled"], 32 * std::thread::hardware_concurrency());
+  EXPECT_GT(ran.stats["samples"], 1000);
+  EXPECT_GT(ran.stats["lost"]["throttled"], 0);
 }
 
 TEST_F(AgentTestPlain, ExtremeRateLeavesTheProgramItsTime) {

@@ -241,7 +241,7 @@ void Judge::write_stats(const char* ended) {
   stats_.set_check("gst", reference_.made(), reference_.broken());
   stats_.write(sampler_.registry().totals(),
                {findings_.count(), contained_, sampler_.idle_samples(), sampler_.delivery_ns(),
-                sampler_.late_handlers()},
+                sampler_.late_handlers(), sampler_.most_armed()},
                ended);
 }
 

@@ -114,8 +114,11 @@ void Sampler::leave_thread(JNIEnv* env, int tid) {
   signal_stacks_.take_back();
 }
 
-void Sampler::arm(SampledThread& thread) {
-  if (thread.armed || stopping_.load(std::memory_order_relaxed)) return;
+bool Sampler::arm(SampledThread& thread) {
+  static const size_t room = kArmedPerCore * std::max(1U, std::thread::hardware_concurrency());
+  if (thread.armed) return true;
+  if (stopping_.load(std::memory_order_relaxed)) return false;
+  if (options_.threads == ThreadChoice::running && armed_ >= room) return false;
   const int tid = thread.tid.load(std::memory_order_relaxed);
   const bool by_timer = options_.mode == SamplingMode::same_thread;
   if (by_timer && !thread.has_timer) {
@@ -125,7 +128,7 @@ void Sampler::arm(SampledThread& thread) {
     event.sigev_value.sival_ptr = &thread;
     event._sigev_un._tid = tid;
     // Fails for a thread that has just ended.
-    if (timer_create(CLOCK_MONOTONIC, &event, &thread.timer) != 0) return;
+    if (timer_create(CLOCK_MONOTONIC, &event, &thread.timer) != 0) return false;
     thread.has_timer = true;
   }
   const auto interval = static_cast<uint64_t>(options_.interval.count());
@@ -136,11 +139,14 @@ void Sampler::arm(SampledThread& thread) {
   thread.armed_since_wall = monotonic_ns();
   thread.quiet_scans = 0;
   thread.armed.store(true);
+  most_armed_.store(std::max(++armed_, most_armed()), std::memory_order_relaxed);
   if (by_timer) timer_settime(thread.timer, 0, &when, nullptr);
+  return true;
 }
 
 void Sampler::disarm(SampledThread& thread) {
   if (!thread.armed.exchange(false)) return;
+  --armed_;
   const itimerspec never = {};
   if (thread.has_timer) timer_settime(thread.timer, 0, &never, nullptr);
   const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
@@ -350,12 +356,9 @@ void Sampler::watch_threads() {
 }
 
 void Sampler::choose_running(uint64_t scan_ns) {
-  static const size_t room = kArmedPerCore * std::max(1U, std::thread::hardware_concurrency());
   const auto interval = static_cast<uint64_t>(options_.interval.count());
-  size_t armed = 0;
   registry_.for_each([&](SampledThread& thread) {
     if (thread.armed) {
-      ++armed;
       const uint64_t idle = thread.idle_ticks.load(std::memory_order_relaxed);
       const uint64_t samples = thread.samples.load(std::memory_order_relaxed);
       const bool quiet = samples > thread.ticks_seen &&
@@ -372,10 +375,7 @@ void Sampler::choose_running(uint64_t scan_ns) {
     if (scan_ns == 0 || static_cast<double>(used) <= kRunningShare * static_cast<double>(scan_ns)) {
       return;
     }
-    if (armed < room) {
-      arm(thread);
-      ++armed;
-    } else {
+    if (!arm(thread)) {
       thread.ticks.fetch_add(used / interval, std::memory_order_relaxed);
       thread.lose(LostCause::throttled, used / interval);
     }

@@ -49,6 +49,8 @@ class Sampler {
   // What a signal costs a thread here, without its handler.
   uint64_t delivery_ns() const { return delivery_ns_; }
   uint64_t late_handlers() const { return late_handlers_.load(std::memory_order_relaxed); }
+  // The most threads that were sampled at once.
+  size_t most_armed() const { return most_armed_.load(std::memory_order_relaxed); }
   uint64_t idle_samples() const { return idle_samples_.load(std::memory_order_relaxed); }
 
  private:
@@ -79,8 +81,9 @@ class Sampler {
   void watch_threads();
   void choose_running(uint64_t scan_ns);
   void choose_random();
-  // With the registry's lock.
-  void arm(SampledThread& thread);
+  // With the registry's lock. False: not, as there are as many as there may be, or the thread is
+  // gone.
+  bool arm(SampledThread& thread);
   void disarm(SampledThread& thread);
 
   const Options options_;
@@ -92,6 +95,8 @@ class Sampler {
   uint64_t delivery_ns_ = 0;
   std::vector<std::unique_ptr<WalkRoom>> rooms_;
   SampleRing ring_;
+  size_t armed_ = 0;  // with the registry's lock
+  std::atomic<size_t> most_armed_{0};
   std::atomic<uint64_t> numbers_{0};
   std::atomic<uint64_t> idle_samples_{0};
   std::atomic<uint32_t> in_handlers_{0};

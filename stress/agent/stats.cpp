@@ -180,7 +180,11 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                {"checks", checks},
                {"findings", finished.findings},
                {"contained", finished.contained},
-               {"threads", {{"seen", totals.seen}, {"live", totals.live}, {"peak", totals.peak}}}};
+               {"threads",
+                {{"seen", totals.seen},
+                 {"live", totals.live},
+                 {"peak", totals.peak},
+                 {"most_sampled", finished.most_armed}}}};
   file_ << line.dump() << '\n';
   file_.flush();
   if (!file_) {

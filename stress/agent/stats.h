@@ -32,6 +32,7 @@ class Stats {
     uint64_t idle = 0;  // samples of threads that waited
     uint64_t delivery_ns = 0;
     uint64_t late_handlers = 0;
+    uint64_t most_armed = 0;  // threads sampled at once
   };
   // `ended`: null while the run goes on.
   void write(const Registry::Totals& totals, const Finished& finished, const char* ended);

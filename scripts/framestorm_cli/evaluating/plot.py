@@ -20,7 +20,7 @@ def draw(rows: Sequence[Row], file: Path, title: str) -> None:
     """Writes a picture (PNG, SVG or PDF, by the file's name)."""
     programs = list(dict.fromkeys((row.role, row.workload) for row in rows))
     with mpl.rc_context({**mpl.rcParamsDefault, "svg.hashsalt": "framestorm", "font.size": 9}):
-        figure = Figure(figsize=(4.6 * len(programs), 7.6), facecolor="white")
+        figure = Figure(figsize=(5.4 * len(programs), 7.6), facecolor="white")
         grid = figure.subplots(len(_WHAT), len(programs), squeeze=False)
         for column, (role, workload) in enumerate(programs):
             own = [row for row in rows if (row.role, row.workload) == (role, workload)]
