@@ -111,6 +111,9 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
         (out / "current.bin").write_bytes(len(data).to_bytes(8, "little") + data + b"\0" * 64)
         (out / "hs_err_pid1.log").write_bytes(Path(plan["hs_err"]).read_bytes())
         os.kill(os.getpid(), signal.SIGKILL)
+    if "last" in entry:
+        data = entry["last"].encode()
+        (out / "current.bin").write_bytes(len(data).to_bytes(8, "little") + data)
     if end == "broken":
         print("INFO: seed corpus: files: 1\nfuzz_fake: a thread did not halt", file=sys.stderr)
     return {"broken": 2, "not-reusable": 3, "strict": 77}.get(end, 0)

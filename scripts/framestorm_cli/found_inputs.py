@@ -31,6 +31,7 @@ class Collector:
     def __init__(self, into: Path) -> None:
         self._into = into
         self._seen: set[Path] = set()
+        self._refused: set[str] = set()
 
     def folder(self, target: str) -> Path:
         """Where a target's inputs are; need not exist."""
@@ -46,6 +47,17 @@ class Collector:
             number += 1
         return self.folder(target).rename(aside)
 
+    def set_one_aside(self, target: str, data: bytes) -> Path | None:
+        """The same with one input, for good, by its content; where it is now, or None when it was not
+        among them."""
+        file = self.folder(target) / _name(data)
+        if not file.exists():
+            return None
+        self._refused.add(file.name)
+        aside = self._into / f"{target}-set-aside-singly"
+        aside.mkdir(exist_ok=True)
+        return file.rename(aside / file.name)
+
     def collect(self, target: str, files: Iterable[Path]) -> None:
         """Takes over the files that were not taken before. One that is gone meanwhile is left out."""
         for file in files:
@@ -56,7 +68,7 @@ class Collector:
                 data = file.read_bytes()
             except OSError:
                 continue
-            if data:
+            if data and _name(data) not in self._refused:
                 self.folder(target).mkdir(parents=True, exist_ok=True)
                 (self.folder(target) / _name(data)).write_bytes(data)
 

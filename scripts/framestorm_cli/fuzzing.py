@@ -132,6 +132,8 @@ class _Lane:
         self._failed_starts = self._failed_starts + 1 if failed else 0
         if failed and process.death:
             self._fuzzer.set_aside(process)
+        elif not failed:
+            self._fuzzer.set_last_aside(process)
         if self._failed_starts >= FAILED_STARTS:
             how = process.death.how if process.death else f"exit {process.exit}"
             run.unable[process.target] = process.setup_error or (
@@ -220,6 +222,13 @@ class Fuzzer:
                 f"{process.target} ended before its first walk; the inputs it began with are set aside: "
                 f"{aside}"
             )
+
+    def set_last_aside(self, process: Process) -> None:
+        """After any other untimely end. An input of the corpus that was walked last would most likely end
+        the next process, too, before it had got further."""
+        last = records.read_current_input(process.folder)
+        if last is not None:
+            self._collector.set_one_aside(process.target, last)
 
     def _check_stop(self) -> None:
         if self._options.strict:

@@ -136,6 +136,26 @@ def test_inputs_that_end_their_successor_before_its_first_walk_are_set_aside(
     ]
 
 
+def test_an_input_that_ends_its_process_is_not_given_to_the_next(
+    fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan(
+        "fuzz_stack",
+        {"corpus": ["good", "bad"], "end": "not-reusable", "after": 0.2},
+        {"corpus": ["new"], "last": "bad", "end": "not-reusable", "after": 0.2},
+        {"corpus": ["bad"], "last": "a mutant", "end": "not-reusable", "after": 0.2},
+        {},
+    )
+    out = tmp_path / "out"
+    fuzz(fakes, out)
+
+    def texts(name: str) -> set[str]:
+        return {file.read_text() for file in (out / "corpus" / name).iterdir()}
+
+    assert texts("fuzz_stack") == {"good", "new"}
+    assert texts("fuzz_stack-set-aside-singly") == {"bad"}
+
+
 def test_a_target_without_walks_fails_the_run(fakes: FakePrograms, tmp_path: Path) -> None:
     fakes.plan("fuzz_stack", {"walks": 0})
     (problem,) = liveness.problems(fuzz(fakes, tmp_path / "out"))
