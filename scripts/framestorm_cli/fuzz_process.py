@@ -54,6 +54,7 @@ class Process:
     last_walk: float = 0.0  # when the count was seen to grow
     exit: int | None = None
     ended: bool = False
+    ended_at: float | None = None
     death: native.Death | None = None
     setup_error: str = ""
 
@@ -84,13 +85,13 @@ class Process:
         """Ends it and takes in what it still wrote. How it ended then is no finding."""
         native.end(self.popen, grace)
         self.poll()
-        self.ended = True
+        self.ended, self.ended_at = True, time.monotonic()
         self.exit = self.popen.returncode
 
     def finish(self, *, did_not_end: bool = False) -> None:
         """Once it has ended: how."""
         self.poll()
-        self.ended = True
+        self.ended, self.ended_at = True, time.monotonic()
         self.exit = self.popen.returncode
         if self.exit == native.EXIT_SETUP and not did_not_end:
             words = native.own_words(self.folder / "log.txt")
@@ -110,6 +111,15 @@ class Process:
     def fuzzed(self) -> float:
         """Seconds since its first walk, as it says itself."""
         return float(self.stats.get("t", 0.0))
+
+    @property
+    def spent(self) -> float:
+        """Seconds of its slice that are gone, by the clock: a process that was stuck for half a minute
+        used them up, and so did the start of one that goes on for another."""
+        began = self.started if self.slice.resumed else self.first_walk
+        if began is None or (self.ended and self.ended_at is None):
+            return self.fuzzed
+        return max(self.fuzzed, (self.ended_at or time.monotonic()) - began)
 
 
 def corpus_of(options: FuzzOptions, target: str, found: Path | None = None) -> list[Path]:

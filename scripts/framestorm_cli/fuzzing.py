@@ -144,11 +144,11 @@ class _Lane:
             return
         seconds, runs = process.slice.seconds, process.slice.runs
         if seconds is not None:
-            seconds -= process.fuzzed
+            seconds -= process.spent
         if runs is not None:
             runs -= process.walks
         if (seconds is None or seconds >= schedule.SHORTEST) and (runs is None or runs > 0):
-            self._slices.insert(0, Slice(process.target, seconds, runs))
+            self._slices.insert(0, Slice(process.target, seconds, runs, resumed=True))
 
 
 class Fuzzer:

@@ -97,7 +97,7 @@ class Progress(LiveLines):
             return ""
         # Shares count from each process's first walk, so JVM starts do not use them up.
         planned = run.options.seconds * run.options.jobs
-        return duration((planned - sum(p.fuzzed for p in run.processes)) / run.options.jobs)
+        return duration((planned - sum(p.spent for p in run.processes)) / run.options.jobs)
 
 
 def _process_line(process: Process) -> str:

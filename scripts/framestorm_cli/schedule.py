@@ -19,6 +19,7 @@ class Slice:
     target: str
     seconds: float | None
     runs: int | None = None
+    resumed: bool = False  # what another process left of it
 
 
 def lanes(

@@ -1,15 +1,18 @@
 """Driving the fuzz processes: everything a process can do to its parent."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from framestorm_cli import fuzz_process, fuzzing, liveness, native
 from framestorm_cli.conftest import FakePrograms
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.fuzz_process import FuzzOptions
+from framestorm_cli.fuzz_process import FuzzOptions, Process
 from framestorm_cli.fuzzing import Fuzzer, Run
+from framestorm_cli.native import Popen
+from framestorm_cli.records import FindingsFile
+from framestorm_cli.schedule import Slice
 
 
 def fuzz(fakes: FakePrograms, out: Path, **options: Any) -> Run:
@@ -134,6 +137,16 @@ def test_inputs_that_end_their_successor_before_its_first_walk_are_set_aside(
     assert [file.read_text() for file in (out / "corpus" / "fuzz_stack-set-aside-1").iterdir()] == [
         "found"
     ]
+
+
+@pytest.mark.parametrize(("resumed", "spent"), [(False, 30.0), (True, 40.0)])
+def test_a_stuck_process_used_up_its_time(tmp_path: Path, resumed: bool, spent: float) -> None:
+    process = Process(
+        "fuzz_stack", tmp_path, 1, Slice("fuzz_stack", 100.0, resumed=resumed), cast(Popen, None),
+        started=1000.0, file=FindingsFile(tmp_path), stats={"t": 2.5}, first_walk=1010.0,
+        ended=True, ended_at=1040.0,
+    )  # fmt: skip
+    assert process.spent == spent
 
 
 def test_an_input_that_ends_its_process_is_not_given_to_the_next(
