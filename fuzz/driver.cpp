@@ -441,7 +441,8 @@ class Driver final : public InputLoop {
   [[noreturn]] void finish(int code) {
     if (bench_ != nullptr) bench_->measure_depths();
     session_.on_conductor([this, code] {
-      session_.release_world();
+      // A thread that a walk destroyed must not run any more.
+      if (!recorder_.poisoned()) session_.release_world();
       recorder_.write_stats();
       if (bench_ != nullptr) bench_->report(stdout);
       std::fflush(stdout);

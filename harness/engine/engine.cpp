@@ -514,6 +514,7 @@ Outcome Engine::execute(const Input& input) {
     const bool is_whole = check_victim(&prepared);
     outcome.poisoned = outcome.poisoned || !is_whole;
   }
+  poisoned_ = poisoned_ || outcome.poisoned;
   for (Finding& finding : violations_.findings()) finding.input = input;
   std::ranges::move(rewalk_findings_, std::back_inserter(violations_.findings()));
   return outcome;

@@ -33,7 +33,8 @@ struct Outcome {
   WalkEnd end = WalkEnd::returned;
   int32_t result = 0;  // the walker's, when it returned
   bool unmutated = false;
-  // The walk died holding a lock or in HotSpot's error reporting: this process must not walk on.
+  // The walk died holding a lock or in HotSpot's error reporting, or freed what was not its own:
+  // this process must not walk on.
   bool poisoned = false;
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
   // Of the last execute(); the engine keeps them until the next one.
@@ -72,6 +73,10 @@ class Engine {
   // One walk, on the loop's stack, world halted and settled. Moves the loop to where the input's
   // mode wants it. The result is valid until the next call.
   Outcome execute(const Input& input);
+
+  // Whether a walk so far was one after which this process must not walk on (Outcome::poisoned),
+  // nor let its threads run.
+  bool poisoned() const { return poisoned_; }
 
   // What execute() would pass to the walker, for the bench. False when there is no victim or
   // walker. Only register mutations are in it: stack and thread are as they were at the halt.
@@ -125,6 +130,7 @@ class Engine {
   UndoLog undo_;
   Rigour rigour_ = Rigour::per_walk;
   uint32_t walks_ = 0;
+  bool poisoned_ = false;
   std::unique_ptr<Prepared> prepared_;  // of the walk being made; large, so not made anew each time
   // Of the last walk.
   const std::byte* last_memory_ = nullptr;

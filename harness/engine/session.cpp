@@ -140,7 +140,10 @@ void Session::release_world() {
   if (!halted_) return;
   World::get().release_all();
   halted_ = false;
-  for (const ScenarioId scenario : active_) crew_->pause(scenario);
+  for (const ScenarioId scenario : active_) {
+    // Whoever suspends a thread that a walk destroyed waits for ever.
+    if (!engine_->poisoned()) crew_->pause(scenario);
+  }
   active_.clear();
 }
 

@@ -24,6 +24,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kPoisoned = 3;
 constexpr uint32_t kMinimizeBudget = 2000;
 
 // A try that has found nothing ends after this time: seeking a halt point can take long.
@@ -319,13 +320,20 @@ class StdoutAnswer {
   int fd_;
 };
 
+// The process ends as it stands: a thread that a walk destroyed must not run any more.
+[[noreturn]] void leave_halted() {
+  std::fflush(stdout);
+  std::_Exit(kPoisoned);
+}
+
 }  // namespace
 
 int run_replay(const ReplayOptions& options) {
   Try one_try(options);
   const bool found = one_try.search();
   one_try.write_result(found);
-  return one_try.poisoned() ? 3 : 0;
+  if (one_try.poisoned()) leave_halted();
+  return 0;
 }
 
 int run_minimize(const ReplayOptions& options) {
@@ -342,7 +350,8 @@ int run_minimize(const ReplayOptions& options) {
     if (!file) throw SetupError("cannot write " + (options.out / "minimized.bin").string());
   }
   one_try.write_result(found);
-  return one_try.poisoned() ? 3 : 0;
+  if (one_try.poisoned()) leave_halted();
+  return 0;
 }
 
 int run_scenarios(const SessionOptions& options, int halts) {
