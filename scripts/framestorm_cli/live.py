@@ -95,7 +95,7 @@ class Progress(LiveLines):
     def _left(self, run: Run) -> str:
         if run.options.seconds is None or run.options.runs is not None:
             return ""
-        # Shares count from each process's first walk, so JVM starts do not use them up.
+        # Shares count from the first walk of a slice, so JVM starts do not use them up.
         planned = run.options.seconds * run.options.jobs
         return duration((planned - sum(p.spent for p in run.processes)) / run.options.jobs)
 
