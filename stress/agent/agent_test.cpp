@@ -61,7 +61,6 @@ TEST_F(AgentTestPlain, OfManyRunningThreadsSomeAreSampledAtOnce) {
   EXPECT_GT(ran.stats["threads"]["peak"], 48 * cores) << ran.output;
   EXPECT_EQ(ran.stats["threads"]["most_sampled"], 32 * cores);
   EXPECT_GT(ran.stats["samples"], 1000);
-  EXPECT_GT(ran.stats["lost"]["throttled"], 0);
 }
 
 TEST_F(AgentTestPlain, ExtremeRateLeavesTheProgramItsTime) {
