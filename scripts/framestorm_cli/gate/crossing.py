@@ -11,7 +11,15 @@ from pathlib import Path
 from framestorm_cli import paths, replaying
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.gate.subject import Subject
-from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, UNCHANGED, Entry, Step
+from framestorm_cli.gate.verdict import (
+    KNOWN,
+    NEW,
+    NOT_REPRODUCED,
+    TOO_RARE,
+    UNCHANGED,
+    Entry,
+    Step,
+)
 from framestorm_cli.records import Json
 from framestorm_cli.replaying import Recorded, Request
 from framestorm_cli.reports.known import Known
@@ -26,7 +34,19 @@ _MOST_TRIES = 12
 _TRY_LIMIT = 40.0  # seconds
 _GLANCE = 2  # fresh JVMs of the base that show most of what is there
 _MOSTLY = 0.6  # of TRIES
+_CHANCE = 0.02  # that sides which do the same look as different as this
+_MOST_OF_RARE = 24  # fresh JVMs of a side for what comes back less often than mostly
 _PLACES = 6  # of one known bucket
+
+
+def chance(hits: int, tries: int, others: int) -> float:
+    """How likely `hits` of `tries` on one side and none of `others` on the other are when both sides do
+    the same (Fisher's exact test, one-sided)."""
+    return math.comb(tries, hits) / math.comb(tries + others, hits)
+
+
+def _rare(verification: Verification) -> bool:
+    return 0 < verification.reproduced < _MOSTLY * verification.tries
 
 
 def one_per_key(bucket: Bucket) -> list[Case]:
@@ -58,7 +78,7 @@ class Crossing:
         deadline = time.monotonic() + seconds
         unknown = [bucket for bucket in found if bucket not in self.known]
         entries = [self._entry(b, b.best, KNOWN, "") for b in found if b in self.known]
-        half = seconds / 2 if self.there is not None else seconds
+        own = seconds / 2 if self.there is not None else seconds
         verified = Verifier(
             self.here.tools,
             self.symbolizer,
@@ -68,11 +88,18 @@ class Crossing:
             self.jvm_args,
             self.here.plugin,
             startup,
-            soft_limit=half * 0.7,
+            soft_limit=own * 0.7,
         ).verify(list(unknown))
-        for bucket in unknown:
-            case, verification = verified[bucket.id]
-            entries.append(self._judge(bucket, case, verification, deadline, step))
+        firm = [bucket for bucket in unknown if not _rare(verified[bucket.id][1])]
+        entries += [self._judge(bucket, *verified[bucket.id], deadline, step) for bucket in firm]
+        # The other half is for what known signatures hide.
+        now = time.monotonic()
+        half = now + (deadline - now) / 2
+        entries += [
+            self._judge_rare(bucket, *verified[bucket.id], half)
+            for bucket in unknown
+            if bucket not in firm
+        ]
         if self.there is not None and self.here.what == "change":
             entries += self._look_behind(
                 [bucket for bucket in found if bucket in self.known], deadline, step
@@ -121,6 +148,32 @@ class Crossing:
             )
             return self._entry(bucket, case, NOT_REPRODUCED, how)
         return self._entry(bucket, case, UNCHANGED if hits else NEW, how)
+
+    def _judge_rare(
+        self, bucket: Bucket, case: Case, verification: Verification, deadline: float
+    ) -> Entry:
+        """What comes back now and then, as deaths of a process long after a wild call do: a few misses
+        of the base say nothing. Both sides in turn, until there is a difference, or it is seen that
+        there is none to be shown."""
+        hits, tries = verification.reproduced, verification.tries
+        if self.there is None:
+            return self._entry(bucket, case, NEW, f"{hits} of {tries} fresh JVMs")
+        others = 0
+        kind = TOO_RARE
+        while time.monotonic() < deadline and min(tries, others) < _MOST_OF_RARE:
+            hit, made = self._hits(self.there, bucket, case, self.jobs, deadline)
+            others += made
+            if hit:
+                kind = UNCHANGED
+                break
+            if chance(hits, tries, others) < _CHANCE:
+                kind = NEW
+                break
+            hit, made = self._hits(self.here, bucket, case, self.jobs, deadline, all_of=True)
+            hits, tries = hits + hit, tries + made
+        came = f"{int(kind == UNCHANGED)} of {others}"
+        how = f"{hits} of {tries} fresh JVMs; {self.there.what}: {came}"
+        return self._entry(bucket, case, kind, how)
 
     def _other_cause(self, bucket: Bucket, deadline: float) -> Entry | None:
         """A known signature may hide what the change broke, in a function that was broken before: one

@@ -16,6 +16,7 @@ from framestorm_cli.gate.verdict import (
     KNOWN,
     NEW,
     NOT_REPRODUCED,
+    TOO_RARE,
     UNCHANGED,
     Entry,
     Step,
@@ -33,6 +34,7 @@ _HEADS = {
     NEW: "New",
     FIXED: "Fixed",
     UNCHANGED: "Unchanged: the base does the same",
+    TOO_RARE: "Comes back too rarely to say that the base does not do the same",
     NOT_REPRODUCED: "Seen, but did not come back in fresh JVMs",
     KNOWN: "Known",
 }
@@ -122,9 +124,9 @@ def _below(path: Path | None, out: Path) -> str | None:
 
 
 def to_report(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> Report:
-    """A test case per step; a new entry fails its step. SARIF has what is new, known and unchanged."""
+    """A test case per step; a new entry fails its step. SARIF has what came back."""
     verdict = gate.verdict
-    shown = [e for e in verdict.entries if e.kind in (NEW, KNOWN, UNCHANGED)]
+    shown = [e for e in verdict.entries if e.kind in (NEW, KNOWN, UNCHANGED, TOO_RARE)]
     return Report(
         command="gate",
         run=out.name,
@@ -169,7 +171,7 @@ def markdown(gate: "Gate", seconds: float) -> str:
             *(f"- {p}" for p in map(_one_line, verdict.problems)),
             "",
         ]
-    for kind in (NEW, FIXED, UNCHANGED, NOT_REPRODUCED, KNOWN):
+    for kind in (NEW, FIXED, UNCHANGED, TOO_RARE, NOT_REPRODUCED, KNOWN):
         found = verdict.of(kind)
         if not found:
             continue

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from framestorm_cli import native, paths, records, replaying, steps, toolchain, walkers
+from framestorm_cli.gate.crossing import chance
 from framestorm_cli.gate.subject import Subject
-from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, UNCHANGED, Entry, Step
+from framestorm_cli.gate.verdict import (
+    KNOWN,
+    NEW,
+    NOT_REPRODUCED,
+    TOO_RARE,
+    UNCHANGED,
+    Entry,
+    Step,
+)
 from framestorm_cli.records import Json
 from framestorm_cli.replaying import Request
 from framestorm_cli.reports import known as known_buckets
@@ -21,6 +30,7 @@ WORKLOADS = ("deoptimise-storm", "exceptions", "jni-sandwich", "method-handles")
 # A gate asks for walks in running programs, not for a rate: a shared machine reaches this one.
 INTERVAL = "500us"
 TRIES = 5  # fresh JVMs
+_CHANCE = 0.05  # see crossing.chance: four of TRIES against none are no chance
 _TRY_LIMIT = 40.0  # seconds
 _LATE = 240.0  # seconds a run may take beside its sampling: starts, reports, a cell that hangs
 
@@ -92,6 +102,7 @@ def _replay(entry: Entry, here: Subject, there: Subject | None, out: Path) -> No
     """As for what fuzzing finds: new is what comes back in fresh JVMs, and does not on the base."""
     assert entry.artifact is not None
     said = []
+    came = (0, 0)
     for side in (here, there):
         if side is None or side.stressed is None:
             continue
@@ -107,8 +118,12 @@ def _replay(entry: Entry, here: Subject, there: Subject | None, out: Path) -> No
         if side is here and not hits:
             entry.kind = NOT_REPRODUCED
             break
-        if side is there and hits:
+        if side is here:
+            came = hits, len(done)
+        elif hits:
             entry.kind = UNCHANGED
+        elif chance(*came, len(done)) > _CHANCE:
+            entry.kind = TOO_RARE
     entry.how += f"; {', '.join(said)}"
 
 

@@ -154,6 +154,27 @@ def test_against_a_base_that_does_not(gate: Gate, fakes: FakePrograms, base: Pat
     assert data["entries"][0]["how"] == "5 of 5 fresh JVMs; base: 0 of 4"
 
 
+@pytest.mark.parametrize(
+    ("later", "kind", "how"),
+    [
+        # After two of five: base and change in turn.
+        ([0, 0] * 30, "too rare to compare", "2 of 29 fresh JVMs; base: 0 of 24"),
+        ([0, 1] * 30, "new", "7 of 10 fresh JVMs; base: 0 of 6"),
+        ([0, 0, 0, 0, 1], "unchanged", "2 of 7 fresh JVMs; base: 1 of 3"),
+    ],
+)
+def test_what_comes_back_now_and_then(
+    gate: Gate, fakes: FakePrograms, base: Path, later: list[int], kind: str, how: str
+) -> None:
+    fault = fakes.fault("a", "frame::sender")
+    fuzz(fakes, fault)
+    fakes.plan("replay", *[{"findings": [fault] * hit} for hit in (1, 1, 0, 0, 0, *later)])
+    code, data = gate("--base", base, "--jobs", "1")
+    (entry,) = data["entries"]
+    assert (entry["kind"], entry["how"]) == (kind, how)
+    assert code == (kind == "new")
+
+
 def test_what_hides_behind_a_known_signature(
     gate: Gate, fakes: FakePrograms, base: Path, tmp_path: Path
 ) -> None:
@@ -254,6 +275,21 @@ def test_what_stress_finds_has_to_come_back_where_it_can_be_replayed(
     assert gate()[0] == 1
     code, data = gate("--base", base)
     assert (code, data["entries"][0]["kind"]) == (0, "unchanged")
+
+
+@pytest.mark.parametrize(("hits", "kind"), [(4, "new"), (2, "too rare to compare")])
+def test_what_stress_finds_and_comes_back_now_and_then(
+    gate: Gate, fakes: FakePrograms, stress: dict[str, Any], base: Path, hits: int, kind: str
+) -> None:
+    fuzz(fakes)
+    signature = {"kind": "fault", "clause": "", "frames": ["frame::sender"]}
+    stress["buckets"] = [
+        {"id": "b01", "signature": signature, "known": False, "cells": [1], "files": ["s-1.bin"]}
+    ]
+    fault = fakes.fault("a", "frame::sender")
+    fakes.plan("replay", *[{"findings": [fault] * (i < hits)} for i in range(10)])
+    code, data = gate("--base", base)
+    assert (code, data["entries"][0]["kind"]) == (kind == "new", kind)
 
 
 def test_what_cannot_be_built_leaves_its_reports(gate: Gate, tmp_path: Path) -> None:

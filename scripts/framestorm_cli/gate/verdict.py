@@ -6,8 +6,8 @@ from pathlib import Path
 from framestorm_cli.triage.signature import Signature
 
 NEW, FIXED, UNCHANGED, KNOWN = "new", "fixed", "unchanged", "known"
-NOT_REPRODUCED = "not reproduced"
-KINDS = (NEW, FIXED, UNCHANGED, KNOWN, NOT_REPRODUCED)
+NOT_REPRODUCED, TOO_RARE = "not reproduced", "too rare to compare"
+KINDS = (NEW, FIXED, UNCHANGED, KNOWN, TOO_RARE, NOT_REPRODUCED)
 
 
 @dataclass
