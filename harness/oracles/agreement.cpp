@@ -6,10 +6,13 @@
 //
 //   bci of a native method      each API has its own word for it: -3, -1, 65535
 //   the innermost bci           AsyncGetCallTrace takes an interpreted frame's bytecode pointer
-//                               from where the last call left it, not from the register, and below
-//                               a safepoint's stub the next debug information, not that of the
-//                               poll; three registers (asgst-frame) do not say whether pc is a
-//                               return address, and have no bytecode pointer
+//                               from where the last call left it, not from the register; three
+//                               registers (asgst-frame) do not say whether pc is a return address,
+//                               and have no bytecode pointer
+//   what is inlined below a     AsyncGetCallTrace looks debug information up by the return address
+//   stub                        only where that is the anchor's pc; of compiled code that has
+//                               called a stub, as for a safepoint or an exception's handler, it
+//                               gives the next place's (is_decipherable_compiled_frame, forte.cpp)
 //   a bci that is unknown (-1)  a pc between two places with debug information: one walker looks
 //                               for the next, another does not guess
 //   frames of C and C++         only some APIs have them
@@ -104,8 +107,10 @@ constexpr WalkerId kCompared[] = {
 // A Java frame as every walker sees it.
 struct JavaFrame {
   jmethodID method;
-  int32_t bci;  // kNoBci also for native methods
+  int32_t bci;   // kNoBci also for native methods
+  bool inlined;  // false where the walker does not tell
 };
+using JavaFrames = std::span<const JavaFrame>;
 
 class AgreementOracle final : public Oracle {
  public:
@@ -163,7 +168,8 @@ class AgreementOracle final : public Oracle {
       const Frame frame = read_frame(layout, frames.data(), i);
       if (frame.type == FrameType::cpp) continue;
       if (walker.id() == WalkerId::plugin && frame.method == nullptr) continue;
-      out->push_back({frame.method, frame.bci < 0 ? kNoBci : frame.bci});
+      out->push_back(
+          {frame.method, frame.bci < 0 ? kNoBci : frame.bci, frame.type == FrameType::inlined});
     }
   }
 
@@ -197,34 +203,72 @@ class AgreementOracle final : public Oracle {
   }
 
   std::string compare(const WalkView& view, WalkerId other, bool theirs_whole) const {
-    std::span<const JavaFrame> all_mine = mine_;
-    std::span<const JavaFrame> all_theirs = theirs_;
+    JavaFrames mine = mine_;
+    JavaFrames theirs = theirs_;
     if (guesses_innermost(other) && is_entering(mine_, theirs_)) {
-      all_mine = all_mine.subspan(1);
+      mine = mine.subspan(1);
     } else if (guesses_innermost(view.walker->id()) && is_entering(theirs_, mine_)) {
-      all_theirs = all_theirs.subspan(1);
-    }
-    const size_t common = std::min(all_mine.size(), all_theirs.size());
-    for (size_t i = 0; i < common; ++i) {
-      const JavaFrame& mine = all_mine[i];
-      const JavaFrame& theirs = all_theirs[i];
-      const bool same_bci =
-          mine.bci == theirs.bci || mine.bci == kNoBci || theirs.bci == kNoBci ||
-          (i == 0 && (guesses_innermost(view.walker->id()) || guesses_innermost(other)));
-      if (mine.method != theirs.method || !same_bci) {
-        return "Java frame " + std::to_string(i) + " is " + named(view, mine) + ", there " +
-               named(view, theirs);
-      }
+      theirs = theirs.subspan(1);
     }
     const WalkerId own = view.walker->id();
     const bool mine_whole =
         view.result < view.depth && own != WalkerId::asgct && own != WalkerId::plugin;
-    if ((mine_whole && all_mine.size() < all_theirs.size()) ||
-        (theirs_whole && all_theirs.size() < all_mine.size())) {
-      return std::to_string(all_mine.size()) + " Java frames, there " +
-             std::to_string(all_theirs.size());
+    std::string difference =
+        compare(view, mine, theirs, guesses_innermost(own) || guesses_innermost(other));
+    if (difference.empty() && ((mine_whole && mine.size() < theirs.size()) ||
+                               (theirs_whole && theirs.size() < mine.size()))) {
+      difference =
+          std::to_string(mine.size()) + " Java frames, there " + std::to_string(theirs.size());
+    }
+    const bool forgiven =
+        !difference.empty() && is_below_stub(view) &&
+        ((own == WalkerId::asgct && differ_in_what_is_inlined(view, mine_, theirs_)) ||
+         (other == WalkerId::asgct && differ_in_what_is_inlined(view, theirs_, mine_)));
+    return forgiven ? std::string() : difference;
+  }
+
+  // "" when one is the beginning of the other.
+  static std::string compare(const WalkView& view, JavaFrames mine, JavaFrames theirs,
+                             bool innermost_is_guessed) {
+    for (size_t i = 0; i < std::min(mine.size(), theirs.size()); ++i) {
+      const bool same_bci = mine[i].bci == theirs[i].bci || mine[i].bci == kNoBci ||
+                            theirs[i].bci == kNoBci || (i == 0 && innermost_is_guessed);
+      if (mine[i].method != theirs[i].method || !same_bci) {
+        return "Java frame " + std::to_string(i) + " is " + named(view, mine[i]) + ", there " +
+               named(view, theirs[i]);
+      }
     }
     return {};
+  }
+
+  // Whether the thread's last Java frame is that of a stub.
+  static bool is_below_stub(const WalkView& view) {
+    const Victim& victim = *view.victim;
+    if (!victim.is_java_thread) return false;
+    const ThreadLayout& layout = view.jvm->layout();
+    const auto sp = read_at<uintptr_t>(victim.java_thread, layout.last_java_sp);
+    auto pc = read_at<uintptr_t>(victim.java_thread, layout.last_java_pc);
+    // Some leave it to the word that their call pushed.
+    if (pc == 0 && sp > victim.stack_end && sp < victim.stack_base) {
+      pc = *reinterpret_cast<const uintptr_t*>(sp - sizeof(uintptr_t));
+    }
+    const CodeEntry* const code = sp == 0 ? nullptr : view.jvm->code_map().find(pc);
+    return code != nullptr && code->kind == CodeKind::stub;
+  }
+
+  // Whether the walks differ at most in what is inlined into the innermost compiled frame.
+  static bool differ_in_what_is_inlined(const WalkView& view, JavaFrames asgct, JavaFrames other) {
+    const auto outermost = std::ranges::find(other, false, &JavaFrame::inlined);
+    if (outermost == other.end()) return false;
+    const JavaFrames callers{outermost + 1, other.end()};
+    for (size_t i = 0; i < asgct.size(); ++i) {
+      const JavaFrames rest = asgct.subspan(i + 1);
+      if (asgct[i].method == outermost->method && rest.size() <= callers.size() &&
+          compare(view, rest, callers, /*innermost_is_guessed=*/false).empty()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   static std::string named(const WalkView& view, const JavaFrame& frame) {

@@ -29,6 +29,10 @@ struct WalkedThread {
 WalkedThread walked_thread;
 // The top frame as if it were inlined into the next.
 bool top_is_inlined = false;
+// The top frame once more, as if it were inlined into itself.
+bool one_more_inlined = false;
+// The top frame's caller left out.
+bool caller_missing = false;
 // If not null, the top frame as if it stood there, at its first bytecode, with nothing on the
 // stack.
 uintptr_t top_without_stack = 0;
@@ -46,7 +50,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
   const int32_t count = walked_thread.asgct->walk(
       walked_thread.target, reinterpret_cast<std::byte*>(frames.data()), frames.size(), &last);
   const auto java = static_cast<size_t>(std::max(count, 0));
-  if (java == 0 || java + 2 > room) return 0;
+  if (java == 0 || java + 3 > room) return 0;
   for (size_t i = 0; i < java + 2; ++i) {
     const bool c = i == 0 || i > java;
     const RealFrame& frame = frames[c ? 0 : i - 1];
@@ -71,7 +75,18 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     out[1].bci = 0;
     out[2].sp = out[1].sp;
   }
-  return java + 2;
+  size_t all = java + 2;
+  if (caller_missing) {
+    std::copy(out + 3, out + all, out + 2);
+    --all;
+  }
+  if (one_more_inlined) {
+    std::copy_backward(out + 1, out + all, out + all + 1);
+    ++all;
+    out[1].type = Type::inlined;
+    out[1].tier = out[2].tier = 4;
+  }
+  return all;
 }
 
 class WalkerOracleTest : public JvmTest {
@@ -88,7 +103,7 @@ class WalkerOracleTest : public JvmTest {
       engine().replace_walker(make(exports));
     }
     walked_thread.asgct = engine().walker(WalkerId::asgct);
-    top_is_inlined = false;
+    top_is_inlined = one_more_inlined = caller_missing = false;
     top_without_stack = 0;
   }
 
@@ -304,6 +319,44 @@ TEST_P(EachWrongWalker, IsReported) {
   const Walked walked = walk(wrong);
   const auto clauses = clauses_of(walked.findings);
   EXPECT_EQ(std::ranges::count(clauses, "contract:" + GetParam().clause), 1) << explain(walked);
+}
+
+TEST_F(WalkerOracleTest, BelowAStubAsgctMayGiveOtherInlinedFrames) {
+  start({ScenarioId::c1, ScenarioId::exception_unwind});
+  ASSERT_FALSE(HasFatalFailure());
+  const auto disagreements = [this](ScenarioId scenario) {
+    Input plain = input(kAsgst);
+    plain.scenario = scenario;
+    return std::ranges::count(clauses_of(walk(plain).findings), "contract:disagrees-with-asgct");
+  };
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(disagreements(ScenarioId::c1), 0);
+  one_more_inlined = true;
+  EXPECT_EQ(disagreements(ScenarioId::c1), 1);
+  session().release_world();
+
+  // In the VM, which looks for the handler of an exception in compiled code.
+  one_more_inlined = false;
+  const auto& layout = session().jvm().layout();
+  const Victim& thrower = victim(ScenarioId::exception_unwind);
+  bool there = false;
+  for (int i = 0; i < 200 && !there; ++i) {
+    halt(ScenarioId::exception_unwind);
+    ASSERT_FALSE(HasFatalFailure());
+    stand_by(ScenarioId::exception_unwind);
+    const auto last_pc = read_at<uintptr_t>(thrower.java_thread, layout.last_java_pc);
+    const CodeEntry* const code = session().jvm().code_map().find(last_pc);
+    Input plain = input(WalkerId::asgct);
+    plain.scenario = ScenarioId::exception_unwind;
+    there = code != nullptr && code->kind == CodeKind::stub && walk(plain).outcome.result > 2;
+  }
+  ASSERT_TRUE(there) << "no halt below a stub that AsyncGetCallTrace walks";
+  EXPECT_EQ(disagreements(ScenarioId::exception_unwind), 0);
+  one_more_inlined = true;
+  EXPECT_EQ(disagreements(ScenarioId::exception_unwind), 0);
+  caller_missing = true;
+  EXPECT_EQ(disagreements(ScenarioId::exception_unwind), 1);
 }
 
 TEST_F(WalkerOracleTest, NativeFramesHaveTheBciTheirApiSays) {
