@@ -72,8 +72,8 @@ Crew::Crew(Jvm& jvm) : jvm_(jvm) {
   start_method_ =
       env->GetStaticMethodID(victims_class_, "start", "(Ljava/lang/String;I)Ljava/lang/Thread;");
   jvm.check_exception("framestorm.Victims.start");
-  no_handle_marks_ =
-      reinterpret_cast<decltype(no_handle_marks_)>(jvm.symbol("framestorm_no_handle_marks"));
+  find_mark_counts_ =
+      reinterpret_cast<decltype(find_mark_counts_)>(jvm.symbol("framestorm_mark_counts"));
 }
 
 Crew::~Crew() { stop(); }
@@ -256,11 +256,15 @@ void Crew::settle(Victim& victim, ThreadSlot* slot) {
   if (victim.is_java_thread) {
     const auto* thread = static_cast<const std::byte*>(victim.java_thread);
     victim.thread_copy.assign(thread, thread + layout.java_thread_size);
-    if (no_handle_marks_ != nullptr) victim.no_handle_marks = no_handle_marks_(victim.java_thread);
-    if (victim.no_handle_marks != nullptr) victim.no_handle_marks_copy = *victim.no_handle_marks;
+    if (find_mark_counts_ != nullptr) {
+      find_mark_counts_(victim.java_thread, victim.mark_counts.data());
+    }
+    for (size_t i = 0; i < victim.mark_counts.size(); ++i) {
+      if (const int* count = victim.mark_counts[i]) victim.mark_counts_copy[i] = *count;
+    }
   } else {
     victim.thread_copy.clear();
-    victim.no_handle_marks = nullptr;
+    victim.mark_counts = {};
   }
 }
 
@@ -278,10 +282,15 @@ bool Crew::verify(Victim& victim, bool repair, std::string* difference) {
   };
   check(reinterpret_cast<void*>(victim.stack_copy_begin), victim.stack_copy, "the stack above sp");
   check(victim.java_thread, victim.thread_copy, "the JavaThread");
-  if (victim.no_handle_marks != nullptr && *victim.no_handle_marks != victim.no_handle_marks_copy) {
-    if (same) *difference = "the thread's count of NoHandleMarks differs from its halt";
+  for (size_t i = 0; i < victim.mark_counts.size(); ++i) {
+    int* const count = victim.mark_counts[i];
+    if (count == nullptr || *count == victim.mark_counts_copy[i]) continue;
+    if (same) {
+      *difference = std::string("the thread's count of ") +
+                    (i == 0 ? "NoHandleMarks" : "ResourceMarks") + " differs from its halt";
+    }
     same = false;
-    if (repair) *victim.no_handle_marks = victim.no_handle_marks_copy;
+    if (repair) *count = victim.mark_counts_copy[i];
   }
   if (!same_context(*victim.slot->context, victim.context_copy)) {
     if (same) *difference = "the halt context differs from its halt";

@@ -37,10 +37,10 @@ struct Victim {
   uintptr_t stack_copy_begin = 0;
   std::vector<std::byte> thread_copy;  // the JavaThread
   ucontext_t context_copy;
-  // A debug VM's count of the thread's NoHandleMarks (runtime/handles.hpp), in the thread's
-  // HandleArea; null in other VMs.
-  int* no_handle_marks = nullptr;
-  int no_handle_marks_copy = 0;
+  // A debug VM's counts of the thread's NoHandleMarks and ResourceMarks, in the thread's HandleArea
+  // and ResourceArea (runtime/handles.hpp, memory/resourceArea.hpp); null in other VMs.
+  std::array<int*, 2> mark_counts = {};
+  std::array<int, 2> mark_counts_copy = {};
 
   // Frames of an unmutated walk at this halt; 0 when there was none. Kept by the engine.
   int32_t exact_depth = 0;
@@ -93,7 +93,7 @@ class Crew {
   void settle(Victim& victim, ThreadSlot* slot);
 
   Jvm& jvm_;
-  int* (*no_handle_marks_)(void* thread) = nullptr;
+  void (*find_mark_counts_)(void* thread, int* counts[2]) = nullptr;
   jclass victims_class_ = nullptr;
   jmethodID start_method_ = nullptr;
   std::array<Victim, kScenarios> victims_;

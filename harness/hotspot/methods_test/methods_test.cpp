@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -303,6 +304,35 @@ TEST_F(GarbageTest, AddressesAndWordsOfTheCdsArchive) {
   EXPECT_GT(addresses.known, 3000);
   const Counts words = feed(low, high, false);
   EXPECT_GT(words.known, 3000);
+}
+
+// Metaspace gives what is left over in the class space to other data of a loader's classes
+// (ClassLoaderMetaspace::allocate).
+TEST_F(MethodsTest, WhatLiesInGapsOfTheClassSpaceIsFound) {
+  constexpr size_t kClasses = 200;
+  constexpr size_t kLoaders = 4;                  // in turn, so that none's chunks can grow
+  constexpr uintptr_t kFar = uintptr_t{1} << 30;  // the size of the class space
+  const auto to_const = jvm().structs().required_offset("Method", "_constMethod");
+  const auto to_constants = jvm().structs().required_offset("ConstMethod", "_constants");
+  std::array<jobject, kLoaders> loaders;
+  for (jobject& loader : loaders) loader = new_loader();
+  int in_class_space = 0;
+  for (size_t i = 0; i < kClasses; ++i) {
+    ClassFile file("framestorm/Gap" + std::to_string(i));
+    std::vector<uint8_t> code(1 + i % 40 * 10);  // of many sizes: one may fit
+    code.back() = 0xb1;
+    file.add({.name = "nothing", .descriptor = "()V", .flags = 9, .code = code});
+    ASGST_Method nothing = method(define(file.bytes(), loaders[i % kLoaders]), "nothing", "()V");
+    ASSERT_NE(nothing, nullptr) << i;
+    const MethodInfo info = method_info(nothing);
+    const uintptr_t klass = word(info.klass);
+    const auto const_method = *reinterpret_cast<const uintptr_t*>(word(nothing) + to_const);
+    const auto constants = *reinterpret_cast<const uintptr_t*>(const_method + to_constants);
+    for (const uintptr_t data : {word(nothing), const_method, constants}) {
+      if (std::max(klass, data) - std::min(klass, data) < kFar) ++in_class_space;
+    }
+  }
+  EXPECT_GT(in_class_space, 0) << "this JVM leaves no gaps: the test shows nothing";
 }
 
 // The bytes of a real method, in metaspace: in the offsets of a switch, which nobody runs. Right

@@ -163,9 +163,10 @@ bool load_part(uintptr_t address, int size, uintptr_t* value) {
   return true;
 }
 
+// Data of classes also lies in gaps of the class space (MetaspaceArena takes what its alignment
+// wastes there).
 bool is_in_metadata(uintptr_t word) {
-  const void* const p = reinterpret_cast<const void*>(word);
-  return Metaspace::is_in_shared_metaspace(p) || Metaspace::is_in_nonclass_metaspace(p);
+  return Metaspace::contains(reinterpret_cast<const void*>(word));
 }
 
 // Loaded, and its loader is not being unloaded. *in_handler: it is, but this is its unload handler.
