@@ -483,6 +483,7 @@ Outcome Engine::execute(const Input& input) {
     view.unmutated = outcome.unmutated;
     view.mutated = prepared.applied > 0;
     view.thread_state = prepared.thread_state;
+    view.last_java_pc = victim.last_java_pc(jvm_.layout());
     view.depth = prepared.depth;
     view.buffer = &buffer;
     view.frames = prepared.frames;

@@ -159,6 +159,14 @@ struct AgentCallbacks {
     return JNI_OK;
   }
 
+  static void know(jvmtiEnv* jvmti, jmethodID method, const std::string& klass) {
+    jlocation first = 0;
+    jlocation last = -1;
+    if (jvmti->GetMethodLocation(method, &first, &last) != JVMTI_ERROR_NONE) last = -1;
+    Jvm::get().methods_.add(method,
+                            {method_name(jvmti, method, klass), static_cast<int32_t>(last)});
+  }
+
  private:
   // Creates the jmethodIDs of a class and records their names.
   static void prime(jvmtiEnv* jvmti, jclass klass) {
@@ -166,16 +174,17 @@ struct AgentCallbacks {
     jint count = 0;
     if (jvmti->GetClassMethods(klass, &count, methods.out()) != JVMTI_ERROR_NONE) return;
     const std::string name = class_name(jvmti, klass);
-    for (jint i = 0; i < count; ++i) {
-      const jmethodID method = methods.get()[i];
-      jlocation first = 0;
-      jlocation last = -1;
-      if (jvmti->GetMethodLocation(method, &first, &last) != JVMTI_ERROR_NONE) last = -1;
-      Jvm::get().methods_.add(method,
-                              {method_name(jvmti, method, name), static_cast<int32_t>(last)});
-    }
+    for (jint i = 0; i < count; ++i) know(jvmti, methods.get()[i], name);
   }
 };
+
+void know_method(JNIEnv* env, jmethodID method) {
+  jvmtiEnv* const jvmti = Jvm::get().jvmti();
+  jclass klass = nullptr;
+  if (jvmti->GetMethodDeclaringClass(method, &klass) != JVMTI_ERROR_NONE) return;
+  AgentCallbacks::know(jvmti, method, class_name(jvmti, klass));
+  env->DeleteLocalRef(klass);
+}
 
 jint load_agent(JavaVM* vm) { return AgentCallbacks::load(vm); }
 

@@ -243,16 +243,7 @@ class AgreementOracle final : public Oracle {
 
   // Whether the thread's last Java frame is that of a stub.
   static bool is_below_stub(const WalkView& view) {
-    const Victim& victim = *view.victim;
-    if (!victim.is_java_thread) return false;
-    const ThreadLayout& layout = view.jvm->layout();
-    const auto sp = read_at<uintptr_t>(victim.java_thread, layout.last_java_sp);
-    auto pc = read_at<uintptr_t>(victim.java_thread, layout.last_java_pc);
-    // Some leave it to the word that their call pushed.
-    if (pc == 0 && sp > victim.stack_end && sp < victim.stack_base) {
-      pc = *reinterpret_cast<const uintptr_t*>(sp - sizeof(uintptr_t));
-    }
-    const CodeEntry* const code = sp == 0 ? nullptr : view.jvm->code_map().find(pc);
+    const CodeEntry* const code = view.jvm->code_map().find(view.last_java_pc);
     return code != nullptr && code->kind == CodeKind::stub;
   }
 

@@ -46,6 +46,9 @@ struct WalkView {
   bool unmutated = false;     // no mutation and no unusual call argument
   bool mutated = false;       // some mutation is in effect
   uint32_t thread_state = 0;  // as the walk saw it
+  // Of the thread's frame anchor as the walk saw it, or, where a stub sets none, the return address
+  // that its call left; 0 when there is none.
+  uintptr_t last_java_pc = 0;
   int32_t depth = 0;
   const FrameBuffer* buffer = nullptr;
   std::byte* frames = nullptr;

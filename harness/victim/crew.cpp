@@ -61,6 +61,17 @@ uint32_t Victim::thread_state(const ThreadLayout& layout) const {
   return is_java_thread ? read_at<uint32_t>(java_thread, layout.state) : 0;
 }
 
+uintptr_t Victim::last_java_pc(const ThreadLayout& layout) const {
+  if (!is_java_thread) return 0;
+  const auto last_sp = read_at<uintptr_t>(java_thread, layout.last_java_sp);
+  const auto last_pc = read_at<uintptr_t>(java_thread, layout.last_java_pc);
+  const uintptr_t pushed = last_sp - sizeof(uintptr_t);
+  if (last_pc != 0 || pushed < sp || pushed >= stack_base || pushed % sizeof(uintptr_t) != 0) {
+    return last_pc;
+  }
+  return *reinterpret_cast<const uintptr_t*>(pushed);
+}
+
 Crew::Crew(Jvm& jvm) : jvm_(jvm) {
   for (size_t i = 0; i < kScenarios; ++i) victims_[i].scenario = static_cast<ScenarioId>(i);
   natives::bind(jvm);

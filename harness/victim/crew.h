@@ -46,6 +46,8 @@ struct Victim {
   int32_t exact_depth = 0;
 
   uint32_t thread_state(const ThreadLayout& layout) const;
+  // Of its frame anchor; where a stub sets none, the return address that its call left. 0: none.
+  uintptr_t last_java_pc(const ThreadLayout& layout) const;
 };
 
 class Crew {

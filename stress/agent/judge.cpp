@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "harness/guard/tripwire.h"
 #include "stress/agent/clock.h"
@@ -28,6 +29,17 @@ constexpr std::string_view kScenarioOracle = "truth";
 
 bool is_any_of(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
+}
+
+// As WalkView has it. `room`: null when the stack was not kept.
+uintptr_t last_java_pc(const Sample& sample, const WalkRoom* room) {
+  uintptr_t pc = sample.last_java_pc;
+  if (pc != 0 || sample.last_java_sp == 0 || room == nullptr) return pc;
+  const std::span<const std::byte> stack = room->stack();
+  const uintptr_t pushed = sample.last_java_sp - sizeof(pc);
+  if (pushed < sample.sp() || pushed - sample.sp() + sizeof(pc) > stack.size()) return 0;
+  std::memcpy(&pc, &stack[pushed - sample.sp()], sizeof(pc));
+  return pc;
 }
 
 }  // namespace
@@ -166,6 +178,7 @@ void Judge::judge(const SampleRing::Entry& entry) {
   view.methods = &jvm_.methods();
   view.unmutated = true;
   view.thread_state = sample.thread_state;
+  view.last_java_pc = last_java_pc(sample, room);
   view.depth = sample.depth;
   view.end = sample.end;
   view.result = sample.result;

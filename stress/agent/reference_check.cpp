@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/jvm/agent.h"
 #include "stress/agent/clock.h"
 
 namespace framestorm::stress {
@@ -48,6 +49,10 @@ std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sampl
   not_before_ns_ = end + 9 * (end - begin);
   if (error != JVMTI_ERROR_NONE || count == 0 || count == kMostFrames) return {};
   ++made_;
+  for (jint i = 0; i < count; ++i) {
+    const jmethodID method = frames_[static_cast<size_t>(i)].method;
+    if (view.methods->find(method) == nullptr) know_method(env, method);
+  }
   const jmethodID reference = frames_[static_cast<size_t>(count) - 1].method;
   if (reference == last) return {};
   ++broken_;

@@ -91,6 +91,10 @@ static const u1 kStoreR10ToThread[] = {0x4d, 0x89, 0x97};
 static const u1 kJump[] = {0xe9};
 static const u1 kPopToTop[] = {0x48, 0x8f, 0x04, 0x24};
 static const u1 kAddSp8[] = {0x48, 0x83, 0xc4, 0x08};
+static const u1 kJumpToR11[] = {0x41, 0xff, 0xe3};
+static const u1 kMoveSpToR13[] = {0x4c, 0x8b, 0xec};
+static const u1 kMoveR13ToSp[] = {0x49, 0x8b, 0xe5};
+static const u1 kLoadSenderSpToR13[] = {0x4c, 0x8d, 0x6c, 0x24, 0x08};
 static const u1 kPopFrame8PopDx[] = {0x48, 0x83, 0xc4, 0x08, 0x5a};
 
 // pop rcx, pop rdx
@@ -124,6 +128,13 @@ bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
     if (end[-length] == 0xff && (end[1 - length] & 0x38) == 0x10) return true;  // call r/m64
   }
   return false;
+}
+
+// The first place from `at` on where the bytes are these; `end` when there is none.
+template <size_t N>
+static const u1* find_bytes(const u1* at, const u1* end, const u1 (&bytes)[N]) {
+  while (at < end && !bytes_are(at, end, bytes)) at++;
+  return at;
 }
 
 // Whether the frame is already taken down at pc: only the return address is left.
@@ -209,6 +220,19 @@ static Built how_far(const u1* entry, const u1* pc, const u1* end) {
   return allocated ? Built::allocated : pushed ? Built::pushed : Built::no;
 }
 
+// Whether a word is pushed on top of the whole frame, as string comparison does for a while
+// (C2_MacroAssembler::string_compare).
+bool AsyncStackWalker::has_pushed_word(Registers* caller) const {
+  const uintptr_t sp = _at.sp + _blob->frame_size() * wordSize;
+  uintptr_t below = 0, return_pc = 0;
+  if (!read(sp - wordSize, &below) || is_return_address(below) || !read(sp, &return_pc) ||
+      !is_return_address(return_pc)) {
+    return false;
+  }
+  *caller = {return_pc, sp + wordSize, below};
+  return true;
+}
+
 bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
   const nmethod* const nm = _blob->as_nmethod();
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
@@ -254,11 +278,11 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
       return true;
     }
     case Built::complete:
-      return false;
+      return has_pushed_word(caller);
     case Built::unknown:
       break;
   }
-  if (nm->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) return false;
+  if (nm->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) return has_pushed_word(caller);
   if (is_return_address(top)) {
     *caller = frameless;
     return true;
@@ -268,6 +292,29 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
     return true;
   }
   return false;
+}
+
+// Between interpreted and compiled code (sharedRuntime_x86_64.cpp). The adapter from interpreted
+// code stands first, and its caller's sp is in r13 all the time; in that from compiled code once it
+// is put there. The return address is on top of the stack or, while arguments are moved, in rax.
+AsyncStackWalker::Registers AsyncStackWalker::interrupted_adapter_caller(uintptr_t top) const {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const end = _blob->code_end();
+  const u1* const from_interpreter_end = find_bytes(_blob->code_begin(), end, kJumpToR11);
+  const u1* const sender_sp_load = find_bytes(from_interpreter_end, end, kLoadSenderSpToR13);
+  const uintptr_t r13 = register_of(_ucontext, REG_R13);
+  if (pc > from_interpreter_end && pc <= sender_sp_load && sender_sp_load != end) {
+    // Before it calls to have its caller patched, the adapter keeps its own sp in r13.
+    const u1* const kept = find_bytes(from_interpreter_end, sender_sp_load, kMoveSpToR13);
+    const u1* const restored = find_bytes(kept, sender_sp_load, kMoveR13ToSp);
+    uintptr_t kept_top = 0;
+    if (pc > kept && pc <= restored && r13 >= _at.sp && on_stack(r13) && read(r13, &kept_top)) {
+      return {kept_top, r13 + wordSize, _at.fp};
+    }
+    return {top, _at.sp + wordSize, _at.fp};
+  }
+  const uintptr_t sp = r13 > _at.sp && on_stack(r13) ? r13 : _at.sp + wordSize;
+  return {is_return_address(top) ? top : register_of(_ucontext, REG_RAX), sp, _at.fp};
 }
 
 // Where the blob that finds an exception's handler has taken its frame and the exception's pc off
@@ -297,12 +344,7 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   };
 
   if (_blob->is_adapter_blob() && _ucontext != nullptr) {
-    // Between interpreted and compiled code: the return address is on top of the stack or, while
-    // arguments are moved, in rax; r13 is the caller's sp.
-    const uintptr_t sender_sp = register_of(_ucontext, REG_R13);
-    const uintptr_t sp = sender_sp > _at.sp && on_stack(sender_sp) ? sender_sp : _at.sp + wordSize;
-    const uintptr_t in_rax = register_of(_ucontext, REG_RAX);
-    *caller = {is_return_address(top) ? top : in_rax, sp, _at.fp};
+    *caller = interrupted_adapter_caller(top);
     return true;
   }
   if (_blob->is_vtable_blob()) {

@@ -195,6 +195,9 @@ class AsyncStackWalker {
   // taken down. False: the ordinary rules hold. True: *caller is set, or stop().
   bool interrupted_compiled_caller(Registers* caller);
   bool interrupted_stub_caller(Registers* caller);
+  bool has_pushed_word(Registers* caller) const;
+  // `top`: the word on top of the stack.
+  Registers interrupted_adapter_caller(uintptr_t top) const;
   // The caller of a stub without a frame, while the stub calls a leaf. False when it cannot be
   // told.
   bool calling_stub_caller(Registers* caller) const;
