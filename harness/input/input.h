@@ -55,6 +55,8 @@ enum class ScenarioId : uint8_t {
   compiler_thread,
   gc_thread,
   vm_thread,
+  string_compare,
+  adapters,
   count
 };
 

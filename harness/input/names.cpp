@@ -38,6 +38,8 @@ constexpr std::string_view kScenarioNames[] = {
     "compiler-thread",
     "gc-thread",
     "vm-thread",
+    "string-compare",
+    "adapters",
 };
 constexpr std::string_view kModeNames[] = {"same-thread", "separate-thread"};
 constexpr std::string_view kWalkerNames[] = {

@@ -266,6 +266,21 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .java = false,
      .halt = Halt::vm_internal,
      .top = TopCode::native},
+    {.id = ScenarioId::string_compare,
+     .description = "in C2's string comparison, which pushes a word on the method's frame",
+     .trace = "java/lang/String*? java/lang/String.compareTo? framestorm/StringCompare.compare "
+              "framestorm/StringCompare.run framestorm/Victim.run",
+     .asgct_percent = 0,
+     .top = TopCode::nmethod,
+     .top_name = "java/lang/String.compareTo",
+     .top_tier = 4,
+     .note = "AsyncGetCallTrace takes the return address a word too low, and gives -6"},
+    {.id = ScenarioId::adapters,
+     .description = "between compiled code and an interpreted method that it calls",
+     .trace = "framestorm/Adapters.leaf? framestorm/Adapters.interpreted? "
+              "framestorm/Adapters.compiled framestorm/Adapters.run framestorm/Victim.run",
+     .asgct_percent = 1,
+     .note = "AsyncGetCallTrace gives -5 in adapters and stubs (JDK-8178287)"},
 }};
 
 constexpr bool in_order() {

@@ -78,7 +78,7 @@ TEST(Codec, NamesAreJson) {
   std::ostringstream out;
   ASSERT_EQ(run_names(out), kCodecOk);
   const auto names = nlohmann::json::parse(out.str());
-  EXPECT_EQ(names.at("scenarios").size(), 34U);
+  EXPECT_EQ(names.at("scenarios").size(), 36U);
   EXPECT_EQ(names.at("scenarios").at(2), "c2-inlined");
   EXPECT_EQ(names.at("modes").at(1), "separate-thread");
   EXPECT_EQ(names.at("walkers").at(0), "asgct");
