@@ -33,13 +33,15 @@ ScenarioId scenario_of(const Sample& sample, const CodeEntry* top) {
     return ScenarioId::interpreted_recursion;
   }
   if (top->kind == CodeKind::nmethod) {
+    if (top->name == "java/lang/String.compareTo") return ScenarioId::string_compare;
     return top->tier == 4 ? ScenarioId::c2_inlined : ScenarioId::c1;
   }
   if (has(top->name, "arraycopy")) return ScenarioId::arraycopy;
   if (has(top->name, "vtable")) return ScenarioId::vtable_dispatch;
   if (has(top->name, "itable")) return ScenarioId::itable_dispatch;
   if (has(top->name, "sha") || has(top->name, "md5")) return ScenarioId::digest;
-  if (has(top->name, "exception")) return ScenarioId::exception_unwind;
+  if (has(top->name, "adapters")) return ScenarioId::adapters;
+  if (has(top->name, "xception")) return ScenarioId::exception_unwind;
   return ScenarioId::c2_inlined;
 }
 
