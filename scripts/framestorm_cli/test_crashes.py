@@ -14,6 +14,8 @@ from framestorm_cli.jdk import Jdk
 from framestorm_cli.symbols import Symbolizer
 from framestorm_cli.toolchain import NATIVE
 
+pytestmark = pytest.mark.long
+
 JDKS = crashes.one_per_feature(jdks.usable())
 ASSESSED = [
     (folder, jdk)

@@ -10,6 +10,8 @@ import pytest
 
 from framestorm_cli import afl, native, paths, summary, toolchain
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def run(

@@ -16,6 +16,8 @@ from framestorm_cli.conftest import TESTDATA
 from framestorm_cli.fuzz_process import ENGINES
 from framestorm_cli.records import Json
 
+pytestmark = pytest.mark.long
+
 # What finds each defect: the sanitizer's check, where, and the register that leads a walk there.
 DEFECTS = (
     ("heap-buffer-overflow", "read_past_a_block", "sp = real-sp + 2"),

@@ -151,7 +151,7 @@ def _pytest(ci: bool, arguments: tuple[str, ...]) -> Outcome:
     options = ["--color=yes" if sys.stdout.isatty() and not ci else "--color=no"]
     options += ["--durations=10"] if ci else []
     # By files: what a file sets up for its tests is set up once.
-    options += ["-n", str(os.cpu_count() or 1), "--dist", "loadfile"]
+    options += ["-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder"]
     command = [sys.executable, "-m", "pytest", *options, *arguments]
     return _call_counted(command, _PYTEST_CLOSING)
 

@@ -13,6 +13,8 @@ from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.gate import known, stress_step
 from framestorm_cli.walkers import usable_targets
 
+pytestmark = pytest.mark.long
+
 SCENARIOS = ["c1", "c2-inlined"]
 STRESSED = {
     "cells": [{"mode": mode, "samples": 1000} for mode in stress_step.MODES],

@@ -18,6 +18,8 @@ from framestorm_cli.renaissance.test_renaissance import MANIFEST, metadata
 from framestorm_cli.stress import flames, jfr
 from framestorm_cli.stress.conftest import read_summary
 
+pytestmark = pytest.mark.long
+
 _RATE = "rate too low"
 _RENAISSANCE = paths.SCRIPTS / "framestorm_cli" / "renaissance" / "FakeRenaissance.java"
 

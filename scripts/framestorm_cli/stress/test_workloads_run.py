@@ -12,6 +12,8 @@ from framestorm_cli import jdk as jdks
 from framestorm_cli.jdk import Jdk
 from framestorm_cli.stress import compiling
 
+pytestmark = pytest.mark.long
+
 MAIN = "framestorm.workloads.Main"
 OUTCOME = "framestorm-workload {"
 JDKS = list({jdk.feature: jdk for jdk in jdks.usable()}.values())
