@@ -1,6 +1,8 @@
 // Symbolic positions on a live JVM: what describe() says of an address means that address again.
 #include "harness/engine/address_space.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "harness/engine/jvm_test.h"
@@ -108,6 +110,21 @@ TEST_F(AddressSpaceTest, AnchorsOfANmethodAreInIt) {
   EXPECT_GT(deopt, halted().pc) << "behind the method's own code";
   EXPECT_LE(deopt, end);
   EXPECT_EQ(end, entry->end);
+}
+
+// What a template begins with: the first instruction of the entry of a Java method reads the
+// ConstMethod of the Method in rbx (templateInterpreterGenerator_x86.cpp, generate_normal_entry).
+TEST_F(AddressSpaceTest, CodeletsBeginWithTheirFirstInstruction) {
+  start({ScenarioId::parked});
+  ASSERT_FALSE(HasFatalFailure());
+  const auto entry = session().jvm().code_map().resolve(
+      {.kind = CodeKind::codelet, .name = "method entry point (kind = zerolocals)"});
+  ASSERT_TRUE(entry);
+  const auto* const code = reinterpret_cast<const uint8_t*>(*entry);
+  const std::array<uint8_t, 4> load = {0x48, 0x8b, 0x53, 0x08};  // mov rdx, [rbx + 8]
+  std::array<uint8_t, 4> found = {};
+  std::copy_n(code, found.size(), found.begin());
+  EXPECT_EQ(found, load);
 }
 
 TEST_F(AddressSpaceTest, UnknownNamesAndTiersDoNotResolve) {

@@ -107,12 +107,10 @@ void CodeMap::add_codelets() {
   const auto end = read_at<int32_t>(queue, vm_.required_offset("StubQueue", "_queue_end"));
   const size_t size_offset = vm_.required_offset("InterpreterCodelet", "_size");
   const size_t description = vm_.required_offset("InterpreterCodelet", "_description");
-  // As InterpreterCodelet::code_begin (interpreter/interpreter.hpp): the header, aligned up to
-  // CodeEntryAlignment, which no table exports; 32 is its value on x86-64, and the header is longer
-  // than that only in builds with assertions.
-  constexpr size_t kCodeEntryAlignment = 32;
-  const size_t header = (vm_.size_of("InterpreterCodelet") + kCodeEntryAlignment - 1) /
-                        kCodeEntryAlignment * kCodeEntryAlignment;
+  // As InterpreterCodelet::code_begin (interpreter/interpreter.hpp): what follows the header,
+  // aligned to CodeEntryAlignment, which no table exports; 32 is its value on x86-64.
+  constexpr uintptr_t kCodeEntryAlignment = 32;
+  const size_t header = vm_.size_of("InterpreterCodelet");
   const std::lock_guard lock(mutex_);
   for (int32_t at = 0; at < end;) {
     const std::byte* codelet = buffer + at;
@@ -120,7 +118,8 @@ void CodeMap::add_codelets() {
     if (size <= 0) break;
     const auto* name = read_at<const char*>(codelet, description);
     Event event;
-    event.entry.begin = reinterpret_cast<uintptr_t>(codelet) + header;
+    const uintptr_t behind_header = reinterpret_cast<uintptr_t>(codelet) + header;
+    event.entry.begin = (behind_header + kCodeEntryAlignment - 1) & ~(kCodeEntryAlignment - 1);
     event.entry.end = reinterpret_cast<uintptr_t>(codelet) + static_cast<size_t>(size);
     event.entry.kind = CodeKind::codelet;
     event.entry.name = artifact_name(name == nullptr ? "unnamed" : name);
