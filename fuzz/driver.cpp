@@ -259,7 +259,8 @@ class Driver final : public InputLoop {
     const Feedback::Cell cell = Feedback::cell_of(input, outcome, session_.engine().last_frame(0),
                                                   session_.engine().last_frame(1));
     if (options_.strict) {
-      for (const Finding& finding : *outcome.findings) {
+      const std::vector<Finding> found = *outcome.findings;  // recording one walks again
+      for (const Finding& finding : found) {
         if (ends_here(finding)) die_strictly(outcome, finding);
       }
     }
@@ -407,8 +408,7 @@ class Driver final : public InputLoop {
   }
 
   // Loop's stack. Says and writes what libFuzzer would: nobody takes SIGABRT from the guard.
-  [[noreturn]] void die_strictly(const Outcome& outcome, const Finding& found) {
-    const Finding finding = found;
+  [[noreturn]] void die_strictly(const Outcome& outcome, const Finding& finding) {
     const auto in_out_folder = [this](std::string_view name) {
       return (options_.out / "artifacts" / name).string();
     };

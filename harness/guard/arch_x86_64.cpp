@@ -117,9 +117,11 @@ FRAMESTORM_DL_STUB(dl_iterate_phdr);
 #undef FRAMESTORM_DL_STUB
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): symbols of the assembly above.
 extern const char framestorm_resumed[] __attribute__((visibility("hidden")));
 extern const char framestorm_safe_load_access[] __attribute__((visibility("hidden")));
 extern const char framestorm_safe_load_failed[] __attribute__((visibility("hidden")));
+// NOLINTEND(readability-identifier-naming)
 int framestorm_safe_load(uintptr_t address, uintptr_t* value) noexcept;
 }
 

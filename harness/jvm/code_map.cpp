@@ -69,7 +69,7 @@ void CodeMap::fill_nmethod(CodeEntry* entry) const {
   }
 }
 
-void CodeMap::add_nmethod(const void* code, size_t size, std::string name) {
+void CodeMap::add_nmethod(const void* code, size_t size, const std::string& name) {
   Event event;
   event.entry.begin = reinterpret_cast<uintptr_t>(code);
   event.entry.end = event.entry.begin + size;
@@ -80,7 +80,7 @@ void CodeMap::add_nmethod(const void* code, size_t size, std::string name) {
   pending_.push_back(std::move(event));
 }
 
-void CodeMap::add_stub(const void* code, size_t size, std::string name) {
+void CodeMap::add_stub(const void* code, size_t size, const std::string& name) {
   Event event;
   event.entry.begin = reinterpret_cast<uintptr_t>(code);
   event.entry.end = event.entry.begin + size;

@@ -44,8 +44,8 @@ class CodeMap {
   explicit CodeMap(const VmStructs& vm);
 
   // From JVMTI callbacks; any thread, VM running. `name` is "pkg/Class.method".
-  void add_nmethod(const void* code, size_t size, std::string name);
-  void add_stub(const void* code, size_t size, std::string name);
+  void add_nmethod(const void* code, size_t size, const std::string& name);
+  void add_stub(const void* code, size_t size, const std::string& name);
   void remove(const void* code);
   // Reads the interpreter's codelets; once, after VM_INIT.
   void add_codelets();

@@ -100,6 +100,7 @@ Jvm& Jvm::start(const JvmOptions& options) {
                     "--enable-native-access=ALL-UNNAMED", "-Xmx512m"};
   jvm.arguments_.insert(jvm.arguments_.end(), options.extra_args.begin(), options.extra_args.end());
   std::vector<JavaVMOption> vm_options;
+  vm_options.reserve(jvm.arguments_.size());
   for (std::string& argument : jvm.arguments_) vm_options.push_back({argument.data(), nullptr});
   JavaVMInitArgs init = {JNI_VERSION_10, static_cast<jint>(vm_options.size()), vm_options.data(),
                          JNI_FALSE};

@@ -137,7 +137,8 @@ class ContractOracle final : public Oracle {
       }
       return true;
     }
-    const auto tier = static_cast<int>(frame.tier);  // signed: kNoTier is -1
+    // Signed: kNoTier is -1. NOLINTNEXTLINE(bugprone-signed-char-misuse)
+    const auto tier = static_cast<int>(frame.tier);
     if (tier < kNoTier || tier > kHighestTier) {
       return wrong("tier-out-of-range", "has tier " + std::to_string(tier));
     }
