@@ -57,6 +57,7 @@ class Process:
     ended_at: float | None = None
     death: native.Death | None = None
     setup_error: str = ""
+    _stall: tuple[float, dict[str, float]] | None = None  # when seen, and `native.waits` then
 
     def poll(self) -> None:
         """Takes in what the process wrote since the last call."""
@@ -72,14 +73,27 @@ class Process:
         self.file.poll()
 
     def overdue(self) -> bool:
-        """Whether it has to be ended: it does not start, does not go on, or does not end."""
+        """Whether it has to be ended: it does not start, does not go on, or does not end. On a machine
+        with other work on it, what it waits for a core is not its fault."""
         now = time.monotonic()
         if self.first_walk is None:
-            return now - self.started > START_LIMIT
-        if now - self.last_walk > STALL_LIMIT:
+            elapsed = now - self.started
+            return elapsed > START_LIMIT and elapsed - native.starved(self.popen.pid) > START_LIMIT
+        if self._stalled(now):
             return True
         limit = self.slice.seconds
         return limit is not None and now - self.first_walk > limit + END_LIMIT
+
+    def _stalled(self, now: float) -> bool:
+        half = STALL_LIMIT / 2
+        if now - self.last_walk <= half:
+            self._stall = None
+            return False
+        if self._stall is None:
+            self._stall = now, native.waits(self.popen.pid)
+        seen, before = self._stall
+        elapsed = now - seen
+        return elapsed > half and elapsed - native.starved(self.popen.pid, before) > half
 
     def stop(self, grace: float = 3.0) -> None:
         """Ends it and takes in what it still wrote. How it ended then is no finding."""

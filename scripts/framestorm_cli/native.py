@@ -130,6 +130,24 @@ def own_words(log: Path) -> str:
     return "\n".join(line for line in lines if line.strip() and not _LIBFUZZER.match(line))[-2000:]
 
 
+def waits(pid: int) -> dict[str, float]:
+    """Seconds that each thread of a process has waited for a core; empty: unknown."""
+    waited = {}
+    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            waited[file.parent.name] = int(file.read_text(encoding="ascii").split()[1]) / 1e9
+        except (OSError, ValueError, IndexError):
+            continue  # the thread has ended, or the kernel does not count
+    return waited
+
+
+def starved(pid: int, since: Mapping[str, float] | None = None) -> float:
+    """Seconds that the thread of a process which waited longest for a core has waited, since `waits`
+    said `since` if that is given; 0: unknown."""
+    before = since or {}
+    return max((now - before.get(thread, 0.0) for thread, now in waits(pid).items()), default=0.0)
+
+
 def write_stuck_report(pid: int, path: Path) -> None:
     """Where each thread of a process is, as far as /proc says it: name, state, system call with its
     arguments, sp and pc (`running` when it is in none), and the mappings to make sense of them."""

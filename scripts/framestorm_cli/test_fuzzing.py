@@ -1,6 +1,9 @@
 """Driving the fuzz processes: everything a process can do to its parent."""
 
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -203,6 +206,29 @@ def test_a_process_without_progress_is_ended_long_before_its_time(
     assert first.death is not None
     assert "state S" in (first.folder / "stuck.txt").read_text()
     assert second.slice.seconds == 300.0
+
+
+def test_waiting_for_a_core_is_no_stall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, waited = 100.0, 0.0
+    monkeypatch.setattr(fuzz_process, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(native, "starved", lambda pid, since=None: waited)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as popen:
+        file = FindingsFile(tmp_path)
+        process = Process("fuzz_stack", tmp_path, 1, Slice("fuzz_stack", None), popen, now, file)
+
+        now += fuzz_process.START_LIMIT + 1
+        assert process.overdue()
+        waited = 2.0
+        assert not process.overdue()
+
+        process.first_walk = process.last_walk = now
+        now += fuzz_process.STALL_LIMIT - 1
+        assert not process.overdue()
+        now += fuzz_process.STALL_LIMIT
+        waited = fuzz_process.STALL_LIMIT
+        assert not process.overdue()
+        waited = 0.0
+        assert process.overdue()
 
 
 def test_strict_stops_everything_at_the_first_finding(fakes: FakePrograms, tmp_path: Path) -> None:

@@ -92,7 +92,10 @@ class CellProcess:
         elapsed = self.elapsed
         if elapsed <= self.limit:
             return False
-        return elapsed - starved(self.popen.pid) > self.limit or elapsed > MOST_LIMITS * self.limit
+        return (
+            elapsed - native.starved(self.popen.pid) > self.limit
+            or elapsed > MOST_LIMITS * self.limit
+        )
 
     def _end_hung(self) -> None:
         try:
@@ -113,17 +116,6 @@ class CellProcess:
         """To everything that the program started, too. It leads its group (native.start)."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.popen.pid, number)
-
-
-def starved(pid: int) -> float:
-    """Seconds that the thread of a process which waited longest for a core has waited; 0: unknown."""
-    waited = 0
-    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        try:
-            waited = max(waited, int(file.read_text(encoding="ascii").split()[1]))
-        except (OSError, ValueError, IndexError):
-            continue  # the thread has ended, or the kernel does not count
-    return waited / 1e9
 
 
 def start(

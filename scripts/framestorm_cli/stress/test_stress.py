@@ -11,9 +11,9 @@ from typing import Any
 import psutil
 import pytest
 
-from framestorm_cli import paths
+from framestorm_cli import native, paths
 from framestorm_cli.conftest import Run
-from framestorm_cli.stress import cell_process, cell_result
+from framestorm_cli.stress import cell_result
 from framestorm_cli.stress.conftest import ONE, WORKLOADS, FakeJava, only, read_summary, wait_for
 
 
@@ -207,7 +207,7 @@ def test_waiting_for_a_core_is_no_hang(
     waited: float,
     verdict: str,
 ) -> None:
-    monkeypatch.setattr(cell_process, "starved", lambda _: waited)
+    monkeypatch.setattr(native, "starved", lambda _: waited)
     java.plan("alpha", {"takes": 3.0})
     matrix = tmp_path / "m.toml"
     matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 1\n')
@@ -219,12 +219,12 @@ def test_a_process_that_waits_for_a_core_is_starved() -> None:
     spin = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
     processes = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(3)]
     try:
-        wait_for(lambda: all(cell_process.starved(one.pid) > 0.2 for one in processes))
+        wait_for(lambda: all(native.starved(one.pid) > 0.2 for one in processes))
     finally:
         for one in processes:
             one.kill()
             one.wait()
-    assert cell_process.starved(processes[0].pid) == 0
+    assert native.starved(processes[0].pid) == 0
 
 
 def test_a_hang_in_a_walk_is_named_after_the_walker(tmp_path: Path) -> None:
