@@ -31,6 +31,7 @@ _EXIT_FINDING = 77
 _NAMES_A_WALKER = re.compile(
     r"#0 0x[0-9a-f]+ in AsyncStackWalker::next\(.*libjvm\.so\+0x", re.ASCII
 )
+_REPORT = re.compile(r"^.*ERROR: .*?^SUMMARY: .*?$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,8 @@ def _afl(place: Moved, faulty: Moved, target: str, seeds: Path) -> Iterator[str]
         raise BadBuildError(f"it covers next to nothing of libjvm: {stats.get('edges_found')}")
     if int(stats["saved_crashes"]) or int(stats["saved_hangs"]):
         raise BadBuildError(
-            f"{stats['saved_crashes']} crashes, {stats['saved_hangs']} hangs by itself"
+            f"{stats['saved_crashes']} crashes, {stats['saved_hangs']} hangs by itself:\n"
+            + "\n".join([*_saved(found / "default"), *_REPORT.findall(run.text)])
         )
     yield f"{stats['edges_found']} edges in {stats['execs_done']} executions"
     died = faulty.run_afl(target, seeds, place.new_folder(f"{target}-afl-planted"), _AFL_SECONDS)
@@ -189,7 +191,16 @@ def _afl(place: Moved, faulty: Moved, target: str, seeds: Path) -> Iterator[str]
         raise BadBuildError(
             f"AFL++ sees it die of a planted fault with {deaths} seeds only:\n{_tail(died)}"
         )
-    yield f"planted fault seen with {deaths} seeds"
+    if _NAMES_A_WALKER.search(died.text) is None:
+        raise BadBuildError(f"its stack does not name the walker's function:\n{_tail(died)}")
+    yield f"planted fault seen with {deaths} seeds, and named"
+
+
+def _saved(instance: Path) -> Iterator[str]:
+    """AFL++'s artifacts; they go with the folder, so they are part of the answer."""
+    for kind in ("crashes", "hangs"):
+        for path in sorted((instance / kind).glob("id*")):
+            yield f"{path.name}: {path.read_bytes().hex()}"
 
 
 def _files(place: Moved, faulty: Moved, target: str, seeds: Path) -> Iterator[str]:

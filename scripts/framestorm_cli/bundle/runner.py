@@ -38,8 +38,9 @@ _RUNNER_AFL = {
     "AFL_IGNORE_PROBLEMS": "1",
     "AFL_IGNORE_UNKNOWN_ENVS": "1",
     "AFL_NO_UI": "1",
-    # Not OSS-Fuzz's: the check shares its machine with others.
+    # Not OSS-Fuzz's: the check shares its machine with others, and reads what a target says.
     "AFL_NO_AFFINITY": "1",
+    "AFL_DEBUG_CHILD": "1",
 }
 _OTHER_USER = "nobody"
 # Of libjvm's additions: every walker of theirs steps by it.
