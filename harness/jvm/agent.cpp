@@ -87,12 +87,19 @@ struct AgentCallbacks {
     std::string name = "?";
     if (jvmti->GetMethodDeclaringClass(method, &klass) == JVMTI_ERROR_NONE) {
       name = class_name(jvmti, klass);
+      // A replaced method may get its ID from this event.
+      know(jvmti, method, name);
     }
     Jvm::get().code_map_->add_nmethod(code, static_cast<size_t>(size),
                                       method_name(jvmti, method, name));
   }
 
-  static void JNICALL compiled_method_unload(jvmtiEnv*, jmethodID, const void* code) {
+  // A replaced method may get its ID from this event, too.
+  static void JNICALL compiled_method_unload(jvmtiEnv* jvmti, jmethodID method, const void* code) {
+    jclass klass = nullptr;
+    if (jvmti->GetMethodDeclaringClass(method, &klass) == JVMTI_ERROR_NONE) {
+      know(jvmti, method, class_name(jvmti, klass));
+    }
     Jvm::get().code_map_->remove(code);
   }
 

@@ -14,8 +14,9 @@ inline constexpr char kAgentName[] = "framestorm";
 jint load_agent(JavaVM* vm);
 // What VMInit would tell, for an agent that came later. On a thread attached to the JVM.
 void announce_running(JavaVM* vm);
-// A method that no class has any more, of a frame that JVMTI gave: a replaced one gets its ID when
-// somebody first asks for its frame. `env`: the calling thread's.
+// Asks for a method anew: one that a redefinition put another version in place of, or one that no
+// class has any more, which gets its ID when somebody first asks JVMTI for its frame. `env`: the
+// calling thread's. Nothing when its class is gone.
 void know_method(JNIEnv* env, jmethodID method);
 
 }  // namespace framestorm

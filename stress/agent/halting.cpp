@@ -14,6 +14,7 @@
 #include "stress/agent/sampler.h"
 
 #include "stress/agent/clock.h"
+#include "stress/agent/interrupted_call.h"
 
 namespace framestorm::stress {
 namespace {
@@ -108,10 +109,18 @@ void Sampler::run_halting() {
     next->thread->ticks.fetch_add(1 + missed, std::memory_order_relaxed);
     if (missed > 0) next->thread->lose(LostCause::timer_overrun, missed);
     sample_from_outside(*next->thread);
+    const uint64_t left_alone = next->thread->left_alone_ns;
+    if (const uint64_t free = monotonic_ns() + left_alone; left_alone != 0 && free > next->at) {
+      const uint64_t put_off = (free - next->at + interval - 1) / interval;
+      next->at += put_off * interval;
+      next->thread->ticks.fetch_add(put_off, std::memory_order_relaxed);
+      next->thread->lose(next->thread->left_alone_for, put_off);
+    }
   }
 }
 
 void Sampler::sample_from_outside(SampledThread& thread) {
+  thread.left_alone_ns = 0;
   int32_t index = 0;
   WalkRoom* const room = take_room(thread.index, &index);
   if (room == nullptr) {
@@ -154,8 +163,14 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room) {
     return false;
   }
   // From here on the victim stands still, whatever happens to the walk, until it is released.
+  const uint64_t halted_ns = monotonic_ns();
   const bool is_walked = walk_answer(thread, answer, room);
+  const bool creating = is_creating(*answer.context);
   hand_over_.release(number);
+  const uint64_t left_alone = thread.progress.note(
+      halted_ns, monotonic_ns(), static_cast<uint64_t>(options_.interval.count()), delivery_ns_);
+  thread.left_alone_ns = creating ? kCloneTime : left_alone;
+  thread.left_alone_for = creating ? LostCause::creating_thread : LostCause::throttled;
   return is_walked;
 }
 

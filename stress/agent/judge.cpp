@@ -9,8 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ranges>
 
 #include "harness/guard/tripwire.h"
+#include "harness/jvm/agent.h"
 #include "stress/agent/clock.h"
 
 namespace framestorm::stress {
@@ -18,6 +20,9 @@ namespace {
 
 constexpr uint64_t kStatsPeriod = kSecond;
 constexpr timespec kNap = {0, 1'000'000};
+// The JVM tells of methods it compiled or threw away when its service thread comes to it, not
+// before the safepoint is over.
+constexpr uint64_t kEventPatience = kSecond / 5;
 constexpr int kErrnoMarker = 0x5a5a;  // walk_room.cpp
 
 // What a trace alone can break. The others look at a room's records; where a sample has none, its
@@ -40,6 +45,10 @@ uintptr_t last_java_pc(const Sample& sample, const WalkRoom* room) {
   if (pushed < sample.sp() || pushed - sample.sp() + sizeof(pc) > stack.size()) return 0;
   std::memcpy(&pc, &stack[pushed - sample.sp()], sizeof(pc));
   return pc;
+}
+
+const MethodInfo* method_of(const WalkView& view, const Frame& frame) {
+  return frame.method == nullptr ? nullptr : view.methods->find(frame.method);
 }
 
 }  // namespace
@@ -137,6 +146,32 @@ void Judge::finish(const char* ended) {
 
 void Judge::absorb() { jvm_.methods().absorb(); }
 
+void Judge::ask_for_replaced(const WalkView& view) {
+  for (size_t i = 0; i < view.frame_count(); ++i) {
+    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
+    const MethodInfo* const info = method_of(view, frame);
+    if (info != nullptr && frame.bci > info->last_bci) know_method(env_, frame.method);
+  }
+}
+
+void Judge::wait_for_unknown(const WalkView& view) {
+  const auto is_unknown = [&view](size_t i) {
+    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
+    return frame.method != nullptr && method_of(view, frame) == nullptr;
+  };
+  const uint64_t begin = monotonic_ns();
+  if (begin < no_wait_before_ns_) return;
+  uint64_t now = begin;
+  const auto frames = std::views::iota(size_t{0}, view.frame_count());
+  while (std::ranges::any_of(frames, is_unknown) && now - begin < kEventPatience) {
+    nanosleep(&kNap, nullptr);
+    absorb();
+    now = monotonic_ns();
+  }
+  // Not more than a tenth of the time.
+  no_wait_before_ns_ = now + 9 * (now - begin);
+}
+
 bool Judge::judge_next() {
   SampleRing::Entry entry = {};
   if (!sampler_.ring().front(&entry)) return false;
@@ -207,9 +242,11 @@ void Judge::judge(const SampleRing::Entry& entry) {
   if (room == nullptr) ++traces_only_;
   check(view, rewalks, room != nullptr, false);
   if (!violations_.empty()) {
-    // Something that was loaded meanwhile may explain it.
+    // Something that was loaded or replaced meanwhile may explain it.
+    ask_for_replaced(view);
     absorb();
     jvm_.code_map().absorb();
+    wait_for_unknown(view);
     walker.set_facts(sample.has_facts ? &sample.facts : nullptr);
     violations_.clear();
     check(view, rewalks, room != nullptr, true);
@@ -253,8 +290,8 @@ void Judge::write_stats(const char* ended) {
   }
   stats_.set_check("gst", reference_.made(), reference_.broken());
   stats_.write(sampler_.registry().totals(),
-               {findings_.count(), contained_, sampler_.idle_samples(), sampler_.delivery_ns(),
-                sampler_.late_handlers(), sampler_.most_armed()},
+               {findings_.count(), contained_, sampler_.idle_samples(), sampler_.idle_cpu_ns(),
+                sampler_.delivery_ns(), sampler_.late_handlers(), sampler_.most_armed()},
                ended);
 }
 

@@ -38,6 +38,11 @@ class Judge {
   bool judge_next();
   void judge(const SampleRing::Entry& entry);
   void absorb();
+  // No event says that a class was redefined. What JVMTI says now of the methods of a trace whose
+  // bytecodes were shorter when it was asked last.
+  void ask_for_replaced(const WalkView& view);
+  // A replaced method gets its ID when JVMTI first speaks of it, for an event that has yet to come.
+  void wait_for_unknown(const WalkView& view);
   // An oracle, and on how many samples it looked.
   struct Judged {
     std::unique_ptr<Oracle> oracle;
@@ -56,6 +61,7 @@ class Judge {
   Findings findings_;
   ReferenceCheck reference_;
   JNIEnv* env_ = nullptr;  // of the judge's thread
+  uint64_t no_wait_before_ns_ = 0;
   RecordedWalkers walkers_;
   std::vector<Judged> cheap_;  // of the trace alone
   std::vector<Judged> close_;  // of a room's records

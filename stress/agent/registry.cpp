@@ -63,7 +63,8 @@ void Registry::reap() {
     thread->has_signal_stack = false;
     thread->armed.store(false);
     thread->has_timer = false;
-    thread->own_ns = thread->handler_ns = thread->last_exit_ns = 0;
+    thread->progress = {};
+    thread->waiting_cpu = 0;
     thread->cpu_ns = thread->wall_ns = 0;
     thread->idle_seen = thread->ticks_seen = 0;
     thread->quiet_scans = 0;

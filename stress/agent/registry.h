@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stress/agent/progress.h"
 #include "stress/agent/sample.h"
 
 namespace framestorm::stress {
@@ -41,8 +42,13 @@ struct SampledThread {
   std::atomic<uint64_t> idle_ticks{0};  // found waiting in a system call
   std::array<std::atomic<uint64_t>, kLostCauses> lost = {};
   bool has_signal_stack = false;
-  // How long the thread ran and how long its handler, since it was last given time.
-  uint64_t own_ns = 0, handler_ns = 0, last_exit_ns = 0;
+  Progress progress;
+  // Its processor time when it was armed or at the end of its last handler, if that found it
+  // waiting; else 0.
+  uint64_t waiting_cpu = 0;
+  // For how long, in ns, its last halt says that it is to be left alone, and why.
+  uint64_t left_alone_ns = 0;
+  LostCause left_alone_for = LostCause::throttled;
 
   void lose(LostCause cause, uint64_t count = 1) {
     lost[static_cast<size_t>(cause)].fetch_add(count, std::memory_order_relaxed);

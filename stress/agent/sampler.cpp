@@ -13,6 +13,7 @@
 #include "harness/victim/context.h"
 #include "stress/agent/clock.h"
 #include "stress/agent/delivery.h"
+#include "stress/agent/interrupted_call.h"
 
 namespace framestorm::stress {
 namespace {
@@ -30,34 +31,28 @@ constexpr uint32_t kQuietScans = 3;
 // short intervals: with thousands of them sampled, nothing else on the machine would go on.
 constexpr size_t kArmedPerCore = 32;
 
-// A thread's own part of its time is at least 1 in so many.
-constexpr uint64_t kLeastShare = 10;
-// How long a thread is left alone that is in the midst of creating another thread or process.
-constexpr uint64_t kCloneTime = 1'000'000;
-
 Sampler* active = nullptr;
 
 int timer_signal() { return SIGRTMAX - 7; }
 
-// Whether the kernel interrupted a system call that the thread was waiting in: pc is at the
-// instruction again, or behind it with EINTR (x86-64: 0f 05). Async-signal-safe.
-bool is_waiting(const ucontext_t& context) {
-  constexpr uint8_t kSystemCall[] = {0x0f, 0x05};
-  const auto pc = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
-  const auto is_call = [&](uintptr_t at) {
-    return at / 4096 == pc / 4096 &&
-           std::memcmp(reinterpret_cast<const void*>(at), kSystemCall, 2) == 0;
-  };
-  if (pc % 4096 <= 4094 && is_call(pc)) return true;
-  return context.uc_mcontext.gregs[REG_RAX] == -EINTR && is_call(pc - 2);
-}
+// The calling thread's own samples wait. A thread that ends its timer is not put off any more by
+// what its handler costs: with a short interval it would never come to do it. And what it does with
+// the registry's lock others wait for.
+class TimerBlocked {
+ public:
+  TimerBlocked() {
+    sigset_t timer;
+    sigemptyset(&timer);
+    sigaddset(&timer, timer_signal());
+    pthread_sigmask(SIG_BLOCK, &timer, &before_);
+  }
+  ~TimerBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  TimerBlocked(const TimerBlocked&) = delete;
+  TimerBlocked& operator=(const TimerBlocked&) = delete;
 
-// Whether the thread is to begin a system call again that a signal keeps from ending, however often
-// it begins: clone(2) and its kin (x86-64 numbers).
-bool is_creating(const ucontext_t& context) {
-  constexpr greg_t kCalls[] = {56, 57, 58, 435};
-  return std::ranges::count(kCalls, context.uc_mcontext.gregs[REG_RAX]) > 0 && is_waiting(context);
-}
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
@@ -99,11 +94,13 @@ void Sampler::enter_thread(JNIEnv* env, jthread object, int tid, void* java_thre
   if (thread == nullptr || options_.threads == ThreadChoice::random) return;
   // A thread that starts is running; if it is not, the next scans will tell.
   if (sampling_.load(std::memory_order_acquire)) {
+    const TimerBlocked not_now;
     registry_.with_lock([&] { arm(*thread); });
   }
 }
 
 void Sampler::leave_thread(JNIEnv* env, int tid) {
+  const TimerBlocked not_now;
   registry_.leave(tid, [this, env](SampledThread& thread) {
     disarm(thread);
     if (thread.has_timer) timer_delete(thread.timer);
@@ -135,7 +132,7 @@ bool Sampler::arm(SampledThread& thread) {
   // Threads that are armed together are not interrupted together.
   const uint64_t first = 1 + random_() % interval;
   const itimerspec when = {as_timespec(interval), as_timespec(first)};
-  thread.armed_since_cpu = thread_cpu_ns(tid);
+  thread.armed_since_cpu = thread.waiting_cpu = thread_cpu_ns(tid);
   thread.armed_since_wall = monotonic_ns();
   thread.quiet_scans = 0;
   thread.armed.store(true);
@@ -168,30 +165,31 @@ void Sampler::handle_timer(int, siginfo_t* info, void* context) {
     const uint64_t entered = monotonic_ns();
     sampler.sample_here(thread, *static_cast<const ucontext_t*>(context));
     sampler.let_progress(thread, *static_cast<const ucontext_t*>(context), entered);
+    sampler.note_idle_time(thread, *static_cast<const ucontext_t*>(context));
   }
   sampler.in_handlers_.fetch_sub(1);
   errno = saved_errno;
 }
 
 void Sampler::let_progress(SampledThread& thread, const ucontext_t& context, uint64_t entered_ns) {
-  const uint64_t now = monotonic_ns();
+  const auto interval = static_cast<uint64_t>(options_.interval.count());
+  const uint64_t left_alone =
+      thread.progress.note(entered_ns, monotonic_ns(), interval, delivery_ns_);
   if (is_creating(context)) {
     put_off(thread, kCloneTime, LostCause::creating_thread);
-  } else {
-    const uint64_t interval = static_cast<uint64_t>(options_.interval.count());
-    // Longer than that it waited for a core, or for something else.
-    const uint64_t gap = std::min(entered_ns - thread.last_exit_ns, 2 * interval + delivery_ns_);
-    thread.own_ns += gap > delivery_ns_ ? gap - delivery_ns_ : 0;
-    thread.handler_ns += now - entered_ns + delivery_ns_;
-    if (thread.handler_ns > (kLeastShare - 1) * thread.own_ns) {
-      // From now on, of which the signal to come takes its part.
-      put_off(thread, thread.handler_ns / (kLeastShare - 1) + delivery_ns_, LostCause::throttled);
-      thread.own_ns = thread.handler_ns = 0;
-    } else if (thread.own_ns > kSecond / 1000) {
-      thread.own_ns = thread.handler_ns = 0;
-    }
+  } else if (left_alone != 0) {
+    put_off(thread, left_alone, LostCause::throttled);
   }
-  thread.last_exit_ns = now;
+}
+
+void Sampler::note_idle_time(SampledThread& thread, const ucontext_t& context) {
+  if (!is_waiting(context)) {
+    thread.waiting_cpu = 0;
+    return;
+  }
+  const uint64_t before = thread.waiting_cpu;
+  thread.waiting_cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+  if (before != 0) idle_cpu_ns_.fetch_add(thread.waiting_cpu - before, std::memory_order_relaxed);
 }
 
 void Sampler::put_off(SampledThread& thread, uint64_t ns, LostCause cause) {
@@ -311,6 +309,7 @@ void Sampler::start() {
 }
 
 void Sampler::stop() {
+  const TimerBlocked not_now;
   if (!stopping_.exchange(true)) {
     for (std::thread* own : {&watcher_, &halter_}) {
       if (own->joinable()) own->join();
@@ -328,8 +327,10 @@ void Sampler::watch_threads() {
   const uint64_t begin = monotonic_ns();
   uint64_t last_scan = 0;
   uint64_t last_turn = 0;
+  const int own_tid = static_cast<int>(syscall(SYS_gettid));
   while (!stopped()) {
     const uint64_t now = monotonic_ns();
+    const uint64_t cpu_before = thread_cpu_ns(own_tid);
     const double elapsed = static_cast<double>(now - begin) / static_cast<double>(kSecond);
     if (elapsed >= options_.warmup) {
       if (options_.duration && elapsed >= options_.warmup + *options_.duration) {
@@ -349,9 +350,11 @@ void Sampler::watch_threads() {
     }
     registry_.reap();
     // With thousands of threads a look at all of them takes its time: not more than a tenth of it.
-    const uint64_t pause = std::max(kScan, 10 * (monotonic_ns() - now));
-    const timespec nap = as_timespec(pause);
-    nanosleep(&nap, nullptr);
+    // By the clock it is no measure: a sampled thread may have the registry's lock.
+    const uint64_t cpu = thread_cpu_ns(own_tid);
+    const uint64_t until = monotonic_ns() + std::max(kScan, 10 * (cpu - cpu_before));
+    const timespec nap = as_timespec(kScan);
+    while (!stopped() && monotonic_ns() < until) nanosleep(&nap, nullptr);
   }
 }
 

@@ -51,6 +51,8 @@ class Sampler {
   uint64_t late_handlers() const { return late_handlers_.load(std::memory_order_relaxed); }
   // The most threads that were sampled at once.
   size_t most_armed() const { return most_armed_.load(std::memory_order_relaxed); }
+  // Processor time between samples that found a thread waiting each.
+  uint64_t idle_cpu_ns() const { return idle_cpu_ns_.load(std::memory_order_relaxed); }
   uint64_t idle_samples() const { return idle_samples_.load(std::memory_order_relaxed); }
 
  private:
@@ -59,9 +61,13 @@ class Sampler {
   WalkRequest request_for(const SampledThread& thread, const ucontext_t& context);
   void note_waiting(SampledThread& thread, const ucontext_t& context);
   void sample_here(SampledThread& thread, const ucontext_t& context);
-  // Handlers may take all of a thread's time, or make it begin the same system call for ever: then
-  // its next sample is put off.
+  // How long, in ns, a thread is left alone that is in the midst of creating another thread or
+  // process: clone(2) begins anew with every signal.
+  static constexpr uint64_t kCloneTime = 1'000'000;
+  // Puts off a thread's next sample where it would not get anywhere.
   void let_progress(SampledThread& thread, const ucontext_t& context, uint64_t entered_ns);
+  // A thread that waits does nothing but take signals.
+  void note_idle_time(SampledThread& thread, const ucontext_t& context);
   void put_off(SampledThread& thread, uint64_t ns, LostCause cause);
   WalkRoom* take_room(size_t hint, int32_t* index);
   // Hands a room's sample to the judge: with the room when that is needed, else by copy.
@@ -99,6 +105,7 @@ class Sampler {
   std::atomic<size_t> most_armed_{0};
   std::atomic<uint64_t> numbers_{0};
   std::atomic<uint64_t> idle_samples_{0};
+  std::atomic<uint64_t> idle_cpu_ns_{0};
   std::atomic<uint32_t> in_handlers_{0};
   std::atomic<bool> sampling_{false};
   std::atomic<bool> stopping_{false};

@@ -117,7 +117,8 @@ void Stats::set_check(std::string_view oracle, uint64_t made, uint64_t broken) {
 void Stats::write(const Registry::Totals& totals, const Finished& finished, const char* ended) {
   const double asked = 1e9 / static_cast<double>(options_.interval.count());
   const bool by_cpu = options_.threads == ThreadChoice::running;
-  const double running = seconds_of(by_cpu ? totals.cpu_ns : totals.wall_ns);
+  const uint64_t cpu_ns = totals.cpu_ns - std::min(totals.cpu_ns, finished.idle_cpu_ns);
+  const double running = seconds_of(by_cpu ? cpu_ns : totals.wall_ns);
   const uint64_t of_rate = by_cpu ? totals.samples - finished.idle : totals.samples;
   const double rate = running > 0 ? static_cast<double>(of_rate) / running : 0;
   json walkers = json::array();

@@ -29,7 +29,8 @@ class Stats {
   struct Finished {
     uint64_t findings = 0;
     uint64_t contained = 0;
-    uint64_t idle = 0;  // samples of threads that waited
+    uint64_t idle = 0;         // samples of threads that waited
+    uint64_t idle_cpu_ns = 0;  // what these cost
     uint64_t delivery_ns = 0;
     uint64_t late_handlers = 0;
     uint64_t most_armed = 0;  // threads sampled at once

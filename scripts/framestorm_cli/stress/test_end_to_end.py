@@ -61,6 +61,16 @@ def test_both_modes(jdk: Jdk, tmp_path: Path) -> None:
     assert f"{data['totals']['samples']:,} walks in 2 of 2 cells" in printed
 
 
+def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> None:
+    arguments = ("--workload", "class-redefinition", "--mode", "same-thread", "--duration", "10s")
+    _, data, _ = run(jdk, tmp_path / "out", *arguments)
+    (cell,) = data["cells"]
+    assert cell["work"]["work"]["redefinitions"] > 100
+    for bucket in data["buckets"]:
+        clauses = {one["clause"] for one in (bucket["signature"], *bucket["merged_signatures"])}
+        assert "bci-out-of-range" not in clauses
+
+
 @pytest.mark.parametrize(
     ("planted", "kind", "frame"),
     [(1, "fault", "planted_fault"), (2, "hang", "planted_hang"), (3, "contract", "")],
