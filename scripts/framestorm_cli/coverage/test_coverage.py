@@ -101,7 +101,7 @@ def test_the_floor_names_what_fell(
     plan(fakes, edges={"a": [0], "b": [], "c": []})
     code, text, _, _ = coverage(framestorm, fakes, tmp_path, "--check", floor, out="again")
     assert code == 1
-    assert "fell below its floor: frame::sender_for_compiled_frame: 0% of its edges" in text
+    assert "fell below its floor: frame::sender_for_compiled_frame: 0 of its 1 edges" in text
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"functions": [1]}', '{"functions": {"a": "x"}}'])
@@ -118,6 +118,19 @@ def test_a_function_that_is_gone_fell_too() -> None:
     assert fallen(found, {"frame::sender": 1.0}) == []
     assert fallen(found, {"frame::other": 0.5})[0].startswith("frame::other: not in this libjvm's")
     assert floor_of(found) == {"frame::sender": 0.85}
+
+
+@pytest.mark.parametrize(
+    ("reached", "of", "is_fallen"),
+    [(5, 8, False), (4, 8, False), (3, 8, True), (1, 2, False), (0, 2, True), (0, 1, True),
+     (52, 100, False), (51, 100, True)],
+)  # fmt: skip
+def test_a_single_edge_is_no_fall(reached: int, of: int, is_fallen: bool) -> None:
+    places = [Place("frame::sender", FRAME, 7)] * of
+    edges = [Edge(number, True) for number in range(of)]
+    measured = Measured(Path("libjvm.so"), edges, {"c1": set(range(reached))})
+    lines = fallen(tables_of(measured, places, STEMS), {"frame::sender": 0.53})
+    assert bool(lines) is is_fallen, lines
 
 
 def test_only_the_walkers_own_sources_count() -> None:
