@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "harness/jvm/modules.h"
+#include "harness/jvm/thread_state.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm::jvm_test {
@@ -64,7 +65,6 @@ void JvmTest::halt(ScenarioId focus, const HaltPoint& point) {
 
 void JvmTest::halt_in_java(ScenarioId focus) {
   constexpr int kTries = 200;
-  constexpr uint32_t kThreadInJava = 8;  // JavaThreadState, utilities/globalDefinitions.hpp
   for (int i = 0; i < kTries; ++i) {
     halt(focus);
     if (HasFatalFailure()) return;

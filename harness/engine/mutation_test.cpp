@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fuzz/mutator.h"
 #include "harness/engine/fake_walker.h"
 #include "harness/engine/jvm_test.h"
 #include "harness/jvm/modules.h"
+#include "harness/jvm/thread_state.h"
 
 namespace framestorm {
 namespace {
@@ -247,7 +247,7 @@ TEST_F(MutationTest, EachThreadFieldReachesTheWalk) {
   EXPECT_EQ(seen.last_java_sp, 0U) << "the other fields stay";
   apply(set(ThreadField::last_java_sp, value(ValueKind::real_sp, 8)));
   EXPECT_EQ(seen.last_java_sp, watched->sp + 8);
-  EXPECT_EQ(seen.state, 8U);  // _thread_in_Java
+  EXPECT_EQ(seen.state, kThreadInJava);
   apply(set(ThreadField::last_java_pc, value(ValueKind::real_pc)));
   EXPECT_EQ(seen.last_java_pc, watched->pc);
   apply(set(ThreadField::last_java_fp, value(ValueKind::real_fp, 1)));
@@ -384,83 +384,6 @@ TEST_F(MutationTest, AHaltPointIsFoundAgain) {
   nowhere.any = false;
   nowhere.code = {CodeKind::stub, 0, CodeAnchor::entry, "no such stub"};
   EXPECT_FALSE(session().halt_world(ScenarioId::c2_inlined, nowhere, 0).at_halt_point);
-}
-
-// Nothing stays behind
-// ------------------------------------------------------------------------------
-
-class MapNames final : public CodeNames {
- public:
-  explicit MapNames(const CodeMap& map) {
-    for (const CodeEntry& entry : map.entries()) {
-      codes_.push_back({{entry.kind, entry.tier, CodeAnchor::entry, entry.name},
-                        static_cast<uint32_t>(entry.end - entry.begin)});
-    }
-  }
-  const NamedCode* pick(Rng& rng) const override { return &codes_[rng.below(codes_.size())]; }
-
- private:
-  std::vector<NamedCode> codes_;
-};
-
-class UndoneMutations : public MutationTest, public testing::WithParamInterface<std::string> {
- protected:
-  // Executes random inputs of the target on the halted scenario; returns the first trace of one
-  // that is left in the victim.
-  std::string execute_random(WalkerId walker, ScenarioId scenario, const Mutator& base, Rng& rng,
-                             int times, int* mutated) {
-    std::string wrong;
-    Victim& halted = victim(scenario);
-    bool poisoned = false;
-    loop([&] {
-      Input input;
-      for (int i = 0; i < times && wrong.empty() && !poisoned; ++i) {
-        base.mutate(&input, rng);
-        input.walker = walker;
-        const Outcome outcome = engine().execute(input);
-        *mutated += outcome.unmutated ? 0 : 1;
-        poisoned = outcome.poisoned;
-        for (const Finding& finding : *outcome.findings) {
-          if (finding.clause == "victim-changed" || finding.clause == "undo-failed") {
-            wrong = finding.detail;
-          }
-        }
-        std::string difference;
-        if (!session().crew().verify(halted, false, &difference)) wrong = difference;
-      }
-    });
-    return wrong;
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Targets, UndoneMutations,
-                         testing::Values("fuzz_ucontext", "fuzz_frame", "fuzz_stack",
-                                         "fuzz_thread_state", "fuzz_call"),
-                         [](const auto& target) { return target.param; });
-
-TEST_P(UndoneMutations, LeaveTheVictimAsItWas) {
-  const std::vector<ScenarioId> scenarios = {ScenarioId::c1, ScenarioId::interpreted_recursion,
-                                             ScenarioId::jni_sandwich, ScenarioId::monitor_blocked,
-                                             ScenarioId::native_unattached};
-  start_looking(scenarios);
-  ASSERT_FALSE(HasFatalFailure());
-  const MapNames names(session().jvm().code_map());
-  Mutator mutator(*find_mutator_profile(GetParam()), &names);
-  Rng rng(7);
-  for (const ScenarioId scenario : scenarios) {
-    halt_at(scenario);
-    ASSERT_FALSE(HasFatalFailure());
-    for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
-      mutator.pin(scenario, mode);
-      int mutated = 0;
-      EXPECT_EQ(execute_random(WalkerId::plugin, scenario, mutator, rng, 300, &mutated), "")
-          << name_of(scenario) << " " << name_of(mode);
-      EXPECT_GT(mutated, 100) << "most inputs of a target change something";
-      // The real walker too; a crash that ends this process's walks ends the loop.
-      EXPECT_EQ(execute_random(WalkerId::asgct, scenario, mutator, rng, 100, &mutated), "")
-          << name_of(scenario) << " " << name_of(mode);
-    }
-  }
 }
 
 }  // namespace

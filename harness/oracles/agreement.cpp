@@ -35,13 +35,12 @@
 #include <initializer_list>
 
 #include "harness/input/walker_traits.h"
+#include "harness/jvm/thread_state.h"
 #include "harness/oracles/oracle.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
 namespace {
-
-constexpr uint32_t kThreadInJava = 8;  // JavaThreadState, utilities/globalDefinitions.hpp
 
 // Null where the walked program is none of the scenarios.
 const ScenarioInfo* scenario_of(const WalkView& view) {

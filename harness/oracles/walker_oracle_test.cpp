@@ -7,6 +7,7 @@
 
 #include "harness/engine/jvm_test.h"
 #include "harness/input/walker_traits.h"
+#include "harness/jvm/thread_state.h"
 #include "harness/walkers/stand_in/stand_in.h"
 
 namespace framestorm {
@@ -337,7 +338,6 @@ TEST_F(WalkerOracleTest, BelowAStubAsgctMayGiveOtherInlinedFrames) {
   session().release_world();
 
   // In the VM, which looks for the handler of an exception in compiled code.
-  constexpr uint32_t kThreadInJava = 8;  // JavaThreadState, utilities/globalDefinitions.hpp
   one_more_inlined = false;
   const auto& layout = session().jvm().layout();
   const Victim& thrower = victim(ScenarioId::exception_unwind);

@@ -7,6 +7,7 @@
 
 #include "harness/engine/fake_walker.h"
 #include "harness/engine/jvm_test.h"
+#include "harness/jvm/thread_state.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
@@ -29,7 +30,6 @@ constexpr int kMostHalts = 200;
 // loses frames.
 bool is_known_defect(uint32_t thread_state, bool in_code_cache,
                      const std::vector<std::string>& clauses) {
-  constexpr uint32_t kThreadInJava = 8;
   return thread_state == kThreadInJava && !in_code_cache &&
          clauses == std::vector<std::string>{"contract:wrong-frames"};
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "harness/jvm/thread_state.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {
@@ -45,11 +46,9 @@ class Asgct2 final : public Walker {
     return documented_error(code) ? kErrors[static_cast<size_t>(-code)] : "undocumented";
   }
   bool error_agrees(int32_t code, uint32_t thread_state) const override {
-    const bool in_java = thread_state == 8 || thread_state == 9;  // _thread_in_Java(_trans)
-    const bool known = thread_state >= 2 && thread_state <= 11;
-    if (code == -5 || code == -6) return in_java;
-    if (code == -3 || code == -4) return known && thread_state >= 4 && !in_java;
-    if (code == -7) return !known;
+    if (code == -5 || code == -6) return is_in_java(thread_state);
+    if (code == -3 || code == -4) return is_outside_java(thread_state);
+    if (code == -7) return !is_legal_thread_state(thread_state);
     return true;
   }
   int32_t lowest_bci() const override { return -3; }

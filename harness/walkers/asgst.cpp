@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/input/walker_traits.h"
+#include "harness/jvm/thread_state.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {
@@ -71,11 +72,11 @@ class Asgst : public Walker {
     return name == nullptr ? "undocumented" : *name;
   }
   bool error_agrees(int32_t code, uint32_t thread_state) const override {
-    const bool in_java = thread_state == 8 || thread_state == 9;  // _thread_in_Java(_trans)
-    const bool known = thread_state >= 2 && thread_state <= 11;
-    if (code == ASGST_UNKNOWN_JAVA || code == ASGST_NOT_WALKABLE_JAVA) return in_java;
-    if (code == ASGST_UNKNOWN_NOT_JAVA) return known && thread_state >= 4 && !in_java;
-    if (code == ASGST_UNKNOWN_STATE) return !known;
+    if (code == ASGST_UNKNOWN_JAVA || code == ASGST_NOT_WALKABLE_JAVA) {
+      return is_in_java(thread_state);
+    }
+    if (code == ASGST_UNKNOWN_NOT_JAVA) return is_outside_java(thread_state);
+    if (code == ASGST_UNKNOWN_STATE) return !is_legal_thread_state(thread_state);
     return true;
   }
   int32_t lowest_bci() const override { return kNoBci; }

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "harness/input/text.h"
+#include "harness/jvm/thread_state.h"
 #include "harness/jvm/vm_structs.h"
 
 namespace framestorm::stress {
 namespace {
 
-constexpr uint32_t kInNative = 4, kInVm = 6, kInJava = 8, kBlocked = 10;  // JavaThreadState
 constexpr uintptr_t kStackEnd = 0x7f0000000000, kStackBase = kStackEnd + 0x100000;
 constexpr uintptr_t kSp = kStackBase - 0x2000;
 constexpr uintptr_t kElsewhere = 0x123450;
@@ -34,7 +34,7 @@ class SampleInput : public testing::Test {
     code_ = std::make_unique<CodeMap>(*structs_);
     sample_.walker = WalkerId::asgst;
     sample_.depth = 100;
-    sample_.thread_state = kInJava;
+    sample_.thread_state = kThreadInJava;
     sample_.stack_end = kStackEnd;
     sample_.stack_base = kStackBase;
     sample_.registers[REG_RSP] = static_cast<greg_t>(kSp);
@@ -76,11 +76,11 @@ TEST_F(SampleInput, TheScenarioIsTheOneThatStandsMostAlike) {
   EXPECT_EQ(scenario_at(stub("forward exception")), ScenarioId::exception_unwind);
   EXPECT_EQ(scenario_at(stub("Interpreter")), ScenarioId::interpreted_recursion);
   EXPECT_EQ(scenario_at(kElsewhere), ScenarioId::vm_call) << "C code called from Java";
-  sample_.thread_state = kInNative;
+  sample_.thread_state = kThreadInNative;
   EXPECT_EQ(input().scenario, ScenarioId::native_method);
-  sample_.thread_state = kInVm;
+  sample_.thread_state = kThreadInVm;
   EXPECT_EQ(input().scenario, ScenarioId::vm_call);
-  sample_.thread_state = kBlocked;
+  sample_.thread_state = kThreadBlocked;
   EXPECT_EQ(input().scenario, ScenarioId::parked);
 }
 

@@ -1,0 +1,25 @@
+// HotSpot's JavaThreadState (utilities/globalDefinitions.hpp). A number plus one: on the way out of
+// that state.
+#pragma once
+
+#include <cstdint>
+
+namespace framestorm {
+
+inline constexpr uint32_t kThreadNew = 2, kThreadInNative = 4, kThreadInVm = 6, kThreadInJava = 8,
+                          kThreadBlocked = 10;
+
+constexpr bool is_legal_thread_state(uint32_t state) {
+  return state >= kThreadNew && state <= kThreadBlocked + 1;
+}
+
+constexpr bool is_in_java(uint32_t state) {
+  return state == kThreadInJava || state == kThreadInJava + 1;
+}
+
+// Of a thread that has begun: in native code, in the VM or blocked.
+constexpr bool is_outside_java(uint32_t state) {
+  return is_legal_thread_state(state) && state >= kThreadInNative && !is_in_java(state);
+}
+
+}  // namespace framestorm
