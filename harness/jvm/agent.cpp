@@ -83,23 +83,13 @@ struct AgentCallbacks {
   static void JNICALL compiled_method_load(jvmtiEnv* jvmti, jmethodID method, jint size,
                                            const void* code, jint, const jvmtiAddrLocationMap*,
                                            const void*) {
-    jclass klass = nullptr;
-    std::string name = "?";
-    if (jvmti->GetMethodDeclaringClass(method, &klass) == JVMTI_ERROR_NONE) {
-      name = class_name(jvmti, klass);
-      // A replaced method may get its ID from this event.
-      know(jvmti, method, name);
-    }
-    Jvm::get().code_map_->add_nmethod(code, static_cast<size_t>(size),
-                                      method_name(jvmti, method, name));
+    // A replaced method may get its ID from this event.
+    Jvm::get().code_map_->add_nmethod(code, static_cast<size_t>(size), know(jvmti, method));
   }
 
   // A replaced method may get its ID from this event, too.
   static void JNICALL compiled_method_unload(jvmtiEnv* jvmti, jmethodID method, const void* code) {
-    jclass klass = nullptr;
-    if (jvmti->GetMethodDeclaringClass(method, &klass) == JVMTI_ERROR_NONE) {
-      know(jvmti, method, class_name(jvmti, klass));
-    }
+    know(jvmti, method);
     Jvm::get().code_map_->remove(code);
   }
 
@@ -166,15 +156,26 @@ struct AgentCallbacks {
     return JNI_OK;
   }
 
-  static void know(jvmtiEnv* jvmti, jmethodID method, const std::string& klass) {
-    jlocation first = 0;
-    jlocation last = -1;
-    if (jvmti->GetMethodLocation(method, &first, &last) != JVMTI_ERROR_NONE) last = -1;
-    Jvm::get().methods_.add(method,
-                            {method_name(jvmti, method, klass), static_cast<int32_t>(last)});
+  // Leaves a local reference to the method's class. Returns the method's name; one whose class is
+  // gone is not recorded.
+  static std::string know(jvmtiEnv* jvmti, jmethodID method) {
+    jclass klass = nullptr;
+    if (jvmti->GetMethodDeclaringClass(method, &klass) != JVMTI_ERROR_NONE) {
+      return method_name(jvmti, method, "?");
+    }
+    return know(jvmti, method, class_name(jvmti, klass));
   }
 
  private:
+  static std::string know(jvmtiEnv* jvmti, jmethodID method, const std::string& klass) {
+    jlocation first = 0;
+    jlocation last = -1;
+    if (jvmti->GetMethodLocation(method, &first, &last) != JVMTI_ERROR_NONE) last = -1;
+    std::string name = method_name(jvmti, method, klass);
+    Jvm::get().methods_.add(method, {name, static_cast<int32_t>(last)});
+    return name;
+  }
+
   // Creates the jmethodIDs of a class and records their names.
   static void prime(jvmtiEnv* jvmti, jclass klass) {
     JvmtiMemory<jmethodID> methods(jvmti);
@@ -186,11 +187,9 @@ struct AgentCallbacks {
 };
 
 void know_method(JNIEnv* env, jmethodID method) {
-  jvmtiEnv* const jvmti = Jvm::get().jvmti();
-  jclass klass = nullptr;
-  if (jvmti->GetMethodDeclaringClass(method, &klass) != JVMTI_ERROR_NONE) return;
-  AgentCallbacks::know(jvmti, method, class_name(jvmti, klass));
-  env->DeleteLocalRef(klass);
+  if (env->PushLocalFrame(1) != JNI_OK) return;
+  AgentCallbacks::know(Jvm::get().jvmti(), method);
+  env->PopLocalFrame(nullptr);
 }
 
 jint load_agent(JavaVM* vm) { return AgentCallbacks::load(vm); }

@@ -8,13 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 #include "stress/agent/sampler.h"
 
 #include "stress/agent/clock.h"
-#include "stress/agent/interrupted_call.h"
 
 namespace framestorm::stress {
 namespace {
@@ -108,33 +106,33 @@ void Sampler::run_halting() {
     next->at += (1 + missed) * interval;
     next->thread->ticks.fetch_add(1 + missed, std::memory_order_relaxed);
     if (missed > 0) next->thread->lose(LostCause::timer_overrun, missed);
-    sample_from_outside(*next->thread);
-    const uint64_t left_alone = next->thread->left_alone_ns;
-    if (const uint64_t free = monotonic_ns() + left_alone; left_alone != 0 && free > next->at) {
+    const Rest rest = sample_from_outside(*next->thread);
+    if (const uint64_t free = monotonic_ns() + rest.ns; rest.ns != 0 && free > next->at) {
       const uint64_t put_off = (free - next->at + interval - 1) / interval;
       next->at += put_off * interval;
       next->thread->ticks.fetch_add(put_off, std::memory_order_relaxed);
-      next->thread->lose(next->thread->left_alone_for, put_off);
+      next->thread->lose(rest.cause, put_off);
     }
   }
 }
 
-void Sampler::sample_from_outside(SampledThread& thread) {
-  thread.left_alone_ns = 0;
+Sampler::Rest Sampler::sample_from_outside(SampledThread& thread) {
+  Rest rest;
   int32_t index = 0;
   WalkRoom* const room = take_room(thread.index, &index);
   if (room == nullptr) {
     thread.lose(LostCause::buffer_full);
-    return;
+    return rest;
   }
   if (options_.mode == SamplingMode::unstopped) {
     // Its ThreadEnd waits for the lock, so the JavaThread stays while it is walked.
     bool walked = false;
-    registry_.with_lock([&] { walked = halt_and_walk(thread, *room); });
+    registry_.with_lock([&] { walked = halt_and_walk(thread, *room, &rest); });
     finish_walk(walked, *room, index, thread);
   } else {
-    finish_walk(halt_and_walk(thread, *room), *room, index, thread);
+    finish_walk(halt_and_walk(thread, *room, &rest), *room, index, thread);
   }
+  return rest;
 }
 
 void Sampler::finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThread& thread) {
@@ -145,7 +143,7 @@ void Sampler::finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThr
   }
 }
 
-bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room) {
+bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest) {
   if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
     thread.lose(LostCause::thread_exiting);
     return false;
@@ -164,17 +162,15 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room) {
   }
   // From here on the victim stands still, whatever happens to the walk, until it is released.
   const uint64_t halted_ns = monotonic_ns();
-  const bool is_walked = walk_answer(thread, answer, room);
-  const bool creating = is_creating(*answer.context);
+  const InterruptedCall call = interrupted_call(*answer.context);
+  const bool is_walked = walk_answer(thread, answer, call.waiting, room);
   hand_over_.release(number);
-  const uint64_t left_alone = thread.progress.note(
-      halted_ns, monotonic_ns(), static_cast<uint64_t>(options_.interval.count()), delivery_ns_);
-  thread.left_alone_ns = creating ? kCloneTime : left_alone;
-  thread.left_alone_for = creating ? LostCause::creating_thread : LostCause::throttled;
+  *rest = rest_after(thread, call.creating, halted_ns);
   return is_walked;
 }
 
-bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer, WalkRoom& room) {
+bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer, bool waiting,
+                          WalkRoom& room) {
   if (answer.java_thread != thread.java_thread) {
     thread.lose(thread.phase.load() == SampledThread::Phase::live ? LostCause::not_java
                                                                   : LostCause::thread_exiting);
@@ -184,8 +180,7 @@ bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer,
   request.target.same_thread = false;
   request.borrow_identity = true;
   room.walk(request);
-  thread.samples.fetch_add(1, std::memory_order_relaxed);
-  note_waiting(thread, *answer.context);
+  count_sample(thread, waiting);
   room.copy_window();
   return true;
 }

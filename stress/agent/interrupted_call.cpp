@@ -6,6 +6,7 @@
 #include <cstring>
 
 namespace framestorm::stress {
+namespace {
 
 bool is_waiting(const ucontext_t& context) {
   constexpr uint8_t kSystemCall[] = {0x0f, 0x05};
@@ -18,9 +19,15 @@ bool is_waiting(const ucontext_t& context) {
   return context.uc_mcontext.gregs[REG_RAX] == -EINTR && is_call(pc - 2);
 }
 
-bool is_creating(const ucontext_t& context) {
-  constexpr greg_t kCalls[] = {56, 57, 58, 435};
-  return std::ranges::count(kCalls, context.uc_mcontext.gregs[REG_RAX]) > 0 && is_waiting(context);
+}  // namespace
+
+InterruptedCall interrupted_call(const ucontext_t& context) {
+  constexpr greg_t kCloneCalls[] = {56, 57, 58, 435};
+  InterruptedCall call;
+  call.waiting = is_waiting(context);
+  call.creating =
+      call.waiting && std::ranges::count(kCloneCalls, context.uc_mcontext.gregs[REG_RAX]) > 0;
+  return call;
 }
 
 }  // namespace framestorm::stress

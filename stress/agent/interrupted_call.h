@@ -5,12 +5,15 @@
 
 namespace framestorm::stress {
 
-// Whether the kernel interrupted a system call that the thread was waiting in: pc is at the
-// instruction again, or behind it with EINTR.
-bool is_waiting(const ucontext_t& context);
+struct InterruptedCall {
+  // The kernel interrupted a system call that the thread was waiting in: pc is at the instruction
+  // again, or behind it with EINTR.
+  bool waiting = false;
+  // It is to begin one again that a signal keeps from ending, however often it begins: clone(2) and
+  // its kin.
+  bool creating = false;
+};
 
-// Whether the thread is to begin a system call again that a signal keeps from ending, however often
-// it begins: clone(2) and its kin.
-bool is_creating(const ucontext_t& context);
+InterruptedCall interrupted_call(const ucontext_t& context);
 
 }  // namespace framestorm::stress

@@ -46,9 +46,6 @@ struct SampledThread {
   // Its processor time when it was armed or at the end of its last handler, if that found it
   // waiting; else 0.
   uint64_t waiting_cpu = 0;
-  // For how long, in ns, its last halt says that it is to be left alone, and why.
-  uint64_t left_alone_ns = 0;
-  LostCause left_alone_for = LostCause::throttled;
 
   void lose(LostCause cause, uint64_t count = 1) {
     lost[static_cast<size_t>(cause)].fetch_add(count, std::memory_order_relaxed);

@@ -6,14 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <thread>
 
 #include "harness/victim/context.h"
 #include "stress/agent/clock.h"
 #include "stress/agent/delivery.h"
-#include "stress/agent/interrupted_call.h"
 
 namespace framestorm::stress {
 namespace {
@@ -163,27 +161,25 @@ void Sampler::handle_timer(int, siginfo_t* info, void* context) {
     thread.ticks.fetch_add(1 + overrun, std::memory_order_relaxed);
     if (overrun > 0) thread.lose(LostCause::timer_overrun, overrun);
     const uint64_t entered = monotonic_ns();
-    sampler.sample_here(thread, *static_cast<const ucontext_t*>(context));
-    sampler.let_progress(thread, *static_cast<const ucontext_t*>(context), entered);
-    sampler.note_idle_time(thread, *static_cast<const ucontext_t*>(context));
+    const auto& interrupted = *static_cast<const ucontext_t*>(context);
+    const InterruptedCall call = interrupted_call(interrupted);
+    sampler.sample_here(thread, interrupted, call.waiting);
+    sampler.put_off(thread, sampler.rest_after(thread, call.creating, entered));
+    sampler.note_idle_time(thread, call.waiting);
   }
   sampler.in_handlers_.fetch_sub(1);
   errno = saved_errno;
 }
 
-void Sampler::let_progress(SampledThread& thread, const ucontext_t& context, uint64_t entered_ns) {
-  const auto interval = static_cast<uint64_t>(options_.interval.count());
-  const uint64_t left_alone =
-      thread.progress.note(entered_ns, monotonic_ns(), interval, delivery_ns_);
-  if (is_creating(context)) {
-    put_off(thread, kCloneTime, LostCause::creating_thread);
-  } else if (left_alone != 0) {
-    put_off(thread, left_alone, LostCause::throttled);
-  }
+Sampler::Rest Sampler::rest_after(SampledThread& thread, bool creating, uint64_t begin_ns) {
+  const uint64_t left_alone = thread.progress.note(
+      begin_ns, monotonic_ns(), static_cast<uint64_t>(options_.interval.count()), delivery_ns_);
+  return creating ? Rest{kCloneTime, LostCause::creating_thread}
+                  : Rest{left_alone, LostCause::throttled};
 }
 
-void Sampler::note_idle_time(SampledThread& thread, const ucontext_t& context) {
-  if (!is_waiting(context)) {
+void Sampler::note_idle_time(SampledThread& thread, bool waiting) {
+  if (!waiting) {
     thread.waiting_cpu = 0;
     return;
   }
@@ -192,19 +188,19 @@ void Sampler::note_idle_time(SampledThread& thread, const ucontext_t& context) {
   if (before != 0) idle_cpu_ns_.fetch_add(thread.waiting_cpu - before, std::memory_order_relaxed);
 }
 
-void Sampler::put_off(SampledThread& thread, uint64_t ns, LostCause cause) {
-  if (!thread.armed.load()) return;
+void Sampler::put_off(SampledThread& thread, const Rest& rest) {
+  if (rest.ns == 0 || !thread.armed.load()) return;
   const auto interval = static_cast<uint64_t>(options_.interval.count());
-  const itimerspec when = {as_timespec(interval), as_timespec(std::max(ns, interval))};
+  const itimerspec when = {as_timespec(interval), as_timespec(std::max(rest.ns, interval))};
   timer_settime(thread.timer, 0, &when, nullptr);
   // It may have been disarmed meanwhile.
   if (!thread.armed.load()) {
     const itimerspec never = {};
     timer_settime(thread.timer, 0, &never, nullptr);
   }
-  const uint64_t missed = ns / interval;
+  const uint64_t missed = rest.ns / interval;
   thread.ticks.fetch_add(missed, std::memory_order_relaxed);
-  thread.lose(cause, missed);
+  thread.lose(rest.cause, missed);
 }
 
 WalkRoom* Sampler::take_room(size_t hint, int32_t* index) {
@@ -217,7 +213,7 @@ WalkRoom* Sampler::take_room(size_t hint, int32_t* index) {
   return nullptr;
 }
 
-void Sampler::sample_here(SampledThread& thread, const ucontext_t& context) {
+void Sampler::sample_here(SampledThread& thread, const ucontext_t& context, bool waiting) {
   if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
     thread.lose(LostCause::thread_exiting);
     return;
@@ -242,8 +238,7 @@ void Sampler::sample_here(SampledThread& thread, const ucontext_t& context) {
     return;
   }
   room->walk(request_for(thread, context));
-  thread.samples.fetch_add(1, std::memory_order_relaxed);
-  note_waiting(thread, context);
+  count_sample(thread, waiting);
   room->copy_window();
   hand_over(*room, index, thread);
 }
@@ -264,8 +259,9 @@ WalkRequest Sampler::request_for(const SampledThread& thread, const ucontext_t& 
   return request;
 }
 
-void Sampler::note_waiting(SampledThread& thread, const ucontext_t& context) {
-  if (!is_waiting(context)) return;
+void Sampler::count_sample(SampledThread& thread, bool waiting) {
+  thread.samples.fetch_add(1, std::memory_order_relaxed);
+  if (!waiting) return;
   thread.idle_ticks.fetch_add(1, std::memory_order_relaxed);
   idle_samples_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stress/agent/hand_over.h"
+#include "stress/agent/interrupted_call.h"
 #include "stress/agent/options.h"
 #include "stress/agent/registry.h"
 #include "stress/agent/sample_ring.h"
@@ -59,16 +60,22 @@ class Sampler {
   static void handle_timer(int signo, siginfo_t* info, void* context);
   // The part of a request that is the same in all modes; numbers it.
   WalkRequest request_for(const SampledThread& thread, const ucontext_t& context);
-  void note_waiting(SampledThread& thread, const ucontext_t& context);
-  void sample_here(SampledThread& thread, const ucontext_t& context);
-  // How long, in ns, a thread is left alone that is in the midst of creating another thread or
-  // process: clone(2) begins anew with every signal.
+  void count_sample(SampledThread& thread, bool waiting);
+  void sample_here(SampledThread& thread, const ucontext_t& context, bool waiting);
+  // For how long a thread is left alone after a sample, since it would not get anywhere; 0 mostly.
+  struct Rest {
+    uint64_t ns = 0;
+    LostCause cause = LostCause::throttled;
+  };
+  // One that is in the midst of creating another thread or process: clone(2) begins anew with every
+  // signal.
   static constexpr uint64_t kCloneTime = 1'000'000;
-  // Puts off a thread's next sample where it would not get anywhere.
-  void let_progress(SampledThread& thread, const ucontext_t& context, uint64_t entered_ns);
+  // Of the sample that began at `begin_ns`. On the thread itself, or while it is armed on the only
+  // one that samples it.
+  Rest rest_after(SampledThread& thread, bool creating, uint64_t begin_ns);
+  void put_off(SampledThread& thread, const Rest& rest);
   // A thread that waits does nothing but take signals.
-  void note_idle_time(SampledThread& thread, const ucontext_t& context);
-  void put_off(SampledThread& thread, uint64_t ns, LostCause cause);
+  void note_idle_time(SampledThread& thread, bool waiting);
   WalkRoom* take_room(size_t hint, int32_t* index);
   // Hands a room's sample to the judge: with the room when that is needed, else by copy.
   void hand_over(WalkRoom& room, int32_t index, SampledThread& thread);
@@ -78,10 +85,11 @@ class Sampler {
   static void handle_halt(siginfo_t* info, void* context);
   void answer_halt(const siginfo_t& info, const ucontext_t& context);
   void run_halting();
-  void sample_from_outside(SampledThread& thread);
+  Rest sample_from_outside(SampledThread& thread);
   // False when there was no walk, and why is counted. With `walk_answer` the victim stands still.
-  bool halt_and_walk(SampledThread& thread, WalkRoom& room);
-  bool walk_answer(SampledThread& thread, const HandOver::Answer& answer, WalkRoom& room);
+  bool halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest);
+  bool walk_answer(SampledThread& thread, const HandOver::Answer& answer, bool waiting,
+                   WalkRoom& room);
   void finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThread& thread);
 
   void watch_threads();
