@@ -160,7 +160,7 @@ void Judge::wait_for_unknown(const WalkView& view) {
     return frame.method != nullptr && method_of(view, frame) == nullptr;
   };
   const uint64_t begin = monotonic_ns();
-  if (begin < no_wait_before_ns_) return;
+  if (!waiting_for_unknown_.may_begin(begin)) return;
   uint64_t now = begin;
   const auto frames = std::views::iota(size_t{0}, view.frame_count());
   while (std::ranges::any_of(frames, is_unknown) && now - begin < kEventPatience) {
@@ -168,8 +168,7 @@ void Judge::wait_for_unknown(const WalkView& view) {
     absorb();
     now = monotonic_ns();
   }
-  // Not more than a tenth of the time.
-  no_wait_before_ns_ = now + 9 * (now - begin);
+  waiting_for_unknown_.took(begin, now);
 }
 
 bool Judge::judge_next() {

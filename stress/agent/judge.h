@@ -14,6 +14,7 @@
 #include "stress/agent/reference_check.h"
 #include "stress/agent/sampler.h"
 #include "stress/agent/stats.h"
+#include "stress/agent/time_share.h"
 
 namespace framestorm::stress {
 
@@ -61,7 +62,7 @@ class Judge {
   Findings findings_;
   ReferenceCheck reference_;
   JNIEnv* env_ = nullptr;  // of the judge's thread
-  uint64_t no_wait_before_ns_ = 0;
+  TimeShare waiting_for_unknown_;
   RecordedWalkers walkers_;
   std::vector<Judged> cheap_;  // of the trace alone
   std::vector<Judged> close_;  // of a room's records

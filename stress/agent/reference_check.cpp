@@ -30,7 +30,7 @@ bool is_of_continuation(const std::string& method) {
 std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sample& sample,
                                   Registry& registry) {
   const uint64_t begin = monotonic_ns();
-  if (begin < not_before_ns_) return {};
+  if (!share_.may_begin(begin)) return {};
   if (view.end != WalkEnd::returned || view.result <= 0 || view.result >= view.depth) return {};
   const jmethodID last = outermost(view);
   const MethodInfo* const mine = last == nullptr ? nullptr : view.methods->find(last);
@@ -45,8 +45,7 @@ std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sampl
   const jvmtiError error =
       jvm_.jvmti()->GetStackTrace(thread, 0, kMostFrames, frames_.data(), &count);
   env->DeleteLocalRef(thread);
-  const uint64_t end = monotonic_ns();
-  not_before_ns_ = end + 9 * (end - begin);
+  share_.took(begin, monotonic_ns());
   if (error != JVMTI_ERROR_NONE || count == 0 || count == kMostFrames) return {};
   ++made_;
   for (jint i = 0; i < count; ++i) {

@@ -10,6 +10,7 @@
 #include "harness/oracles/oracle.h"
 #include "stress/agent/registry.h"
 #include "stress/agent/sample.h"
+#include "stress/agent/time_share.h"
 
 namespace framestorm::stress {
 
@@ -26,9 +27,7 @@ class ReferenceCheck {
  private:
   Jvm& jvm_;
   std::vector<jvmtiFrameInfo> frames_;
-  // GetStackTrace waits until the thread comes to a poll, which on a full machine takes its time:
-  // samples must not be lost meanwhile.
-  uint64_t not_before_ns_ = 0;
+  TimeShare share_;  // GetStackTrace waits until the thread comes to a poll
   uint64_t made_ = 0, broken_ = 0;
 };
 
