@@ -66,7 +66,9 @@ TEST_F(AgentTestPlain, OfManyRunningThreadsSomeAreSampledAtOnce) {
   const Ran ran = run("interval=1ms", std::to_string(48 * cores) + " 3000 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 48 * cores) << ran.output;
-  EXPECT_EQ(ran.stats["threads"]["most_sampled"], 32 * cores);
+  EXPECT_LE(ran.stats["threads"]["most_sampled"], 32 * cores);
+  // On a busy machine some wait, and are not sampled any more, before the last of them starts.
+  EXPECT_GT(ran.stats["threads"]["most_sampled"], 16 * cores);
   EXPECT_GT(ran.stats["samples"], 1000);
 }
 
