@@ -14,6 +14,9 @@ from framestorm_cli.stress.cells import Cell
 FORMAT = 1
 PLAN = "plan.json"
 START_LIMIT = 60.0  # seconds a cell may take beside its sampling, on a busy machine
+# The same for a benchmark of Renaissance: it ends with an iteration, which may take half a minute by
+# itself, and several times that when it is sampled.
+BENCHMARK_LIMIT = 300.0
 SLOWNESS = 4.0  # times its sampling
 
 
@@ -66,8 +69,10 @@ class Plan:
             raise FramestormError(f"{out / PLAN} is damaged ({error}): start a new run") from error
 
 
-def default_limit(seconds: float | None) -> float:
-    return START_LIMIT + SLOWNESS * seconds if seconds is not None else 30 * START_LIMIT
+def default_limit(seconds: float | None, *, benchmarks: bool) -> float:
+    if seconds is None:
+        return 30 * START_LIMIT
+    return (BENCHMARK_LIMIT if benchmarks else START_LIMIT) + SLOWNESS * seconds
 
 
 def cores() -> int:

@@ -73,7 +73,10 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         cells=cells,
         seconds=seconds,
         iterations=iterations,
-        limit=asked.limit or plan.default_limit(seconds),
+        limit=asked.limit
+        or plan.default_limit(
+            seconds, benchmarks=any(workload.renaissance for workload in chosen.values())
+        ),
         seed=seed,
         threads=_threads(options.threads or asked.threads or DEFAULT_THREADS),
         parallel=options.parallel,

@@ -22,7 +22,7 @@ from framestorm_cli.stress import (
     workloads,
 )
 from framestorm_cli.stress.cells import Axes, Cell
-from framestorm_cli.stress.plan import Plan
+from framestorm_cli.stress.plan import Plan, default_limit
 from framestorm_cli.stress.proportion import Proportion
 from framestorm_cli.stress.runner import StressRun
 
@@ -240,3 +240,9 @@ def test_the_walk_that_a_process_died_in(tmp_path: Path) -> None:
 def test_many_walkers_are_counted() -> None:
     assert Cell("a", "x+y+z", "unstopped", 1000).settings == "3 walkers unstopped 1us"
     assert Cell("a", "x+y", "unstopped", 1000).settings == "x+y unstopped 1us"
+
+
+def test_an_iteration_of_a_benchmark_may_take_minutes() -> None:
+    assert default_limit(10, benchmarks=False) == 100
+    assert default_limit(10, benchmarks=True) == 340
+    assert default_limit(None, benchmarks=False) == default_limit(None, benchmarks=True) == 1800
