@@ -14,9 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-// Different traces that are told apart in the flame graph.
-constexpr size_t kMaxFlames = 200'000;
-
 std::string state_name(uint32_t state) {
   std::string name = thread_state_name(state);
   constexpr std::string_view kPrefix = "_thread_";
@@ -42,42 +39,12 @@ std::string code_of(const Sample& sample, const Walker& walker) {
   return std::to_string(sample.result) + " " + std::string(walker.error_name(sample.result));
 }
 
-const char* suffix_of(const Frame& frame) {
-  switch (frame.type) {
-    case FrameType::interpreted:
-      return "_[0]";
-    case FrameType::compiled:
-      return "_[j]";
-    case FrameType::java:
-      return frame.tier == 0 ? "_[0]" : frame.tier > 0 ? "_[j]" : "";
-    case FrameType::inlined:
-      return "_[i]";
-    case FrameType::native:
-      return "_[n]";
-    case FrameType::cpp:
-      return "_[c]";
-    case FrameType::none:
-    case FrameType::invalid:
-      return "";
-  }
-  return "";
-}
-
 }  // namespace
 
 double seconds_of(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 Stats::Stats(const Options& options) : options_(options), begin_ns_(monotonic_ns()) {
   open_for_writing(&file_, options.out / "stats.jsonl");
-}
-
-size_t Stats::FlameHash::operator()(const FlameKey& key) const {
-  size_t hash = static_cast<size_t>(key.walker);
-  for (const Frame& frame : key.frames) {
-    hash = (hash ^ reinterpret_cast<size_t>(frame.method)) * 0x9e3779b97f4a7c15U;
-    hash ^= static_cast<size_t>(frame.type) + (hash >> 29);
-  }
-  return hash;
 }
 
 void Stats::count(const Sample& sample, const Walker& walker, const std::byte* frames) {
@@ -91,23 +58,9 @@ void Stats::count(const Sample& sample, const Walker& walker, const std::byte* f
   own.longest = std::max(own.longest, count);
   if (sample.result >= sample.depth) ++own.at_depth_limit;
   if (!options_.flames) return;
-  FlameKey key = {sample.walker, {}};
-  key.frames.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    Frame frame = read_frame(walker.layout(), frames, i);
-    // What is drawn: methods, not places in them.
-    frame.bci = 0;
-    frame.pc = frame.sp = 0;
-    key.frames.push_back(frame);
-  }
-  const auto found = flames_.find(key);
-  if (found != flames_.end()) {
-    ++found->second;
-  } else if (flames_.size() < kMaxFlames) {
-    flames_.emplace(std::move(key), 1);
-  } else {
-    ++unfolded_;
-  }
+  trace_.clear();
+  for (size_t i = 0; i < count; ++i) trace_.push_back(read_frame(walker.layout(), frames, i));
+  flames_.add(trace_);
 }
 
 void Stats::set_check(std::string_view oracle, uint64_t made, uint64_t broken) {
@@ -195,27 +148,7 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
 }
 
 void Stats::write_flames(const MethodTable& methods) const {
-  if (!options_.flames) return;
-  std::map<std::string, uint64_t> folded;
-  for (const auto& [key, count] : flames_) {
-    std::string text;
-    for (auto frame = key.frames.rbegin(); frame != key.frames.rend(); ++frame) {
-      if (!text.empty()) text += ';';
-      const MethodInfo* const info =
-          frame->method == nullptr ? nullptr : methods.find(frame->method);
-      std::string name = info != nullptr                 ? info->name
-                         : frame->type == FrameType::cpp ? "native"
-                                                         : "?";
-      std::ranges::replace(name, '/', '.');
-      std::ranges::replace(name, ';', '_');
-      text += name + suffix_of(*frame);
-    }
-    folded[text] += count;
-  }
-  std::string content;
-  for (const auto& [text, count] : folded) content += text + " " + std::to_string(count) + "\n";
-  if (unfolded_ != 0) content += "[other traces] " + std::to_string(unfolded_) + "\n";
-  write_file(options_.out / "flames.folded", content);
+  if (options_.flames) flames_.write(options_.out / "flames.folded", methods);
 }
 
 }  // namespace framestorm::stress

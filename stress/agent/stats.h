@@ -7,10 +7,10 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "harness/jvm/methods.h"
+#include "stress/agent/flames.h"
 #include "stress/agent/histogram.h"
 #include "stress/agent/options.h"
 #include "stress/agent/registry.h"
@@ -45,14 +45,6 @@ class Stats {
     Histogram latency;
     uint64_t traces = 0, frames = 0, longest = 0, at_depth_limit = 0;
   };
-  struct FlameKey {
-    WalkerId walker;
-    std::vector<Frame> frames;
-    bool operator==(const FlameKey&) const = default;
-  };
-  struct FlameHash {
-    size_t operator()(const FlameKey& key) const;
-  };
 
   const Options& options_;
   std::ofstream file_;
@@ -61,8 +53,8 @@ class Stats {
   // By walker, thread state and result; of walks that did not return, how they ended.
   std::map<std::tuple<WalkerId, uint32_t, std::string>, uint64_t> codes_;
   std::map<std::string, std::pair<uint64_t, uint64_t>> checks_;
-  std::unordered_map<FlameKey, uint64_t, FlameHash> flames_;
-  uint64_t unfolded_ = 0;  // traces beyond kMaxFlames
+  Flames flames_;
+  std::vector<Frame> trace_;
 };
 
 // Seconds as a double.
