@@ -105,7 +105,7 @@ class PlantedDefect : public AgentTest, public testing::WithParamInterface<Plant
 TEST_P(PlantedDefect, IsFoundAndDoesNoHarm) {
   for (const char* mode : {"same-thread", "separate-thread"}) {
     const Ran ran = run(std::string("walker=plugin,plugin=" FRAMESTORM_PLANTED) + GetParam().name +
-                            ".so,mode=" + mode + ",interval=100us,threads=all",
+                            ".so,mode=" + mode + ",interval=100us,threads=all,costly=64",
                         "2 3000 0 0");
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
@@ -123,8 +123,20 @@ TEST_P(PlantedDefect, IsFoundAndDoesNoHarm) {
 
 INSTANTIATE_TEST_SUITE_P(Defects, PlantedDefect,
                          testing::Values(Planted{"crash", "fault", ""}, Planted{"hang", "hang", ""},
-                                         Planted{"wrong_frame", "contract", "method-unresolved"}),
+                                         Planted{"wrong_frame", "contract", "method-unresolved"},
+                                         Planted{"fickle", "contract", "not-deterministic"}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(AgentTestPlain, WhatTheVmChangedBetweenTwoWalksIsNoFinding) {
+  for (const char* mode : {"same-thread", "separate-thread"}) {
+    const Ran ran = run(std::string("walker=plugin,plugin=" FRAMESTORM_PLANTED "moved.so,mode=") +
+                            mode + ",interval=100us,costly=1",
+                        "2 3000 0 0");
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_GT(ran.stats["checks"]["determinism"]["made"], 1000) << mode;
+    EXPECT_EQ(ran.stats["findings"], 0) << mode << ran.findings;
+  }
+}
 
 TEST_F(AgentTestPlain, StrictDiesAsTheJvmWouldAndLeavesTheWalk) {
   const Ran ran =

@@ -12,7 +12,7 @@ Walker* RecordedRewalks::walker(WalkerId id) const {
 }
 
 bool RecordedRewalks::find(WalkerId walker, int32_t depth, uint32_t options, Answer* answer) {
-  if (room_ == nullptr) return false;
+  if (room_ == nullptr || room_->vm_went_on()) return false;
   for (const Rewalked& made : room_->rewalks()) {
     if (made.walker != walker || made.depth != depth || made.options != options) continue;
     RecordedWalker& recorded = *walkers_[static_cast<size_t>(walker)];

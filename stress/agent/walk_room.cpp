@@ -165,6 +165,7 @@ void WalkRoom::walk(const WalkRequest& request) {
   FrameBuffer& buffer = *buffers_[static_cast<size_t>(request.walker)];
   frames_ = buffer.place(setup_.depth);
   rewalk_count_ = rewalk_used_ = 0;
+  vm_went_on_ = false;
   stack_size_ = 0;
   WalkTarget target = request.target;
   target.options = 0;
@@ -246,6 +247,30 @@ void WalkRoom::rewalk_all(const WalkRequest& request) {
   for (const WalkerId other : setup_.comparable) {
     if (other != own && !rewalk(request, other, sample_.depth, 0)) return;
   }
+  see_whether_vm_went_on(request);
+}
+
+void WalkRoom::see_whether_vm_went_on(const WalkRequest& request) {
+  const FrameLayout& layout = walkers_[static_cast<size_t>(request.walker)]->layout();
+  struct Seen {
+    int32_t result;
+    const std::byte* frames;
+  };
+  const auto again = [&](size_t index) {
+    return Seen{rewalks_[index].result, rewalk_frames(rewalks_[index])};
+  };
+  const auto same = [&](const Seen& one, const Seen& other) {
+    const int32_t count = std::clamp(one.result, 0, sample_.depth);
+    return one.result == other.result &&
+           same_frames(layout, one.frames, other.frames, static_cast<size_t>(count));
+  };
+  const Seen first = {sample_.result, frames_};
+  const Seen second = again(0);
+  if (!rewalk(request, request.walker, sample_.depth, 0)) return;
+  const Seen last = again(rewalk_count_ - 1);
+  if (same(first, last)) return;
+  if (!rewalk(request, request.walker, sample_.depth, 0)) return;
+  vm_went_on_ = same(last, again(rewalk_count_ - 1)) && (same(second, first) || same(second, last));
 }
 
 }  // namespace framestorm::stress

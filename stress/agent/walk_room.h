@@ -101,6 +101,9 @@ class WalkRoom {
   const std::byte* rewalk_frames(const Rewalked& walk) const {
     return rewalk_memory_.data() + walk.frames;
   }
+  // Only the victim stands still: a collection may end between two walks, a method get its ID. What
+  // changed once, and stayed, is the VM's doing, and the walks are not to be compared.
+  bool vm_went_on() const { return vm_went_on_; }
   // Of the rewalk that did not return, always the last one.
   const FaultRecord& rewalk_fault() const { return rewalk_fault_; }
   const UnsafeCalls& rewalk_unsafe() const { return rewalk_unsafe_; }
@@ -114,6 +117,7 @@ class WalkRoom {
               bool borrow_identity, FaultRecord* fault, UnsafeCalls* unsafe, int32_t* result);
   bool rewalk(const WalkRequest& request, WalkerId walker, int32_t depth, uint32_t options);
   void rewalk_all(const WalkRequest& request);
+  void see_whether_vm_went_on(const WalkRequest& request);
   void note_thread(const WalkRequest& request);
   void copy_stack();
 
@@ -136,6 +140,7 @@ class WalkRoom {
   std::array<Rewalked, kMaxRewalks> rewalks_;
   size_t rewalk_count_ = 0;
   size_t rewalk_used_ = 0;
+  bool vm_went_on_ = false;
   std::vector<std::byte> rewalk_memory_;
   FaultRecord rewalk_fault_;
   UnsafeCalls rewalk_unsafe_;

@@ -1,7 +1,9 @@
 /* A walker with one defect, chosen at compile time: every 64th walk crashes (PLANTED_CRASH), hangs
- * (PLANTED_HANG, every 4096th) or gives a frame of no method (PLANTED_WRONG_FRAME). The others say
- * that there are no frames. For the tests of the agent. */
+ * (PLANTED_HANG, every 4096th) or gives a frame of no method (PLANTED_WRONG_FRAME); every third has
+ * another result (PLANTED_FICKLE). The others say that there are no frames. PLANTED_MOVED has none:
+ * what it says changes with the VM, of which the clock is a part. For the tests of the agent. */
 #include <stddef.h>
+#include <time.h>
 
 #include "framestorm_walker.h"
 
@@ -28,6 +30,12 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
     trace->frames[0] = wrong;
     trace->num_frames = 1;
   }
+#elif defined(PLANTED_FICKLE)
+  if (walk % 3 == 0) trace->num_frames = -1;
+#elif defined(PLANTED_MOVED)
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (((uint64_t)now.tv_nsec >> 24 & 1) != 0) trace->num_frames = -1;
 #else
 #error "say which defect is planted"
 #endif
