@@ -45,11 +45,21 @@ def oss_fuzz_build() -> None:
     type=click.Choice(paths.TARGETS),
     help="Only this one; repeatable.",
 )
-@click.option("--engine", type=click.Choice(["libfuzzer", "afl", "none"]), default="libfuzzer")
+@click.option(
+    "--engine",
+    type=click.Choice(["libfuzzer", "afl", "none"]),
+    default="libfuzzer",
+    envvar="FUZZING_ENGINE",
+    show_default=True,
+    show_envvar=True,
+)
 @click.option(
     "--sanitizer",
     type=click.Choice(["address", "undefined", "coverage", "none"]),
     default="address",
+    envvar="SANITIZER",
+    show_default=True,
+    show_envvar=True,
 )
 @click.option("--runs", type=click.IntRange(min=4), default=1000, show_default=True)
 def oss_fuzz_check(
@@ -60,7 +70,7 @@ def oss_fuzz_check(
     Exit code 0: a good build, 1: not.
 
     \b
-    Example: scripts/framestorm oss-fuzz check out/bundle --engine libfuzzer --sanitizer address
+    Example: scripts/framestorm oss-fuzz check out/bundle --engine afl --sanitizer undefined
     """
     from framestorm_cli.bundle import checking
 

@@ -11,6 +11,7 @@ import pytest
 
 from framestorm_cli.bundle import checking, runner
 from framestorm_cli.bundle.checking import BadBuildError, Build
+from framestorm_cli.conftest import Run as Cli
 from framestorm_cli.conftest import compile_library
 from framestorm_cli.errors import FramestormError
 
@@ -194,3 +195,23 @@ def test_the_planted_instruction_is_executed(tmp_path: Path) -> None:
             shutil.copy2(program, folder)
             shutil.copy2(moved.out / library.relative_to(out), folder)
             assert subprocess.run([str(folder / "caller")], check=False).returncode == code
+
+
+def test_what_is_checked_is_what_was_built(
+    framestorm: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Build] = []
+
+    def check(out: Path, targets: object, build: Build, runs: int) -> int:
+        asked.append(build)
+        return 0
+
+    monkeypatch.setattr(checking, "check_command", check)
+    for name in ("FUZZING_ENGINE", "SANITIZER"):
+        monkeypatch.delenv(name, raising=False)
+    framestorm("oss-fuzz", "check", tmp_path)
+    monkeypatch.setenv("FUZZING_ENGINE", "afl")
+    monkeypatch.setenv("SANITIZER", "undefined")
+    framestorm("oss-fuzz", "check", tmp_path)
+    framestorm("oss-fuzz", "check", tmp_path, "--engine", "none")
+    assert asked == [_LIBFUZZER, Build("afl", "undefined"), Build("none", "undefined")]
