@@ -5,16 +5,19 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+
+import psutil
 
 from framestorm_cli import steps
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.hotspot.errors import NO_SPACE, disk_full
 
 _POLL = 0.25  # seconds
-_GRACE = 10.0  # seconds that make gets to end by itself
+GRACE = 10.0  # seconds that make gets to end by itself
 # What a person's own environment must not change about a build.
 _UNSET = frozenset(
     {
@@ -101,10 +104,21 @@ def _termination_interrupts() -> Iterator[None]:
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Ends the process and everything it started; returns when it has ended."""
+    """Ends the process, which leads its group, and everything it started; returns when all have ended."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
-            return
+        last = time.monotonic() + GRACE
+        while time.monotonic() < last:
+            process.poll()
+            if not _lives(process.pid):
+                return
+            time.sleep(_POLL)
+
+
+def _lives(group: int) -> bool:
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if os.getpgid(one.pid) == group and one.status() != psutil.STATUS_ZOMBIE:
+                return True
+    return False

@@ -401,6 +401,13 @@ sleep 600 & echo $! > child
 touch begun
 wait
 """
+# Its child does not end when it is asked to.
+_STUBBORN = """set -e
+sh -c 'trap "" TERM; touch deaf; while :; do sleep 1; done' & echo $! > child
+while [ ! -e deaf ]; do sleep 0.02; done
+touch begun
+wait
+"""
 
 
 def start(request: Request) -> "subprocess.Popen[str]":
@@ -409,7 +416,8 @@ def start(request: Request) -> "subprocess.Popen[str]":
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "import sys; from pathlib import Path; from framestorm_cli import packages;"
         "packages.ensure = lambda *_: None;"
-        "from framestorm_cli.hotspot import building; from framestorm_cli.hotspot.building import Request;"
+        "from framestorm_cli.hotspot import building, running; running.GRACE = 2.0;"
+        "from framestorm_cli.hotspot.building import Request;"
         f"print(building.ensure(Request({request.source!r}, Path({str(request.boot_jdk)!r}), 'plain')))"
     )
     return subprocess.Popen(
@@ -435,11 +443,14 @@ def running(pid: int) -> bool:
     return state != "Z"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "script"),
+    [(signal.SIGINT, _WAITING), (signal.SIGTERM, _WAITING), (signal.SIGTERM, _STUBBORN)],
+)
 def test_an_interrupt_ends_make_and_what_it_started_and_leaves_nothing_half_made(
-    request_of: Request, user: Path, number: int
+    request_of: Request, user: Path, number: int, script: str
 ) -> None:
-    (user / "make.sh").write_text(_WAITING)
+    (user / "make.sh").write_text(script)
     process = start(request_of)
     trees = store.folder() / "trees"
     while not (begun := list(trees.glob("*/build/begun"))):
