@@ -71,7 +71,7 @@ class Writer {
         continue;
       }
       const auto& [name, callee] = *level.next++;
-      if (callee.all < least_) {
+      if (callee.all < least_ && levels.size() > 1) {
         level.other += callee.all;
         continue;
       }

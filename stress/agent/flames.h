@@ -16,6 +16,7 @@ class Flames {
  public:
   // What is narrower than this share of all samples is too narrow to be drawn, and is its caller's
   // `[other]`: real programs have hundreds of thousands of different traces, a hundred frames each.
+  // Outermost frames stay, since they tell whole traces from broken ones.
   static constexpr uint64_t kNarrowest = 10'000;
   static constexpr size_t kMostNodes = 500'000;
 

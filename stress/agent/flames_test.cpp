@@ -67,11 +67,13 @@ TEST_F(FlamesTest, TracesFoldByMethodAndKind) {
 TEST_F(FlamesTest, WhatIsTooNarrowIsItsCallersOther) {
   Flames flames;
   const uint64_t traces = 3 * Flames::kNarrowest;
-  for (uint64_t i = 0; i + 2 < traces; ++i) flames.add(std::vector{frame(1)});
+  for (uint64_t i = 0; i + 3 < traces; ++i) flames.add(std::vector{frame(1)});
+  flames.add(std::vector{frame(9), frame(3)});  // an outermost frame of its own
   flames.add(std::vector{frame(2), frame(1)});
   flames.add(std::vector{frame(9), frame(1)});
-  EXPECT_EQ(written(flames),
-            (Lines{{"a.Main.main_[j]", traces - 2}, {"a.Main.main_[j];[other]", 2}}));
+  EXPECT_EQ(written(flames), (Lines{{"a.Main.main_[j]", traces - 3},
+                                    {"a.Main.main_[j];[other]", 2},
+                                    {"a.B.run_[j];[other]", 1}}));
 }
 
 TEST_F(FlamesTest, ThereIsAnEndToHowManyAreToldApart) {
