@@ -1,4 +1,4 @@
-// The system call that a signal found a thread in, x86-64. Async-signal-safe.
+// The system call that a signal found a thread in (interrupted_call_x86_64.cpp). Async-signal-safe.
 #pragma once
 
 #include <ucontext.h>

@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if !defined(__x86_64__)
+#error "another architecture needs its own interrupted_call_<arch>.cpp: syscall instruction, clones"
+#endif
+
 namespace framestorm::stress {
 namespace {
 
