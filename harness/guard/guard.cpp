@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,12 @@ void take_default_action(int signo, const siginfo_t* info) {
   }
 }
 
+uint64_t own_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
 // As the kernel would have called the previous owner: its mask, its flags.
 void forward(int signo, siginfo_t* info, void* context) {
   const struct sigaction previous = previous_actions[static_cast<size_t>(signo)];
@@ -78,11 +85,13 @@ void forward(int signo, siginfo_t* info, void* context) {
     sigaddset(&blocked, signo);
   }
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);  // undone when the front handler returns
+  const uint64_t begin = own_cpu_ns();
   if (has_siginfo) {
     previous.sa_sigaction(signo, info, context);
   } else {
     previous.sa_handler(signo);
   }
+  walk_state.forwarded_ns += own_cpu_ns() - begin;
 }
 
 // --- inside a walk ---
@@ -240,6 +249,8 @@ void Guard::install(const HotSpotHooks& hooks, const GuardLimits& limits) {
     install_handler(signo, handle_fault, SA_NODEFER, nullptr);
   }
 }
+
+uint64_t Guard::forwarded_ns() { return walk_state.forwarded_ns; }
 
 int Guard::watchdog_signal() { return watchdog::signal_number(); }
 

@@ -123,6 +123,11 @@ class Guard {
   static WalkEnd call(void (*fn)(void*), void* arg, FaultRecord* fault, UnsafeCalls* unsafe,
                       SanitizerReports* reports = nullptr);
 
+  // Processor time (ns) that the calling thread has spent in the handlers which its faults outside
+  // walks were passed on to. HotSpot blocks all other signals in its own: nothing samples a thread
+  // there. Async-signal-safe.
+  static uint64_t forwarded_ns();
+
   // The signal that interrupts hung walks.
   static int watchdog_signal();
 

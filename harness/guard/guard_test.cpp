@@ -44,9 +44,12 @@ std::atomic<void*> page_to_open{nullptr};
 std::atomic<int> forwarded{0};
 siginfo_t forwarded_info;
 sigset_t forwarded_mask;
+clock_t forwarded_clocks = 0;  // how long it takes, of processor time
 
 void previous_owner(int signo, siginfo_t* info, void*) {
   ++forwarded;
+  for (const clock_t begin = clock(); clock() - begin < forwarded_clocks;) {
+  }
   forwarded_info = *info;
   pthread_sigmask(SIG_SETMASK, nullptr, &forwarded_mask);
   void* page = page_to_open.exchange(nullptr);
@@ -277,6 +280,21 @@ TEST_F(GuardTest, FaultOutsideAWalkReachesThePreviousOwnerAsTheKernelWouldCallIt
   EXPECT_EQ(sigismember(&mask, SIGUSR2), 0);
   EXPECT_EQ(walk(walker_outer).end, WalkEnd::fault);
   EXPECT_EQ(forwarded, before + 1) << "a fault inside a walk is not the previous owner's";
+  munmap(page, kPage);
+}
+
+TEST_F(GuardTest, TimeInThePreviousOwnerIsCounted) {
+  void* page = mapping(PROT_NONE);
+  page_to_open = page;
+  forwarded_clocks = CLOCKS_PER_SEC / 100;
+  const uint64_t before = Guard::forwarded_ns();
+  *static_cast<volatile int*>(page) = 7;
+  forwarded_clocks = 0;
+  const uint64_t after = Guard::forwarded_ns();
+  // clock() is the process's, and others of its threads run.
+  EXPECT_GE(after - before, 1'000'000U);
+  EXPECT_EQ(walk(walker_outer).end, WalkEnd::fault);
+  EXPECT_EQ(Guard::forwarded_ns(), after) << "a walk's fault is not passed on";
   munmap(page, kPage);
 }
 

@@ -34,6 +34,7 @@ struct WalkState {
   bool mask_changed = false;  // by the walk; original_mask is what it was
   sigset_t original_mask = {};
   WatchSlot* slot = nullptr;
+  uint64_t forwarded_ns = 0;  // see Guard::forwarded_ns
 };
 
 extern constinit thread_local WalkState walk_state __attribute__((tls_model("initial-exec")));

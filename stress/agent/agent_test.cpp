@@ -72,6 +72,14 @@ TEST_F(AgentTestPlain, OfManyRunningThreadsSomeAreSampledAtOnce) {
   EXPECT_GT(ran.stats["samples"], 1000);
 }
 
+// HotSpot looks at each frame of the stack in its SIGSEGV handler, where no signal arrives.
+TEST_F(AgentTestPlain, TicksInHotSpotsOwnHandlersAreToldApart) {
+  const Ran ran = run("interval=100us", "0 0 0 0 10");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["lost"].value("signals-blocked", 0), 10) << ran.stats["lost"].dump();
+  EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
+}
+
 TEST_F(AgentTestPlain, DurationEndsSamplingAndNotTheProgram) {
   const Ran ran = run("duration=0.5,interval=1ms", "1 3500 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;

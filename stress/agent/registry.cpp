@@ -64,7 +64,7 @@ void Registry::reap() {
     thread->armed.store(false);
     thread->has_timer = false;
     thread->progress = {};
-    thread->waiting_cpu = 0;
+    thread->waiting_cpu = thread->forwarded_seen = 0;
     thread->cpu_ns = thread->wall_ns = 0;
     thread->idle_seen = thread->ticks_seen = 0;
     thread->quiet_scans = 0;

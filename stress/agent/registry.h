@@ -46,6 +46,7 @@ struct SampledThread {
   // Its processor time when it was armed or at the end of its last handler, if that found it
   // waiting; else 0.
   uint64_t waiting_cpu = 0;
+  uint64_t forwarded_seen = 0;  // its Guard::forwarded_ns() at its last tick
 
   void lose(LostCause cause, uint64_t count = 1) {
     lost[static_cast<size_t>(cause)].fetch_add(count, std::memory_order_relaxed);

@@ -18,6 +18,7 @@ namespace framestorm::stress {
 // Why a sample that was due was not taken, or a taken one not judged.
 enum class LostCause : uint8_t {
   timer_overrun,    // the timer expired again before its signal was delivered
+  signals_blocked,  // so did it while HotSpot handled a fault of the thread's, all signals blocked
   busy,             // the thread's handler was in a walk
   thread_exiting,   // the signal came after the thread's ThreadEnd
   late_handler,     // the signal came after the sampler had given the request up

@@ -158,8 +158,7 @@ void Sampler::handle_timer(int, siginfo_t* info, void* context) {
   if (info->si_code == SI_TIMER && !sampler.stopped()) {
     auto& thread = *static_cast<SampledThread*>(info->si_value.sival_ptr);
     const auto overrun = static_cast<uint64_t>(std::max(info->si_overrun, 0));
-    thread.ticks.fetch_add(1 + overrun, std::memory_order_relaxed);
-    if (overrun > 0) thread.lose(LostCause::timer_overrun, overrun);
+    sampler.count_ticks(thread, overrun);
     const uint64_t entered = monotonic_ns();
     const auto& interrupted = *static_cast<const ucontext_t*>(context);
     const InterruptedCall call = interrupted_call(interrupted);
@@ -169,6 +168,17 @@ void Sampler::handle_timer(int, siginfo_t* info, void* context) {
   }
   sampler.in_handlers_.fetch_sub(1);
   errno = saved_errno;
+}
+
+void Sampler::count_ticks(SampledThread& thread, uint64_t overrun) const {
+  thread.ticks.fetch_add(1 + overrun, std::memory_order_relaxed);
+  const uint64_t forwarded = Guard::forwarded_ns();
+  const uint64_t since = forwarded - thread.forwarded_seen;
+  thread.forwarded_seen = forwarded;
+  const uint64_t blocked =
+      std::min(overrun, since / static_cast<uint64_t>(options_.interval.count()));
+  if (blocked > 0) thread.lose(LostCause::signals_blocked, blocked);
+  if (overrun > blocked) thread.lose(LostCause::timer_overrun, overrun - blocked);
 }
 
 Sampler::Rest Sampler::rest_after(SampledThread& thread, bool creating, uint64_t begin_ns) {

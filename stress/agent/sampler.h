@@ -62,6 +62,9 @@ class Sampler {
   WalkRequest request_for(const SampledThread& thread, const ucontext_t& context);
   void count_sample(SampledThread& thread, bool waiting);
   void sample_here(SampledThread& thread, const ucontext_t& context, bool waiting);
+  // Counts a timer's expirations: the one being handled, and those that were merged into it. On the
+  // thread itself.
+  void count_ticks(SampledThread& thread, uint64_t overrun) const;
   // For how long a thread is left alone after a sample, since it would not get anywhere; 0 mostly.
   struct Rest {
     uint64_t ns = 0;

@@ -70,7 +70,11 @@ void Stats::set_check(std::string_view oracle, uint64_t made, uint64_t broken) {
 void Stats::write(const Registry::Totals& totals, const Finished& finished, const char* ended) {
   const double asked = 1e9 / static_cast<double>(options_.interval.count());
   const bool by_cpu = options_.threads == ThreadChoice::running;
-  const uint64_t cpu_ns = totals.cpu_ns - std::min(totals.cpu_ns, finished.idle_cpu_ns);
+  // No signal reaches a thread in HotSpot's own handlers: it is not running for a profiler.
+  const uint64_t not_running_ns =
+      finished.idle_cpu_ns + totals.lost[static_cast<size_t>(LostCause::signals_blocked)] *
+                                 static_cast<uint64_t>(options_.interval.count());
+  const uint64_t cpu_ns = totals.cpu_ns - std::min(totals.cpu_ns, not_running_ns);
   const double running = seconds_of(by_cpu ? cpu_ns : totals.wall_ns);
   const uint64_t of_rate = by_cpu ? totals.samples - finished.idle : totals.samples;
   const double rate = running > 0 ? static_cast<double>(of_rate) / running : 0;

@@ -5,7 +5,8 @@ import java.util.Map;
  * What the agent's tests sample: busy threads whose result is known, so that a sample which did harm
  * shows, and as many idle or short-lived threads as asked for.
  *
- * <p>Arguments: busy threads, milliseconds, idle threads, threads that come and go.
+ * <p>Arguments: busy threads, milliseconds, idle threads, threads that come and go, and if there are
+ * to be any, stack overflows.
  */
 public class Sampled {
   private static long fibonacci(int n) {
@@ -19,11 +20,16 @@ public class Sampled {
     return fibonacci(12) + sums.values().stream().mapToLong(Long::longValue).sum();
   }
 
+  private static int overflow(int n) {
+    return overflow(n + 1) + 1;
+  }
+
   public static void main(String[] arguments) throws InterruptedException {
     int busy = Integer.parseInt(arguments[0]);
     long end = System.nanoTime() + Long.parseLong(arguments[1]) * 1_000_000;
     int idle = Integer.parseInt(arguments[2]);
     int churn = Integer.parseInt(arguments[3]);
+    int overflows = arguments.length > 4 ? Integer.parseInt(arguments[4]) : 0;
     boolean[] wrong = new boolean[1];
     for (int i = 0; i < idle; i++) {
       Thread thread =
@@ -56,6 +62,14 @@ public class Sampled {
       Thread thread = new Thread(() -> work(10));
       thread.start();
       if (i % 8 == 7) thread.join();
+    }
+    for (int i = 0; i < overflows; i++) {
+      try {
+        overflow(0);
+      } catch (StackOverflowError e) {
+        continue;
+      }
+      wrong[0] = true;
     }
     for (Thread thread : threads) thread.join();
     System.out.println(wrong[0] ? "a result was wrong" : "all results were right");
