@@ -80,6 +80,17 @@ TEST_F(AgentTestPlain, TicksInHotSpotsOwnHandlersAreToldApart) {
   EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
 }
 
+TEST_F(AgentTestPlain, ThreadsThatWaitAreLeftAloneUnlessAskedFor) {
+  const Ran running = run("interval=100us", "1 1000 500 0");
+  EXPECT_EQ(running.status, 0) << running.output;
+  EXPECT_GT(running.stats["lost"].value("waiting", 0), 0) << running.stats["lost"].dump();
+  EXPECT_EQ(accounted(running.stats), running.stats["ticks"]) << running.stats.dump();
+  const Ran all = run("threads=all,interval=10ms", "1 1000 500 0");
+  EXPECT_EQ(all.status, 0) << all.output;
+  EXPECT_FALSE(all.stats["lost"].contains("waiting")) << all.stats["lost"].dump();
+  EXPECT_GT(all.stats["idle_samples"], 500);
+}
+
 TEST_F(AgentTestPlain, DurationEndsSamplingAndNotTheProgram) {
   const Ran ran = run("duration=0.5,interval=1ms", "1 3500 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;

@@ -165,7 +165,7 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest) {
   const InterruptedCall call = interrupted_call(*answer.context);
   const bool is_walked = walk_answer(thread, answer, call.waiting, room);
   hand_over_.release(number);
-  *rest = rest_after(thread, call.creating, halted_ns);
+  *rest = rest_after(thread, call, halted_ns);
   return is_walked;
 }
 

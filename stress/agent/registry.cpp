@@ -58,7 +58,6 @@ void Registry::reap() {
     add(*thread, &gone_);
     thread->ticks.store(0);
     thread->samples.store(0);
-    thread->idle_ticks.store(0);
     for (auto& lost : thread->lost) lost.store(0);
     thread->has_signal_stack = false;
     thread->armed.store(false);
@@ -66,8 +65,6 @@ void Registry::reap() {
     thread->progress = {};
     thread->waiting_cpu = thread->forwarded_seen = 0;
     thread->cpu_ns = thread->wall_ns = 0;
-    thread->idle_seen = thread->ticks_seen = 0;
-    thread->quiet_scans = 0;
     thread->tid.store(0);
     thread->phase.store(SampledThread::Phase::free);
     free_.push_back(thread);

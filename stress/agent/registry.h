@@ -17,6 +17,7 @@
 
 #include "stress/agent/progress.h"
 #include "stress/agent/sample.h"
+#include "stress/agent/waiting.h"
 
 namespace framestorm::stress {
 
@@ -37,14 +38,13 @@ struct SampledThread {
   uintptr_t stack_base = 0, stack_end = 0;
 
   // The handler's, on the thread itself.
-  std::atomic<uint64_t> ticks{0};       // expirations, overruns included
-  std::atomic<uint64_t> samples{0};     // walks
-  std::atomic<uint64_t> idle_ticks{0};  // found waiting in a system call
+  std::atomic<uint64_t> ticks{0};    // expirations, overruns included
+  std::atomic<uint64_t> samples{0};  // walks
   std::array<std::atomic<uint64_t>, kLostCauses> lost = {};
   bool has_signal_stack = false;
   Progress progress;
-  // Its processor time when it was armed or at the end of its last handler, if that found it
-  // waiting; else 0.
+  Waiting waiting;
+  // Its processor time at the end of its last handler, if that found it waiting; else 0.
   uint64_t waiting_cpu = 0;
   uint64_t forwarded_seen = 0;  // its Guard::forwarded_ns() at its last tick
 
@@ -58,7 +58,7 @@ struct SampledThread {
   std::atomic<bool> armed{false};  // the handler puts off only an armed timer
   uint64_t armed_since_cpu = 0, armed_since_wall = 0;
   uint64_t cpu_seen = 0;
-  uint64_t idle_seen = 0, ticks_seen = 0;
+  uint64_t waited_seen = 0;  // of waiting.total(), at the last scan
   uint32_t quiet_scans = 0;
   uint64_t cpu_ns = 0, wall_ns = 0;  // while armed, of intervals that are over
 };

@@ -27,6 +27,7 @@ enum class LostCause : uint8_t {
   unjudged,         // was walked, but the judge did not keep up
   not_java,         // the thread is none of Java's (any more)
   throttled,        // put off, so that the thread makes progress between its samples
+  waiting,          // put off, since the thread had been waiting for long
   creating_thread,  // put off, because each signal makes the thread's clone(2) begin anew
   stack_too_small,  // no room for a handler above the thread's guard pages
   count

@@ -21,7 +21,7 @@ constexpr uint64_t kRandomTurn = 100'000'000;  // for how long the same random t
 // HotSpot's guard pages and room for a handler and a walk above them.
 constexpr uintptr_t kStackReserve = uintptr_t{48} << 10;
 // A thread that takes this share of a scan is running; while it is armed it counts as idle after so
-// many scans in which most samples met it waiting.
+// many scans of which it was waiting for the most part.
 constexpr double kRunningShare = 0.2;
 constexpr uint32_t kQuietScans = 3;
 
@@ -113,7 +113,7 @@ bool Sampler::arm(SampledThread& thread) {
   static const size_t room = kArmedPerCore * std::max(1U, std::thread::hardware_concurrency());
   if (thread.armed) return true;
   if (stopping_.load(std::memory_order_relaxed)) return false;
-  if (options_.threads == ThreadChoice::running && armed_ >= room) return false;
+  if (options_.threads == ThreadChoice::running && armed_.size() >= room) return false;
   const int tid = thread.tid.load(std::memory_order_relaxed);
   const bool by_timer = options_.mode == SamplingMode::same_thread;
   if (by_timer && !thread.has_timer) {
@@ -130,18 +130,21 @@ bool Sampler::arm(SampledThread& thread) {
   // Threads that are armed together are not interrupted together.
   const uint64_t first = 1 + random_() % interval;
   const itimerspec when = {as_timespec(interval), as_timespec(first)};
-  thread.armed_since_cpu = thread.waiting_cpu = thread_cpu_ns(tid);
+  thread.armed_since_cpu = thread_cpu_ns(tid);
   thread.armed_since_wall = monotonic_ns();
+  thread.waiting.forget();
+  thread.waited_seen = 0;
   thread.quiet_scans = 0;
   thread.armed.store(true);
-  most_armed_.store(std::max(++armed_, most_armed()), std::memory_order_relaxed);
+  armed_.insert(&thread);
+  most_armed_.store(std::max(armed_.size(), most_armed()), std::memory_order_relaxed);
   if (by_timer) timer_settime(thread.timer, 0, &when, nullptr);
   return true;
 }
 
 void Sampler::disarm(SampledThread& thread) {
   if (!thread.armed.exchange(false)) return;
-  --armed_;
+  armed_.erase(&thread);
   const itimerspec never = {};
   if (thread.has_timer) timer_settime(thread.timer, 0, &never, nullptr);
   const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
@@ -162,9 +165,14 @@ void Sampler::handle_timer(int, siginfo_t* info, void* context) {
     const uint64_t entered = monotonic_ns();
     const auto& interrupted = *static_cast<const ucontext_t*>(context);
     const InterruptedCall call = interrupted_call(interrupted);
+    const uint64_t entered_cpu = call.waiting ? read_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
     sampler.sample_here(thread, interrupted, call.waiting);
-    sampler.put_off(thread, sampler.rest_after(thread, call.creating, entered));
-    sampler.note_idle_time(thread, call.waiting);
+    sampler.put_off(thread, sampler.rest_after(thread, call, entered));
+    if (call.waiting) {
+      sampler.note_idle_time(thread, entered_cpu);
+    } else {
+      thread.waiting_cpu = 0;
+    }
   }
   sampler.in_handlers_.fetch_sub(1);
   errno = saved_errno;
@@ -181,21 +189,27 @@ void Sampler::count_ticks(SampledThread& thread, uint64_t overrun) const {
   if (overrun > blocked) thread.lose(LostCause::timer_overrun, overrun - blocked);
 }
 
-Sampler::Rest Sampler::rest_after(SampledThread& thread, bool creating, uint64_t begin_ns) {
-  const uint64_t left_alone = thread.progress.note(
-      begin_ns, monotonic_ns(), static_cast<uint64_t>(options_.interval.count()), delivery_ns_);
-  return creating ? Rest{kCloneTime, LostCause::creating_thread}
-                  : Rest{left_alone, LostCause::throttled};
+Sampler::Rest Sampler::rest_after(SampledThread& thread, const InterruptedCall& call,
+                                  uint64_t begin_ns) {
+  const auto interval = static_cast<uint64_t>(options_.interval.count());
+  const uint64_t now = monotonic_ns();
+  const uint64_t left_alone = thread.progress.note(begin_ns, now, interval, delivery_ns_);
+  const uint64_t waits_on = thread.waiting.note(call.waiting, now);
+  if (call.creating) return {kCloneTime, LostCause::creating_thread};
+  // Who asks for other threads than running ones asks how they wait.
+  if (options_.threads == ThreadChoice::running && waits_on > std::max(left_alone, interval)) {
+    return {waits_on, LostCause::waiting};
+  }
+  return {left_alone, LostCause::throttled};
 }
 
-void Sampler::note_idle_time(SampledThread& thread, bool waiting) {
-  if (!waiting) {
-    thread.waiting_cpu = 0;
-    return;
-  }
-  const uint64_t before = thread.waiting_cpu;
+void Sampler::note_idle_time(SampledThread& thread, uint64_t entered_cpu) {
+  // What it took to get here is the signal's.
+  const uint64_t since = thread.waiting_cpu != 0
+                             ? thread.waiting_cpu
+                             : entered_cpu - std::min(entered_cpu, delivery_ns_);
   thread.waiting_cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
-  if (before != 0) idle_cpu_ns_.fetch_add(thread.waiting_cpu - before, std::memory_order_relaxed);
+  idle_cpu_ns_.fetch_add(thread.waiting_cpu - since, std::memory_order_relaxed);
 }
 
 void Sampler::put_off(SampledThread& thread, const Rest& rest) {
@@ -271,9 +285,7 @@ WalkRequest Sampler::request_for(const SampledThread& thread, const ucontext_t& 
 
 void Sampler::count_sample(SampledThread& thread, bool waiting) {
   thread.samples.fetch_add(1, std::memory_order_relaxed);
-  if (!waiting) return;
-  thread.idle_ticks.fetch_add(1, std::memory_order_relaxed);
-  idle_samples_.fetch_add(1, std::memory_order_relaxed);
+  if (waiting) idle_samples_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Sampler::handle_halt(siginfo_t* info, void* context) {
@@ -331,12 +343,13 @@ void Sampler::stop() {
 
 void Sampler::watch_threads() {
   const uint64_t begin = monotonic_ns();
+  uint64_t last_look = 0;
   uint64_t last_scan = 0;
+  uint64_t next_scan = 0;
   uint64_t last_turn = 0;
   const int own_tid = static_cast<int>(syscall(SYS_gettid));
   while (!stopped()) {
     const uint64_t now = monotonic_ns();
-    const uint64_t cpu_before = thread_cpu_ns(own_tid);
     const double elapsed = static_cast<double>(now - begin) / static_cast<double>(kSecond);
     if (elapsed >= options_.warmup) {
       if (options_.duration && elapsed >= options_.warmup + *options_.duration) {
@@ -344,40 +357,48 @@ void Sampler::watch_threads() {
         return;
       }
       const bool first = !sampling_.exchange(true, std::memory_order_acq_rel);
-      if (options_.threads == ThreadChoice::all) {
-        registry_.for_each([this](SampledThread& thread) { arm(thread); });
-      } else if (options_.threads == ThreadChoice::running) {
-        choose_running(first ? 0 : now - last_scan);
-      } else if (now - last_turn >= kRandomTurn) {
-        choose_random();
-        last_turn = now;
+      if (options_.threads == ThreadChoice::running) disarm_quiet(now - last_look);
+      last_look = now;
+      if (now >= next_scan) {
+        const uint64_t cpu_before = thread_cpu_ns(own_tid);
+        if (options_.threads == ThreadChoice::all) {
+          registry_.for_each([this](SampledThread& thread) { arm(thread); });
+        } else if (options_.threads == ThreadChoice::running) {
+          choose_running(first ? 0 : now - last_scan);
+        } else if (now - last_turn >= kRandomTurn) {
+          choose_random();
+          last_turn = now;
+        }
+        last_scan = now;
+        // With thousands of threads a look at all of them takes its time: not more than a tenth of
+        // it. By the clock it is no measure: a sampled thread may have the registry's lock.
+        next_scan = now + 10 * (thread_cpu_ns(own_tid) - cpu_before);
       }
-      last_scan = now;
     }
     registry_.reap();
-    // With thousands of threads a look at all of them takes its time: not more than a tenth of it.
-    // By the clock it is no measure: a sampled thread may have the registry's lock.
-    const uint64_t cpu = thread_cpu_ns(own_tid);
-    const uint64_t until = monotonic_ns() + std::max(kScan, 10 * (cpu - cpu_before));
     const timespec nap = as_timespec(kScan);
-    while (!stopped() && monotonic_ns() < until) nanosleep(&nap, nullptr);
+    nanosleep(&nap, nullptr);
   }
+}
+
+void Sampler::disarm_quiet(uint64_t scan_ns) {
+  registry_.with_lock([&] {
+    std::vector<SampledThread*> quiet;
+    for (SampledThread* thread : armed_) {
+      const uint64_t waited = thread->waiting.total();
+      const bool is_quiet = 2 * (waited - thread->waited_seen) > scan_ns;
+      thread->waited_seen = waited;
+      thread->quiet_scans = is_quiet ? thread->quiet_scans + 1 : 0;
+      if (thread->quiet_scans >= kQuietScans) quiet.push_back(thread);
+    }
+    for (SampledThread* thread : quiet) disarm(*thread);
+  });
 }
 
 void Sampler::choose_running(uint64_t scan_ns) {
   const auto interval = static_cast<uint64_t>(options_.interval.count());
   registry_.for_each([&](SampledThread& thread) {
-    if (thread.armed) {
-      const uint64_t idle = thread.idle_ticks.load(std::memory_order_relaxed);
-      const uint64_t samples = thread.samples.load(std::memory_order_relaxed);
-      const bool quiet = samples > thread.ticks_seen &&
-                         2 * (idle - thread.idle_seen) > samples - thread.ticks_seen;
-      thread.idle_seen = idle;
-      thread.ticks_seen = samples;
-      thread.quiet_scans = quiet ? thread.quiet_scans + 1 : 0;
-      if (thread.quiet_scans >= kQuietScans) disarm(thread);
-      return;
-    }
+    if (thread.armed) return;
     const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
     const uint64_t used = cpu > thread.cpu_seen ? cpu - thread.cpu_seen : 0;
     thread.cpu_seen = cpu;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "stress/agent/hand_over.h"
@@ -75,10 +76,11 @@ class Sampler {
   static constexpr uint64_t kCloneTime = 1'000'000;
   // Of the sample that began at `begin_ns`. On the thread itself, or while it is armed on the only
   // one that samples it.
-  Rest rest_after(SampledThread& thread, bool creating, uint64_t begin_ns);
+  Rest rest_after(SampledThread& thread, const InterruptedCall& call, uint64_t begin_ns);
   void put_off(SampledThread& thread, const Rest& rest);
-  // A thread that waits does nothing but take signals.
-  void note_idle_time(SampledThread& thread, bool waiting);
+  // A thread that waits does nothing but take signals. `entered_cpu` is its processor time when the
+  // handler that found it so began.
+  void note_idle_time(SampledThread& thread, uint64_t entered_cpu);
   WalkRoom* take_room(size_t hint, int32_t* index);
   // Hands a room's sample to the judge: with the room when that is needed, else by copy.
   void hand_over(WalkRoom& room, int32_t index, SampledThread& thread);
@@ -96,7 +98,9 @@ class Sampler {
   void finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThread& thread);
 
   void watch_threads();
+  // Both with the time since they were called last.
   void choose_running(uint64_t scan_ns);
+  void disarm_quiet(uint64_t scan_ns);
   void choose_random();
   // With the registry's lock. False: not, as there are as many as there may be, or the thread is
   // gone.
@@ -112,7 +116,7 @@ class Sampler {
   uint64_t delivery_ns_ = 0;
   std::vector<std::unique_ptr<WalkRoom>> rooms_;
   SampleRing ring_;
-  size_t armed_ = 0;  // with the registry's lock
+  std::unordered_set<SampledThread*> armed_;  // with the registry's lock
   std::atomic<size_t> most_armed_{0};
   std::atomic<uint64_t> numbers_{0};
   std::atomic<uint64_t> idle_samples_{0};
