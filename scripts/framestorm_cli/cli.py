@@ -309,7 +309,7 @@ def compare(**options: Any) -> None:
 
 
 @framestorm.command()
-@click.option("--ci", is_flag=True, help="For CI: every step, no terminal effects.")
+@click.option("--ci", is_flag=True, help="For CI: every step but clang-tidy, no terminal effects.")
 @click.option("--tidy", is_flag=True, help="clang-tidy as well (minutes).")
 @click.option("--only", multiple=True, help="Only this step; repeatable.")
 @click.argument("pytest_args", nargs=-1)
@@ -366,7 +366,7 @@ def jdk() -> None:
     default="sanitized",
     show_default=True,
     help="sanitized: ASan, UBSan, coverage; fastdebug: HotSpot's assertions, coverage; "
-    "coverage: coverage alone; plain: none of these.",
+    "undefined: UBSan, coverage; coverage: coverage alone; plain: none of these.",
 )
 @click.option(
     "--gc",

@@ -19,7 +19,6 @@ namespace framestorm::stress {
 enum class LostCause : uint8_t {
   timer_overrun,    // the timer expired again before its signal was delivered
   signals_blocked,  // so did it while HotSpot handled a fault of the thread's, all signals blocked
-  busy,             // the thread's handler was in a walk
   thread_exiting,   // the signal came after the thread's ThreadEnd
   late_handler,     // the signal came after the sampler had given the request up
   halt_timeout,     // the thread did not come to its handler in time

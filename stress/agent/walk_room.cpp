@@ -22,9 +22,9 @@ constexpr int kErrnoMarker = 0x5a5a;
 
 std::string_view name_of(LostCause cause) {
   constexpr std::string_view kNames[kLostCauses] = {
-      "timer-overrun", "signals-blocked", "busy",           "thread-exiting", "late-handler",
-      "halt-timeout",  "buffer-full",     "unjudged",       "not-java",       "throttled",
-      "waiting",       "creating-thread", "stack-too-small"};
+      "timer-overrun", "signals-blocked", "thread-exiting",  "late-handler",
+      "halt-timeout",  "buffer-full",     "unjudged",        "not-java",
+      "throttled",     "waiting",         "creating-thread", "stack-too-small"};
   return kNames[static_cast<size_t>(cause)];
 }
 

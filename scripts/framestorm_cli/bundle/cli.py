@@ -13,7 +13,7 @@ def oss_fuzz() -> None:
     """Targets for OSS-Fuzz and ClusterFuzzLite.
 
     \b
-    Example: scripts/framestorm oss-fuzz build --out out/bundle
+    Example: OUT=out/bundle scripts/framestorm oss-fuzz build
     """
 
 

@@ -130,9 +130,11 @@ def _conclude(data: dict[str, Any], runs: list[Measured], folder: Path, docs: bo
     for name in (DATA, PAGE, table.PICTURE):
         click.echo(paths.shown(folder / name))
     if docs:
-        for name in (PAGE, table.PICTURE):
-            shutil.copyfile(folder / name, paths.CHECKOUT / "docs" / name)
-            steps.say(f"docs/{name} is written")
+        stem = paths.CHECKOUT / "docs" / table.docs_stem(data)
+        page, picture = stem.with_suffix(".md"), stem.with_suffix(".png")
+        files.write_text(page, table.page(made, data, picture.name))
+        shutil.copyfile(folder / table.PICTURE, picture)
+        steps.say(f"{paths.shown(page)} and {paths.shown(picture)} are written")
     problems = [_problem(row) for row in made if not row.whole]
     for problem in problems:
         FramestormError(problem).show()

@@ -1,6 +1,7 @@
 """An evaluation as Markdown."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from framestorm_cli.evaluating.measured import NONE, Row, Spread, baseline
 from framestorm_cli.stress import units
 
 PICTURE = "evaluation.png"
+DEFAULT_PROGRAM = "javac"
 
 
 def _seconds(spread: Spread | None, base: Spread | None) -> str:
@@ -55,8 +57,25 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def page(rows: Sequence[Row], data: dict[str, Any]) -> str:
-    """docs/evaluation.md."""
+def docs_stem(data: dict[str, Any]) -> str:
+    """What page and picture are called in docs/, without suffix: each pair of programs has its own."""
+    names = [one["name"] for one in data["programs"]]
+    if set(names) == {DEFAULT_PROGRAM}:
+        return "evaluation"
+    slugs = [re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in dict.fromkeys(names)]
+    return "-".join(["evaluation", *slugs])
+
+
+def _command(data: dict[str, Any]) -> str:
+    words = ["scripts/framestorm", "evaluate"]
+    for one in data["programs"]:
+        if one["name"] != DEFAULT_PROGRAM:
+            words += [f"--{one['role']}", one["name"]]
+    return " ".join([*words, "--repetitions", str(data["repetitions"]), "--docs"])
+
+
+def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> str:
+    """The page, beside a picture of that name."""
     machine, jdk = data["machine"], data["jdk"]
     programs = "; ".join(
         f"{one['role']}: {one['name']}, {one['threads']} thread{'s' if one['threads'] != 1 else ''}, "
@@ -79,13 +98,12 @@ def page(rows: Sequence[Row], data: dict[str, Any]) -> str:
         "",
         table(rows),
         "",
-        f"![wall and user time, samples]({PICTURE})",
+        f"![wall and user time, samples]({picture})",
         "",
         "A trace is broken when it does not end in a frame that same-thread traces of the program end",
         "in: at the bottom of a thread. The interval of the crash rate is Wilson's at 95 %.",
         "",
-        "Again: `scripts/framestorm evaluate --docs` "
-        f"(about {units.duration_text(data['took'])} on that machine).",
+        f"Again: `{_command(data)}` (about {units.duration_text(data['took'])} on that machine).",
     ]
     if failed:
         lines += ["", "Runs that do not count for times:", ""]

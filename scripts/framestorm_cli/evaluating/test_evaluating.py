@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from framestorm_cli import paths
 from framestorm_cli.conftest import Run
 from framestorm_cli.evaluating import plot, running, table
 from framestorm_cli.evaluating.measured import NONE, Measured, broken, roots, rows
@@ -88,7 +89,9 @@ def evaluate(
     return run
 
 
-def test_an_evaluation(evaluate: Run, java: FakeJava, tmp_path: Path) -> None:
+def test_an_evaluation(
+    evaluate: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flames = "Main.main_[0];A.a_[j] 700\n"
     java.plan("alpha", {"flames": flames, "running": 1.0})
     out = tmp_path / "out"
@@ -116,9 +119,16 @@ def test_an_evaluation(evaluate: Run, java: FakeJava, tmp_path: Path) -> None:
     assert not (out / "runs").exists()
 
     again = tmp_path / "again"
-    code, _, _ = evaluate("--again", out / "evaluation.json", "--out", again)
+    (tmp_path / "docs").mkdir()
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
+    code, _, _ = evaluate("--again", out / "evaluation.json", "--out", again, "--docs")
     assert code == 0
     assert (again / "evaluation.md").read_text() == page
+    copied = (tmp_path / "docs" / "evaluation-alpha-beta.md").read_text()
+    assert copied == page.replace("evaluation.png", "evaluation-alpha-beta.png")
+    assert (tmp_path / "docs" / "evaluation-alpha-beta.png").exists()
+    command = "scripts/framestorm evaluate --busy alpha --parallel beta --repetitions 2 --docs"
+    assert f"Again: `{command}`" in copied
 
 
 def test_a_condition_that_never_works_fails_the_evaluation(

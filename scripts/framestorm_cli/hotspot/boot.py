@@ -1,5 +1,6 @@
 """The JDK that compiles the Java side of a build, and whose other files an instrumented JDK takes."""
 
+import os
 import re
 from pathlib import Path
 
@@ -10,23 +11,37 @@ from framestorm_cli.jdk import Jdk
 
 
 def choose(option: Path | None, version: Version) -> Jdk:
-    """--boot-jdk, else the installed JDK nearest to the source's version. Raises FramestormError."""
+    """--boot-jdk, else the JDK nearest to the source's version of JAVA_HOME and those installed.
+
+    Raises FramestormError.
+    """
     if option is not None:
         found = jdks.validate(option)
         problem = _problem(found, version)
         if problem:
             raise FramestormError(f"--boot-jdk {option} {problem}")
         return found
-    fitting = [found for found in jdks.usable() if not _problem(found, version)]
+    fitting = [
+        found for found in [*_of_java_home(), *jdks.usable()] if not _problem(found, version)
+    ]
     if not fitting:
         wanted = " or ".join(map(str, sorted(version.boot, reverse=True)))
         raise FramestormError(
             f"building JDK {version} needs a boot JDK {wanted} with javac, and none is below "
-            f"{jdks.JVM_FOLDER}: install one, or give --boot-jdk PATH"
+            f"{jdks.JVM_FOLDER} or JAVA_HOME: install one, or give --boot-jdk PATH"
         )
     return max(
         fitting, key=lambda found: (same_version(found, version), found.feature == version.feature)
     )
+
+
+def _of_java_home() -> list[Jdk]:
+    """What it names may be a JDK for other things, and no HotSpot: that is none of a build's business."""
+    home = os.environ.get("JAVA_HOME")
+    try:
+        return [jdks.validate(Path(home))] if home else []
+    except jdks.UnusableJdkError:
+        return []
 
 
 def _problem(found: Jdk, version: Version) -> str:

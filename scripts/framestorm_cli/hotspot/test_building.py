@@ -314,8 +314,17 @@ def test_no_boot_jdk_on_the_machine(
     user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jdks, "JVM_FOLDER", tmp_path / "none")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "graal"))  # for something else
     with pytest.raises(FramestormError, match="needs a boot JDK 25 or 24 with javac"):
         building.ensure(Request(str(user), None, "plain"))
+
+
+def test_the_boot_jdk_may_be_that_of_java_home(
+    user: Path, boot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jdks, "JVM_FOLDER", tmp_path / "none")
+    monkeypatch.setenv("JAVA_HOME", str(boot))
+    building.ensure(Request(str(user), None, "plain"))
 
 
 def test_a_missing_compiler(request_of: Request, monkeypatch: pytest.MonkeyPatch) -> None:
