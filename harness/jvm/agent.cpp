@@ -56,6 +56,16 @@ struct AgentCallbacks {
   }
 
   static void JNICALL vm_init(jvmtiEnv* jvmti, JNIEnv* env, jthread) {
+    try {
+      begin(jvmti, env);
+    } catch (const std::exception& error) {
+      // Asked for at the start, and not to be had: the program does not go on as if it were.
+      std::fprintf(stderr, "framestorm: %s\n", error.what());
+      std::_Exit(2);
+    }
+  }
+
+  static void begin(jvmtiEnv* jvmti, JNIEnv* env) {
     // Classes prepared before the live phase sent no event.
     JvmtiMemory<jclass> classes(jvmti);
     jint count = 0;
@@ -70,14 +80,8 @@ struct AgentCallbacks {
     Jvm& jvm = Jvm::get();
     jvm.code_map_->add_codelets();
     if (!jvm.events_.live) return;
-    // A joined JVM is another program's: it goes on as if the agent were not there.
-    try {
-      jvm.settle(env);
-      jvm.events_.live(env);
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "framestorm: %s\n", error.what());
-      std::_Exit(2);
-    }
+    jvm.settle(env);
+    jvm.events_.live(env);
   }
 
   static void JNICALL compiled_method_load(jvmtiEnv* jvmti, jmethodID method, jint size,
@@ -197,7 +201,7 @@ jint load_agent(JavaVM* vm) { return AgentCallbacks::load(vm); }
 void announce_running(JavaVM* vm) {
   JNIEnv* env = nullptr;
   vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_10);
-  AgentCallbacks::vm_init(Jvm::get().jvmti(), env, nullptr);
+  AgentCallbacks::begin(Jvm::get().jvmti(), env);
 }
 
 }  // namespace framestorm

@@ -12,7 +12,8 @@ inline constexpr char kAgentName[] = "framestorm";
 
 // The agent's start in a JVM: Agent_OnLoad, or Agent_OnAttach of a running one. JNI_OK or JNI_ERR.
 jint load_agent(JavaVM* vm);
-// What VMInit would tell, for an agent that came later. On a thread attached to the JVM.
+// What VMInit would tell, for an agent that came later. On a thread attached to the JVM. Throws
+// what events.live throws: the JVM is another's, and goes on as if the agent were not there.
 void announce_running(JavaVM* vm);
 // Asks for a method anew: one that a redefinition put another version in place of, or one that no
 // class has any more, which gets its ID when somebody first asks JVMTI for its frame. `env`: the

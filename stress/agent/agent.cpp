@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 
@@ -37,31 +38,40 @@ class Agent {
     }
     std::filesystem::create_directories(options_.out);
     residue_ = learn_residue(jvm);
-    sampler_ = std::make_unique<Sampler>(options_, jvm, setup(jvm));
-    judge_ = std::make_unique<Judge>(options_, jvm, *sampler_);
-    judge_->start();
-    enter_all(jvm, env);
-    sampler_->start();
+    parts_ = std::make_unique<Parts>(options_, jvm, setup(jvm));
+    live_.store(parts_.get(), std::memory_order_release);
+    parts_->judge.start();
+    enter_all(jvm, env, *parts_);
+    parts_->sampler.start();
   }
 
   void thread_start(JNIEnv* env, jthread thread) {
-    if (sampler_ == nullptr) return;
+    Parts* const parts = live_.load(std::memory_order_acquire);
     const int tid = current_tid();
-    if (tid == judge_->tid()) return;
-    sampler_->enter_thread(env, thread, tid, Jvm::get().identity().current());
+    if (parts == nullptr || tid == parts->judge.tid()) return;
+    parts->sampler.enter_thread(env, thread, tid, Jvm::get().identity().current());
   }
 
   void thread_end(JNIEnv* env, jthread) {
-    if (sampler_ != nullptr) sampler_->leave_thread(env, current_tid());
+    Parts* const parts = live_.load(std::memory_order_acquire);
+    if (parts != nullptr) parts->sampler.leave_thread(env, current_tid());
   }
 
   void death(JNIEnv*) {
-    if (sampler_ == nullptr) return;
-    sampler_->stop();
-    judge_->finish("vm-death");
+    Parts* const parts = live_.load(std::memory_order_acquire);
+    if (parts == nullptr) return;
+    parts->sampler.stop();
+    parts->judge.finish("vm-death");
   }
 
  private:
+  struct Parts {
+    Parts(const Options& options, Jvm& jvm, WalkSetup setup)
+        : sampler(options, jvm, std::move(setup)), judge(options, jvm, sampler) {}
+    Sampler sampler;
+    Judge judge;
+  };
+
   static int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
 
   WalkSetup setup(const Jvm& jvm) {
@@ -90,7 +100,7 @@ class Agent {
   }
 
   // Threads that were there before ThreadStart could be heard.
-  void enter_all(const Jvm& jvm, JNIEnv* env) {
+  static void enter_all(const Jvm& jvm, JNIEnv* env, Parts& parts) {
     jint count = 0;
     jthread* threads = nullptr;
     if (jvm.jvmti()->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
@@ -102,8 +112,8 @@ class Agent {
                                         : read_at<const std::byte*>(java_thread, layout.osthread);
       if (os_thread != nullptr) {
         const auto tid = read_at<int32_t>(os_thread, layout.osthread_id);
-        if (tid != 0 && tid != judge_->tid()) {
-          sampler_->enter_thread(env, threads[i], tid, java_thread);
+        if (tid != 0 && tid != parts.judge.tid()) {
+          parts.sampler.enter_thread(env, threads[i], tid, java_thread);
         }
       }
       env->DeleteLocalRef(threads[i]);
@@ -113,8 +123,9 @@ class Agent {
 
   Options options_;
   WalkResidue residue_;
-  std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<Judge> judge_;
+  std::unique_ptr<Parts> parts_;
+  // Where the JVM runs already, threads start and end while the parts are being made.
+  std::atomic<Parts*> live_{nullptr};
 };
 
 // Never freed: see Agent.

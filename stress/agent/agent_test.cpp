@@ -105,6 +105,21 @@ TEST_F(AgentTestPlain, WrongOptionsKeepTheJvmFromStarting) {
   EXPECT_EQ(ran.output.find("all results"), std::string::npos) << ran.output;
 }
 
+TEST_F(AgentTestPlain, AJvmThatCannotBeJoinedGoesOn) {
+  const Ran ran = attach("walker=plugin,plugin=/none.so", "1 4000 0 0");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_NE(ran.output.find("/none.so"), std::string::npos) << ran.output;
+  EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
+  EXPECT_TRUE(ran.stats.empty());
+}
+
+// Threads start and end while the agent is being set up.
+TEST_F(AgentTestPlain, JoinsAJvmThatStartsThreads) {
+  const Ran ran = attach("interval=500us", "2 6000 0 20000");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["samples"], 100) << ran.output;
+}
+
 TEST_F(AgentTestPlain, JoinsAJvmThatRuns) {
   const Ran ran = attach("interval=500us", "2 6000 2 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
@@ -141,7 +156,10 @@ TEST_P(PlantedDefect, IsFoundAndDoesNoHarm) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Defects, PlantedDefect,
-                         testing::Values(Planted{"crash", "fault", ""}, Planted{"hang", "hang", ""},
+                         testing::Values(Planted{"crash", "fault", ""},
+                                         Planted{"again", "fault", ""},
+                                         Planted{"overflow", "fault", ""},
+                                         Planted{"hang", "hang", ""},
                                          Planted{"wrong_frame", "contract", "method-unresolved"},
                                          Planted{"fickle", "contract", "not-deterministic"}),
                          [](const auto& info) { return std::string(info.param.name); });

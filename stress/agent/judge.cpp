@@ -29,6 +29,8 @@ constexpr int kErrnoMarker = 0x5a5a;  // walk_room.cpp
 // handler has seen that nothing was wrong with them.
 constexpr std::string_view kCheapOracles[] = {"contract", "kinds", "calls"};
 constexpr std::string_view kRecordOracles[] = {"fault", "sanitizer", "memory", "signal-safety"};
+// Of a walk that was made for a costly oracle there are the records, but no guarded frames.
+constexpr std::string_view kRewalkOracles[] = {"fault", "sanitizer", "signal-safety"};
 // The frames of a scenario: a program that is none has no such table.
 constexpr std::string_view kScenarioOracle = "truth";
 
@@ -250,7 +252,9 @@ void Judge::judge(const SampleRing::Entry& entry) {
     violations_.clear();
     check(view, rewalks, room != nullptr, true);
   }
-  if (sample.costly && options_.mode != SamplingMode::unstopped && violations_.empty()) {
+  const bool rewalk_wrong = room != nullptr && judge_rewalk(entry, view, rewalks, *room);
+  if (sample.costly && options_.mode != SamplingMode::unstopped && violations_.empty() &&
+      !rewalk_wrong) {
     const std::string lost = reference_.check(env_, view, sample, sampler_.registry());
     // AsyncGetCallTrace stops where it does not trust a frame, by design, and a user's walker may:
     // neither can say so. A figure, no finding.
@@ -265,6 +269,47 @@ void Judge::judge(const SampleRing::Entry& entry) {
     if (options_.mode == SamplingMode::unstopped && finding.kind == FindingKind::contract) continue;
     findings_.record(finding, entry, room, view);
   }
+}
+
+bool Judge::judge_rewalk(const SampleRing::Entry& entry, const WalkView& first,
+                         RecordedRewalks& rewalks, const WalkRoom& room) {
+  if (!room.rewalk_went_wrong()) return false;
+  const Rewalked& made = room.rewalks().back();
+  if (made.end != WalkEnd::returned) ++contained_;
+  Sample sample = *entry.sample;
+  sample.walker = made.walker;
+  sample.depth = made.depth;
+  sample.options = made.options;
+  SampleRing::Entry again_entry = entry;
+  again_entry.sample = &sample;
+  Input input = *first.input;
+  input.walker = made.walker;
+  input.call.raw_depth = made.depth;
+  input.call.options = made.options;
+  RecordedWalker& walker = *walkers_[static_cast<size_t>(made.walker)];
+  walker.set_facts(made.has_facts ? &made.facts : nullptr);
+  WalkView again = first;
+  again.input = &input;
+  again.walker = &walker;
+  again.depth = made.depth;
+  again.frames = const_cast<std::byte*>(room.rewalk_frames(made));
+  again.end = made.end;
+  again.result = made.result;
+  again.stopped = made.has_facts ? made.facts.stopped : nullptr;
+  again.fault = &room.rewalk_fault();
+  again.unsafe = &room.rewalk_unsafe();
+  again.reports = &room.rewalk_reports();
+  rewalk_violations_.clear();
+  for (Judged& judged : close_) {
+    if (!is_any_of(judged.oracle->name(), kRewalkOracles)) continue;
+    const size_t before = rewalk_violations_.findings().size();
+    judged.oracle->check(again, rewalks, &rewalk_violations_);
+    if (rewalk_violations_.findings().size() != before) ++judged.broken;
+  }
+  for (const Finding& finding : rewalk_violations_.findings()) {
+    findings_.record(finding, again_entry, &room, again);
+  }
+  return true;
 }
 
 void Judge::check(const WalkView& view, RecordedRewalks& rewalks, bool closely, bool final) {

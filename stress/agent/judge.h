@@ -52,6 +52,9 @@ class Judge {
   };
   // Violations that they find, counted only when `final`: a sample may be judged again.
   void check(const WalkView& view, RecordedRewalks& rewalks, bool closely, bool final);
+  // What a walk that was made for a costly oracle did wrong by itself. True when it did.
+  bool judge_rewalk(const SampleRing::Entry& entry, const WalkView& first, RecordedRewalks& rewalks,
+                    const WalkRoom& room);
   void write_stats(const char* ended);
   void close(const char* ended);
 
@@ -67,7 +70,7 @@ class Judge {
   std::vector<Judged> cheap_;  // of the trace alone
   std::vector<Judged> close_;  // of a room's records
   uint64_t traces_only_ = 0;   // samples without a room
-  Violations violations_;
+  Violations violations_, rewalk_violations_;
   Victim victim_;
   UndoLog no_mutations_;
   FaultRecord no_fault_;

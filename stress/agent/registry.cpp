@@ -59,7 +59,6 @@ void Registry::reap() {
     thread->ticks.store(0);
     thread->samples.store(0);
     for (auto& lost : thread->lost) lost.store(0);
-    thread->has_signal_stack = false;
     thread->armed.store(false);
     thread->has_timer = false;
     thread->progress = {};

@@ -41,7 +41,6 @@ struct SampledThread {
   std::atomic<uint64_t> ticks{0};    // expirations, overruns included
   std::atomic<uint64_t> samples{0};  // walks
   std::array<std::atomic<uint64_t>, kLostCauses> lost = {};
-  bool has_signal_stack = false;
   Progress progress;
   Waiting waiting;
   // Its processor time at the end of its last handler, if that found it waiting; else 0.

@@ -74,6 +74,7 @@ Input input_of(const Sample& sample, std::span<const std::byte> stack, const Cod
   input.walker = sample.walker;
   input.call.depth = DepthKind::raw;
   input.call.raw_depth = sample.depth;
+  input.call.options = sample.options;
   const auto add = [&](Mutation mutation, uintptr_t value) {
     if (input.mutations.size() == kMaxMutations) return;
     const auto symbol = symbolic(value, sample, code);

@@ -106,7 +106,6 @@ void Sampler::leave_thread(JNIEnv* env, int tid) {
     env->DeleteWeakGlobalRef(thread.thread);
     thread.thread = nullptr;
   });
-  signal_stacks_.take_back();
 }
 
 bool Sampler::arm(SampledThread& thread) {
@@ -251,17 +250,16 @@ void Sampler::sample_here(SampledThread& thread, const ucontext_t& context, bool
     thread.lose(LostCause::stack_too_small);
     return;
   }
-  if (!thread.has_signal_stack) {
-    signal_stacks_.give();
-    thread.has_signal_stack = true;
-  }
   int32_t index = 0;
   WalkRoom* const room = take_room(thread.index, &index);
   if (room == nullptr) {
     thread.lose(LostCause::buffer_full);
     return;
   }
-  room->walk(request_for(thread, context));
+  {
+    const SignalStack::Lent lent(room->signal_stack());
+    room->walk(request_for(thread, context));
+  }
   count_sample(thread, waiting);
   room->copy_window();
   hand_over(*room, index, thread);

@@ -15,7 +15,6 @@
 #include "stress/agent/options.h"
 #include "stress/agent/registry.h"
 #include "stress/agent/sample_ring.h"
-#include "stress/agent/signal_stacks.h"
 #include "stress/agent/walk_room.h"
 #include "stress/agent/walking_file.h"
 
@@ -111,7 +110,6 @@ class Sampler {
   Jvm& jvm_;
   const WalkSetup setup_;
   Registry registry_;
-  SignalStacks signal_stacks_;
   WalkingFile walking_;
   uint64_t delivery_ns_ = 0;
   std::vector<std::unique_ptr<WalkRoom>> rooms_;

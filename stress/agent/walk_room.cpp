@@ -18,6 +18,13 @@ namespace {
 // errno before each walk: a value no call sets.
 constexpr int kErrnoMarker = 0x5a5a;
 
+// A fault of the last walk that the VM dealt with by itself.
+bool vm_contained(const Walker& walker, int32_t result, const FaultRecord& fault) {
+  const WalkFacts* const facts = walker.facts();
+  return result == walker.contained_error() || (facts != nullptr && facts->contained_faults > 0) ||
+         fault.end == WalkEnd::fault;
+}
+
 }  // namespace
 
 std::string_view name_of(LostCause cause) {
@@ -165,7 +172,7 @@ void WalkRoom::walk(const WalkRequest& request) {
   FrameBuffer& buffer = *buffers_[static_cast<size_t>(request.walker)];
   frames_ = buffer.place(setup_.depth);
   rewalk_count_ = rewalk_used_ = 0;
-  vm_went_on_ = false;
+  rewalk_went_wrong_ = vm_went_on_ = false;
   stack_size_ = 0;
   WalkTarget target = request.target;
   target.options = 0;
@@ -192,13 +199,10 @@ void WalkRoom::walk(const WalkRequest& request) {
   if (facts != nullptr) sample_.facts = *facts;
   const bool returned = sample_.end == WalkEnd::returned;
   sample_.context_changed = !same_context(context_, expected_);
-  const bool vm_contained = sample_.result == walker->contained_error() ||
-                            (facts != nullptr && facts->contained_faults > 0) ||
-                            fault_.end == WalkEnd::fault;
-  sample_.suspicious = !returned || vm_contained || unsafe_.count > 0 || reports_.count > 0 ||
-                       sample_.result > sample_.depth || sample_.errno_after != kErrnoMarker ||
-                       sample_.context_changed || sample_.mask_changed ||
-                       !buffer.canary_intact(frames_);
+  sample_.suspicious = !returned || vm_contained(*walker, sample_.result, fault_) ||
+                       unsafe_.count > 0 || reports_.count > 0 || sample_.result > sample_.depth ||
+                       sample_.errno_after != kErrnoMarker || sample_.context_changed ||
+                       sample_.mask_changed || !buffer.canary_intact(frames_);
   const int32_t count = returned ? std::clamp(sample_.result, 0, sample_.depth) : 0;
   sample_.frame_bytes = static_cast<uint32_t>(static_cast<size_t>(count) * walker->layout().stride);
   if (request.costly && returned && !sample_.suspicious) rewalk_all(request);
@@ -207,7 +211,7 @@ void WalkRoom::walk(const WalkRequest& request) {
   watch_.give_back();
 }
 
-// Walks once more and keeps the answer; false when it did not return.
+// Walks once more and keeps the answer; false when that walk went wrong.
 bool WalkRoom::rewalk(const WalkRequest& request, WalkerId id, int32_t depth, uint32_t options) {
   if (rewalk_count_ == kMaxRewalks) return false;
   Walker* const walker = walkers_[static_cast<size_t>(id)];
@@ -229,9 +233,10 @@ bool WalkRoom::rewalk(const WalkRequest& request, WalkerId id, int32_t depth, ui
   ++rewalk_count_;
   const auto room = static_cast<size_t>(depth) * walker->layout().stride;
   rewalk_used_ += (room + 15) & ~size_t{15};
-  if (rewalk_unsafe_.count > 0 || rewalk_reports_.count > 0) sample_.suspicious = true;
-  if (again.end != WalkEnd::returned) sample_.suspicious = true;
-  return again.end == WalkEnd::returned;
+  rewalk_went_wrong_ = again.end != WalkEnd::returned || rewalk_unsafe_.count > 0 ||
+                       rewalk_reports_.count > 0 ||
+                       vm_contained(*walker, again.result, rewalk_fault_);
+  return !rewalk_went_wrong_;
 }
 
 // The walks that determinism, prefix, options and agreement will ask for, see harness/oracles.

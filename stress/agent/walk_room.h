@@ -22,6 +22,7 @@
 #include "harness/walkers/walker.h"
 #include "stress/agent/options.h"
 #include "stress/agent/sample.h"
+#include "stress/agent/signal_stack.h"
 #include "stress/agent/walking_file.h"
 
 namespace framestorm::stress {
@@ -79,6 +80,9 @@ class WalkRoom {
   }
   void release() { taken_.store(false, std::memory_order_release); }
 
+  // For the thread that walks, where that is the target's own.
+  SignalStack& signal_stack() { return signal_stack_; }
+
   // Walks, contained, and walks again where the sample is a costly one. On the target's thread, or
   // on another one while it is halted. Leaves sample(), frames() and the records.
   void walk(const WalkRequest& request);
@@ -104,9 +108,12 @@ class WalkRoom {
   // Only the victim stands still: a collection may end between two walks, a method get its ID. What
   // changed once, and stayed, is the VM's doing, and the walks are not to be compared.
   bool vm_went_on() const { return vm_went_on_; }
-  // Of the rewalk that did not return, always the last one.
+  // Whether a rewalk did wrong by itself: the last one, since after it there was none. What it did
+  // is in the records below.
+  bool rewalk_went_wrong() const { return rewalk_went_wrong_; }
   const FaultRecord& rewalk_fault() const { return rewalk_fault_; }
   const UnsafeCalls& rewalk_unsafe() const { return rewalk_unsafe_; }
+  const SanitizerReports& rewalk_reports() const { return rewalk_reports_; }
   // The stack from sp up, as much as was there or fitted; of costly and suspicious samples.
   std::span<const std::byte> stack() const { return {stack_, stack_size_}; }
 
@@ -127,6 +134,7 @@ class WalkRoom {
   WalkingRecord* const walking_;
   std::atomic<bool> taken_{false};
   Guard::Watch watch_;
+  SignalStack signal_stack_;
   std::array<Walker*, static_cast<size_t>(WalkerId::count)> walkers_ = {};
   std::vector<std::unique_ptr<Walker>> owned_;
   std::array<std::unique_ptr<FrameBuffer>, static_cast<size_t>(WalkerId::count)> buffers_;
@@ -140,7 +148,7 @@ class WalkRoom {
   std::array<Rewalked, kMaxRewalks> rewalks_;
   size_t rewalk_count_ = 0;
   size_t rewalk_used_ = 0;
-  bool vm_went_on_ = false;
+  bool rewalk_went_wrong_ = false, vm_went_on_ = false;
   std::vector<std::byte> rewalk_memory_;
   FaultRecord rewalk_fault_;
   UnsafeCalls rewalk_unsafe_;

@@ -62,7 +62,8 @@ def docs_stem(data: dict[str, Any]) -> str:
     names = [one["name"] for one in data["programs"]]
     if set(names) == {DEFAULT_PROGRAM}:
         return "evaluation"
-    slugs = [re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in dict.fromkeys(names)]
+    last = [re.split("[:/]", name)[-1] for name in dict.fromkeys(names)]
+    slugs = [re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in last]
     return "-".join(["evaluation", *slugs])
 
 

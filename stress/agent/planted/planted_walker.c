@@ -1,11 +1,27 @@
-/* A walker with one defect, chosen at compile time: every 64th walk crashes (PLANTED_CRASH), hangs
- * (PLANTED_HANG, every 4096th) or gives a frame of no method (PLANTED_WRONG_FRAME); every third has
- * another result (PLANTED_FICKLE). The others say that there are no frames. PLANTED_MOVED has none:
+/* A walker with one defect, chosen at compile time: every 64th walk crashes (PLANTED_CRASH),
+ * overflows the stack (PLANTED_OVERFLOW), hangs (PLANTED_HANG, every 4096th) or gives a frame of no
+ * method (PLANTED_WRONG_FRAME); every walk that follows another of its thread at once crashes, so
+ * that only those do that are made to compare (PLANTED_AGAIN); every third has another result
+ * (PLANTED_FICKLE). The others say that there are no frames. PLANTED_MOVED has none:
  * what it says changes with the VM, of which the clock is a part. For the tests of the agent. */
 #include <stddef.h>
 #include <time.h>
 
 #include "framestorm_walker.h"
+
+#if defined(PLANTED_OVERFLOW)
+static int overflow(int n) {
+  volatile char frame[256];
+  frame[n & 255] = (char)n;
+  return overflow(n + 1) + frame[n & 255];
+}
+#elif defined(PLANTED_AGAIN)
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+#endif
 
 int framestorm_walker_abi(void) { return FRAMESTORM_WALKER_ABI; }
 
@@ -19,6 +35,15 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
   trace->num_frames = 0;
 #if defined(PLANTED_CRASH)
   if (walk % 64 == 0) *(volatile int*)(uintptr_t)8 = depth;
+#elif defined(PLANTED_OVERFLOW)
+  if (walk % 64 == 0) trace->num_frames = overflow(0);
+#elif defined(PLANTED_AGAIN)
+  static const void* last_thread;
+  static uint64_t last_end;
+  if (thread->java_thread == last_thread && now_ns() - last_end < 10000)
+    *(volatile int*)(uintptr_t)8 = 0;
+  last_thread = thread->java_thread;
+  last_end = now_ns();
 #elif defined(PLANTED_HANG)
   if (walk % 4096 == 0) {
     for (volatile int on = 1; on;) {
