@@ -25,6 +25,10 @@ bool is_of_continuation(const std::string& method) {
          method.starts_with("java/lang/VirtualThread.");
 }
 
+// What Java starts threads with, the same as long as the thread lives but for Thread.exit. Where a
+// thread of C code calls Java, as the launcher's does, it may be another call by now.
+bool is_start_of_thread(const std::string& method) { return method.ends_with(".run"); }
+
 }  // namespace
 
 std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sample& sample,
@@ -47,17 +51,17 @@ std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sampl
   env->DeleteLocalRef(thread);
   share_.took(begin, monotonic_ns());
   if (error != JVMTI_ERROR_NONE || count == 0 || count == kMostFrames) return {};
-  ++made_;
   for (jint i = 0; i < count; ++i) {
     const jmethodID method = frames_[static_cast<size_t>(i)].method;
     if (view.methods->find(method) == nullptr) know_method(env, method);
   }
   const jmethodID reference = frames_[static_cast<size_t>(count) - 1].method;
+  const MethodInfo* const theirs = view.methods->find(reference);
+  if (theirs == nullptr || !is_start_of_thread(theirs->name)) return {};
+  ++made_;
   if (reference == last) return {};
   ++broken_;
-  const MethodInfo* const theirs = view.methods->find(reference);
-  return "the trace ends in " + mine->name + ", the thread's stack in " +
-         (theirs == nullptr ? std::string("?") : theirs->name);
+  return "the trace ends in " + mine->name + ", the thread's stack in " + theirs->name;
 }
 
 }  // namespace framestorm::stress

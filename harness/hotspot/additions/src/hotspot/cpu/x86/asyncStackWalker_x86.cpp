@@ -95,6 +95,9 @@ static const u1 kJumpToR11[] = {0x41, 0xff, 0xe3};
 static const u1 kMoveSpToR13[] = {0x4c, 0x8b, 0xec};
 static const u1 kMoveR13ToSp[] = {0x49, 0x8b, 0xe5};
 static const u1 kLoadSenderSpToR13[] = {0x4c, 0x8d, 0x6c, 0x24, 0x08};
+static const u1 kLeave[] = {0xc9};
+static const u1 kCompareWithThreads[] = {0x49, 0x83, 0x7f};  // a byte with a word of the thread's
+static const u1 kJumpNotEqual[] = {0x0f, 0x85};
 static const u1 kPopFrame8PopDx[] = {0x48, 0x83, 0xc4, 0x08, 0x5a};
 
 // pop rcx, pop rdx
@@ -160,6 +163,21 @@ static bool is_taken_down(const u1* pc, const u1* begin, const u1* end) {
            bytes_are(pc - store - load, end, kLoadPcToR10);
   }
   return false;
+}
+
+// The same of a native method's code, which looks for an exception of the native function's when
+// its frame is gone already (SharedRuntime::generate_native_wrapper).
+static bool is_left(const u1* pc, const u1* begin, const u1* end) {
+  const ptrdiff_t leave = sizeof(kLeave), compare = sizeof(kCompareWithThreads) + 2;
+  if (bytes_are(pc, end, kCompareWithThreads)) {
+    return pc - begin >= leave && bytes_are(pc - leave, end, kLeave);
+  }
+  if (bytes_are(pc, end, kJumpNotEqual)) {
+    return pc - begin >= compare + leave && bytes_are(pc - compare, end, kCompareWithThreads) &&
+           bytes_are(pc - compare - leave, end, kLeave);
+  }
+  // Where it goes on to the caller's handler.
+  return bytes_are(pc, end, kJump) && pc > begin && bytes_are(pc - 1, end, kRet);
 }
 
 enum class Built { no, pushed, allocated, complete, unknown };
@@ -244,7 +262,9 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
   const Registers frameless = {top, _at.sp + wordSize, _at.fp};
   const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
 
-  if ((is_taken_down(pc, begin, end) || is_tail_jump(nm, pc)) && is_return_address(top)) {
+  const bool gone = is_taken_down(pc, begin, end) || is_tail_jump(nm, pc) ||
+                    (nm->is_native_method() && is_left(pc, begin, end));
+  if (gone && is_return_address(top)) {
     *caller = frameless;
     return true;
   }

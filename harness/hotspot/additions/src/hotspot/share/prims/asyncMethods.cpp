@@ -354,6 +354,20 @@ bool AsyncMethods::symbol_at(uintptr_t constants, int index, uintptr_t* symbol) 
          *symbol != 0;
 }
 
+// Whether it is the method of that number in the class: an ID is that of the newest version.
+static bool is_version_of(uintptr_t method, uintptr_t holder, uintptr_t number) {
+  uintptr_t const_method = 0;
+  uintptr_t constants = 0;
+  uintptr_t klass = 0;
+  uintptr_t index = 0;
+  return AsyncMethods::is_method(method) &&
+         AsyncMethods::load(method + in_bytes(Method::const_offset()), &const_method) &&
+         AsyncMethods::load(const_method + in_bytes(ConstMethod::constants_offset()), &constants) &&
+         AsyncMethods::load(constants + in_bytes(ConstantPool::pool_holder_offset()), &klass) &&
+         load_part(const_method + idnum_offset, sizeof(u2), &index) && klass == holder &&
+         index == number;
+}
+
 jmethodID AsyncMethods::jmethod_id_or_null(const Method* m) {
   const uintptr_t method = reinterpret_cast<uintptr_t>(m);
   uintptr_t const_method = 0;
@@ -377,7 +391,8 @@ jmethodID AsyncMethods::jmethod_id_or_null(const Method* m) {
       id == 0 || !is_aligned(id, BytesPerWord) || !load(id, &named)) {
     return nullptr;
   }
-  return named == method || is_method(named) ? reinterpret_cast<jmethodID>(id) : nullptr;
+  return named == method || is_version_of(named, klass, index) ? reinterpret_cast<jmethodID>(id)
+                                                               : nullptr;
 }
 
 int AsyncMethods::bci_of(const Method* m, uintptr_t bcp) {
