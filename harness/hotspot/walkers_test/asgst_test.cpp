@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "harness/engine/jvm_test.h"
+#include "harness/jvm/thread_state.h"
 #include "harness/victim/context.h"
 
 namespace framestorm {
@@ -236,6 +238,56 @@ TEST_F(AsgstTest, ThreadsThatAreNotJavasAreWalkedWhenAsked) {
     if (kind != ASGST_JAVA_TRACE) EXPECT_EQ(traced.trace.state, -1);
   }
   EXPECT_EQ(walk(ScenarioId::gc_thread, all, ASGST_JAVA_TRACE).trace.num_frames, ASGST_WRONG_KIND);
+}
+
+// After its leave a native method's code still looks for an exception.
+TEST_F(AsgstTest, ANativeMethodWhoseFrameIsGoneHasItsCaller) {
+  start({ScenarioId::native_method});
+  halt(ScenarioId::native_method);
+  ASSERT_FALSE(HasFatalFailure());
+  const Traced whole = walk(ScenarioId::native_method, 0);
+  ASSERT_GT(whole.methods().size(), 2U) << whole.why();
+  const Victim& walked = victim(ScenarioId::native_method);
+  const CodeMap& codes = session().jvm().code_map();
+  const auto last_sp = read_at<uintptr_t>(walked.java_thread, layout().last_java_sp);
+  const CodeEntry* const wrapper =
+      codes.find(read_at<uintptr_t>(walked.java_thread, layout().last_java_pc));
+  ASSERT_NE(wrapper, nullptr);
+  ASSERT_EQ(wrapper->kind, CodeKind::nmethod);
+  const auto is_caller = [&](uintptr_t slot) {
+    const CodeEntry* const code = codes.find(read_at<uintptr_t>(reinterpret_cast<void*>(slot), 0));
+    return code != nullptr && code != wrapper && code->kind == CodeKind::nmethod;
+  };
+  uintptr_t slot = last_sp;
+  while (slot < walked.stack_base - sizeof(slot) && !is_caller(slot)) slot += sizeof(slot);
+  ASSERT_TRUE(is_caller(slot));
+
+  // From behind leave to the jump behind ret, by the instructions' lengths.
+  const uint8_t end_of_frame[] = {0xc9, 0x41, 0xf6, 0x47};
+  const auto* const begin = reinterpret_cast<const uint8_t*>(wrapper->begin);
+  const auto* const end = reinterpret_cast<const uint8_t*>(wrapper->end);
+  const auto* const leave =
+      std::search(begin, end, std::begin(end_of_frame), std::end(end_of_frame));
+  ASSERT_NE(leave, end);
+  ASSERT_EQ(leave[41], 0xc3) << "another shape of the end";
+  ASSERT_EQ(leave[42], 0xe9);
+  auto* const thread = static_cast<char*>(walked.java_thread);
+  auto* const state = reinterpret_cast<uint32_t*>(thread + layout().state);
+  auto* const anchor = reinterpret_cast<uintptr_t*>(thread + layout().last_java_sp);
+  const uint32_t saved_state = std::exchange(*state, kThreadInJava);
+  const uintptr_t saved_anchor = std::exchange(*anchor, 0);
+  for (const int place : {1, 6, 8, 18, 25, 30, 35, 41, 42}) {
+    ucontext_t context;
+    copy_context(*walked.slot->context, &context);
+    set_register(&context, Register::pc, reinterpret_cast<uintptr_t>(leave + place));
+    set_register(&context, Register::sp, slot);
+    set_register(&context, Register::fp,
+                 read_at<uintptr_t>(reinterpret_cast<void*>(slot - sizeof(slot)), 0));
+    const Traced traced = walk_context(&context, 0);
+    EXPECT_EQ(traced.methods(), whole.methods()) << "leave + " << place << ": " << traced.why();
+  }
+  *state = saved_state;
+  *anchor = saved_anchor;
 }
 
 TEST_F(AsgstTest, AContextOfNoThreadIsRefused) {

@@ -96,8 +96,9 @@ static const u1 kMoveSpToR13[] = {0x4c, 0x8b, 0xec};
 static const u1 kMoveR13ToSp[] = {0x49, 0x8b, 0xe5};
 static const u1 kLoadSenderSpToR13[] = {0x4c, 0x8d, 0x6c, 0x24, 0x08};
 static const u1 kLeave[] = {0xc9};
+static const u1 kTestPoll[] = {0x41, 0xf6};
 static const u1 kCompareWithThreads[] = {0x49, 0x83, 0x7f};  // a byte with a word of the thread's
-static const u1 kJumpNotEqual[] = {0x0f, 0x85};
+static const u1 kRetThenJump[] = {0xc3, 0xe9};               // to where an exception goes on
 static const u1 kPopFrame8PopDx[] = {0x48, 0x83, 0xc4, 0x08, 0x5a};
 
 // pop rcx, pop rdx
@@ -165,19 +166,17 @@ static bool is_taken_down(const u1* pc, const u1* begin, const u1* end) {
   return false;
 }
 
-// The same of a native method's code, which looks for an exception of the native function's when
-// its frame is gone already (SharedRuntime::generate_native_wrapper).
+// The same of a native method's code, which polls and looks for an exception of the native
+// function's when its frame is gone already (SharedRuntime::generate_native_wrapper).
 static bool is_left(const u1* pc, const u1* begin, const u1* end) {
-  const ptrdiff_t leave = sizeof(kLeave), compare = sizeof(kCompareWithThreads) + 2;
-  if (bytes_are(pc, end, kCompareWithThreads)) {
-    return pc - begin >= leave && bytes_are(pc - leave, end, kLeave);
+  const ptrdiff_t most = 64;
+  for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
+    if (!bytes_are(at, end, kLeave)) continue;
+    const u1* const next = at + sizeof(kLeave);
+    if (!bytes_are(next, end, kTestPoll) && !bytes_are(next, end, kCompareWithThreads)) continue;
+    return pc <= find_bytes(next, end, kRetThenJump) + sizeof(kRet);
   }
-  if (bytes_are(pc, end, kJumpNotEqual)) {
-    return pc - begin >= compare + leave && bytes_are(pc - compare, end, kCompareWithThreads) &&
-           bytes_are(pc - compare - leave, end, kLeave);
-  }
-  // Where it goes on to the caller's handler.
-  return bytes_are(pc, end, kJump) && pc > begin && bytes_are(pc - 1, end, kRet);
+  return false;
 }
 
 enum class Built { no, pushed, allocated, complete, unknown };
