@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <ostream>
 #include <thread>
+
+#include "harness/input/binary.h"
 
 namespace framestorm::stress {
 namespace {
@@ -28,6 +31,15 @@ TEST_P(Agent, SamplesAndDoesNoHarm) {
   EXPECT_GT(ran.stats["frames"]["asgct"]["count"], 100);
   EXPECT_NE(ran.read("flames.folded").find("Sampled.fibonacci"), std::string::npos);
   EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
+  // Samples that nothing was wrong with are the fuzzers' to begin with.
+  size_t seeds = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(ran.folder + "/seeds")) {
+    const std::string bytes = ran.read("seeds/" + entry.path().filename().string());
+    const auto* const begin = reinterpret_cast<const uint8_t*>(bytes.data());
+    EXPECT_EQ(explain(check_artifact({begin, bytes.size()})), "") << entry.path();
+    ++seeds;
+  }
+  EXPECT_EQ(seeds > 0, GetParam() != std::string_view("unstopped"));
 }
 
 TEST_P(Agent, ExtremeRateLeavesTheProgramItsTime) {
