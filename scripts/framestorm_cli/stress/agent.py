@@ -1,5 +1,7 @@
-"""The agent's options and the command line of a cell."""
+"""The agent's options, the command line of a cell, and its environment."""
 
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ class Java:
 
     java: Path
     agent: Path
+    asan: Path | None = None  # ASan's runtime, of a JDK that was built with it
 
 
 def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
@@ -51,6 +54,23 @@ def command(
         return program(java, cell, workload, plan, seed, recording(cell, folder).start())
     agent = f"-agentpath:{java.agent}={options(cell, plan, seed, folder / OUT)}"
     return program(java, cell, workload, plan, seed, [agent])
+
+
+def environment(java: Java, cell: Cell) -> dict[str, str]:
+    """What a cell's java has beside this process's: the agent ahead of libc, without which it does not see
+    what walks call, and of ASan's runtime, without which it does not load. Raises FramestormError."""
+    if cell.mode == JFR_MODE:
+        return {}
+    libraries = [str(java.agent), *([str(java.asan)] if java.asan else [])]
+    for one in libraries:
+        if re.search(r"[\s:]", one):
+            raise FramestormError(
+                f"{one}: LD_PRELOAD takes no path with a blank or a colon: move the cache folder "
+                "(FRAMESTORM_CACHE) or the JDK"
+            )
+    if before := os.environ.get("LD_PRELOAD"):
+        libraries.append(before)
+    return {"LD_PRELOAD": ":".join(libraries)}
 
 
 def recording(cell: Cell, folder: Path) -> jfr.Recording:

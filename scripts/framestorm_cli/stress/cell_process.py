@@ -33,6 +33,7 @@ class CellProcess:
     workload: Workload
     seed: int
     command: list[str]
+    environment: dict[str, str]
     popen: Popen
     seconds: float | None
     limit: float
@@ -125,9 +126,13 @@ def start(
     workload: Workload,
     seed: int,
     command: list[str],
+    environment: dict[str, str],
     seconds: float | None,
     limit: float,
 ) -> CellProcess:
-    """Starts a cell in its folder."""
-    popen = native.start(command, folder)
-    return CellProcess(cell, number, folder, workload, seed, command, popen, seconds, limit)
+    """Starts a cell in its folder. `environment` is its alone: what starts it would preload, too."""
+    given = [f"{name}={value}" for name, value in environment.items()]
+    popen = native.start([*(["env", *given] if given else []), *command], folder)
+    return CellProcess(
+        cell, number, folder, workload, seed, command, environment, popen, seconds, limit
+    )

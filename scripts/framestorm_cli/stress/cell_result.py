@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,13 @@ class CellResult:
     core: str = ""
     own_clock: bool = True  # the program ends by itself
     cpu_seconds: float | None = None  # user and system time of the process
+    environment: dict[str, str] = field(default_factory=dict)  # beside that of framestorm
+
+    @property
+    def command_line(self) -> str:
+        """For a shell."""
+        given = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        return " ".join([*given, shlex.join(self.command)])
 
     @property
     def samples(self) -> int:
@@ -102,7 +110,9 @@ def read(folder: Path) -> CellResult | None:
         return None
     try:
         data["cell"] = Cell.from_json(data["cell"])
-        return CellResult(**{one.name: data[one.name] for one in fields(CellResult)})
+        return CellResult(
+            **{one.name: data[one.name] for one in fields(CellResult) if one.name in data}
+        )
     except (KeyError, TypeError):
         return None
 
@@ -150,6 +160,7 @@ def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> Cell
         core=core.name if core else "",
         own_clock=process.workload.own_clock or process.seconds is None,
         cpu_seconds=cpu,
+        environment=process.environment,
     )
 
 

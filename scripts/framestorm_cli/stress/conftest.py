@@ -66,6 +66,10 @@ class FakeJava:
         count = len(list(self._bin.glob(f"{workload}.start*")))
         return [json.loads((self._bin / f"{workload}.start{n}").read_text()) for n in range(count)]
 
+    def preloaded(self, workload: str) -> list[str]:
+        """LD_PRELOAD of every start of a workload so far, also of those without the agent."""
+        return (self._bin / f"{workload}.preloaded").read_text().splitlines()
+
     def child_of(self, workload: str) -> int:
         """The process that a hanging workload started."""
         return int((self._bin / f"{workload}.child").read_text())

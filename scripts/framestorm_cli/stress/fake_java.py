@@ -120,6 +120,8 @@ def main() -> int:
         print("\n".join(json.dumps(line) for line in plan["workloads"]))
         return 0
     name, options = workload(), agent_options()
+    with (HERE / f"{name}.preloaded").open("a") as file:
+        file.write(os.environ.get("LD_PRELOAD", "") + "\n")
     if options is None:
         entries = plan["cells"].get(name) or [{}]
         work = {"name": name, "iterations": 3, "seconds": 2.0, "work": {"things": 42}}

@@ -241,7 +241,7 @@ def _cell_section(
         f"{home.cell}, seed {home.seed}; folder `{home.folder}`",
         "",
         "```sh",
-        repro.quoted(home.command),
+        home.command_line,
         "```",
         "",
     ]

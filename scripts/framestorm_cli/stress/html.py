@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import jinja2
 from markupsafe import Markup
 
 from framestorm_cli.records import Json
-from framestorm_cli.stress import agent, figures, flames, repro, units
+from framestorm_cli.stress import agent, figures, flames, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import DEFAULT, Cell
 from framestorm_cli.stress.figures import QUANTILES, Figures
@@ -48,7 +49,7 @@ def _context(outcome: Outcome, argv: Sequence[str]) -> dict[str, Any]:
         "plan": plan,
         "total": total,
         "machine": machine(),
-        "command": repro.quoted(["scripts/framestorm", *argv]),
+        "command": shlex.join(["scripts/framestorm", *argv]),
         "started": min((one.started for one in results), default=0.0),
         "verdicts": [(v, sum(1 for one in results if one.verdict == v)) for v in VERDICTS],
         "heat": _heat(results),
@@ -267,7 +268,7 @@ def _detail(result: CellResult) -> Json:
         "verdict": result.verdict,
         "why": result.why or result.slow,
         "folder": result.folder,
-        "command": repro.quoted(result.command),
+        "command": result.command_line,
         "samples": result.samples,
         "seconds": result.seconds,
         "threads": ", ".join(f"{count} {name}" for name, count in threads.items()),

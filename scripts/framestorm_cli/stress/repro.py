@@ -1,7 +1,7 @@
 """repro.sh: runs a bucket's cell again by its command line alone, with nothing of framestorm's CLI."""
 
+import re
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from framestorm_cli.stress import agent
@@ -11,16 +11,19 @@ from framestorm_cli.triage.buckets import Bucket
 
 _OUT = "framestorm-repro-out"
 START_SECONDS = 10.0  # that a JVM may take before it is sampled
-
-
-def quoted(command: Sequence[str]) -> str:
-    return " ".join(shlex.quote(word) for word in command)
+_SAMPLES = ("-agentpath:", "-XX:StartFlightRecording", "-XX:FlightRecorderOptions")
+# Where the cell wrote. JFR's settings are read only.
+_FOLDER = re.compile(
+    r'(?<=[=,]out=)[^,]+|(?<=,filename=")[^"]*(?=/)|(?<=[:,]repository=")[^"]*(?=/)'
+)
 
 
 def write(path: Path, home: CellResult, plan: Plan, bucket: Bucket) -> None:
     """Raises OSError."""
-    command = [_elsewhere(word) for word in home.command]
-    java = shlex.quote(command[0])
+    java, *arguments = map(_shell_word, home.command)
+    given = [f"{name}={shlex.quote(value)}" for name, value in home.environment.items()]
+    # By env: not the shell's and timeout's, which would preload, too.
+    command = " ".join([*(["env", *given] if given else []), '"$java"', *arguments])
     seconds = plan.limit if home.own_clock else START_SECONDS + (plan.seconds or 0.0)
     fine = "0|143" if home.own_clock else "0|143|124"  # 124: the time it was given was over
     lines = [
@@ -36,9 +39,9 @@ def write(path: Path, home: CellResult, plan: Plan, bucket: Bucket) -> None:
         'while [ "$run" -lt "${RUNS:-5}" ]; do',
         "  run=$((run + 1))",
         '  rm -rf "$out"',
-        '  mkdir -p "$out"',
+        f'  mkdir -p "$out"/{agent.OUT}',
         f'  (cd "$out" && exec timeout -k 10 {seconds:.0f} \\',
-        f'    "$java" {_shell_words(command[1:])})',
+        f"    {command})",
         "  code=$?",
         f'  case "$code" in {fine}) ended_well=yes ;; *) ended_well= ;; esac',
         f'  if [ -s "$out/{agent.OUT}/findings.jsonl" ] || ls "$out"/hs_err*.log >/dev/null 2>&1 ||',
@@ -54,23 +57,9 @@ def write(path: Path, home: CellResult, plan: Plan, bucket: Bucket) -> None:
     path.chmod(0o755)
 
 
-def _elsewhere(word: str) -> str:
-    """The agent's output folder is the script's own."""
-    if not word.startswith("-agentpath:"):
-        return word
-    head, _, options = word.partition("=")
-    pairs = [
-        f"out=$out/{agent.OUT}" if pair.startswith("out=") else pair for pair in options.split(",")
-    ]
-    return f"{head}={','.join(pairs)}"
-
-
-def _shell_words(words: Sequence[str]) -> str:
-    """Quoted, but for $out."""
-    found = []
-    for word in words:
-        before, marker, after = word.partition("$out")
-        found.append(
-            f'{shlex.quote(before)}"$out"{shlex.quote(after)}' if marker else shlex.quote(word)
-        )
-    return " ".join(found)
+def _shell_word(word: str) -> str:
+    """Quoted; what samples is to write into the script's own folder."""
+    if not word.startswith(_SAMPLES):
+        return shlex.quote(word)
+    parts = _FOLDER.split(word)
+    return f'"$out"/{agent.OUT}'.join(shlex.quote(part) if part else "" for part in parts)

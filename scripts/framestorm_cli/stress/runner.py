@@ -130,8 +130,9 @@ class Runner:
         folder.mkdir(parents=True)
         command = agent.command(self._java, cell, workload, plan, number, folder)
         seed = plan.cell_seed(number)
+        environment = agent.environment(self._java, cell)
         return cell_process.start(
-            cell, number, folder, workload, seed, command, plan.seconds, plan.limit
+            cell, number, folder, workload, seed, command, environment, plan.seconds, plan.limit
         )
 
     def _alone(self, process: CellProcess) -> list[str]:

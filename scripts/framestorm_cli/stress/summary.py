@@ -14,7 +14,7 @@ from framestorm_cli import paths
 from framestorm_cli.records import Json
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
 from framestorm_cli.results import relative
-from framestorm_cli.stress import figures, repro, units
+from framestorm_cli.stress import figures, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.figures import Figures
 from framestorm_cli.stress.findings import StressBucket
@@ -171,7 +171,7 @@ def _check(result: CellResult, new: list[StressBucket], known: list[StressBucket
             "seed": str(result.seed),
             "samples": str(result.samples),
             "verdict": result.verdict,
-            "command": repro.quoted(result.command),
+            "command": result.command_line,
         },
     )
 

@@ -3,6 +3,7 @@
 import io
 import random
 import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from framestorm_cli.stress import (
     workloads,
 )
 from framestorm_cli.stress.cells import Axes, Cell
+from framestorm_cli.stress.jfr import EXECUTION, Recording
 from framestorm_cli.stress.plan import Plan, default_limit
 from framestorm_cli.stress.proportion import Proportion
 from framestorm_cli.stress.runner import StressRun
@@ -187,9 +189,23 @@ def test_flames_keep_what_can_be_seen() -> None:
 
 
 def test_words_with_spaces_are_quoted_in_a_script() -> None:
-    assert repro._shell_words(["-Dx=a b", "-agentpath:/x=out=$out/agent,seed=1"]) == (
-        "'-Dx=a b' -agentpath:/x=out=\"$out\"/agent,seed=1"
+    assert repro._shell_word("-Dx=a $out") == "'-Dx=a $out'"
+    assert repro._shell_word("-agentpath:/x=walker=asgct,out=/run/agent,seed=1") == (
+        '-agentpath:/x=walker=asgct,out="$out"/agent,seed=1'
     )
+
+
+def test_a_repro_of_jfr_writes_nothing_into_the_run(tmp_path: Path) -> None:
+    for word in Recording(EXECUTION, tmp_path / "agent", 10**6).start()[:2]:
+        text = repro._shell_word(word)
+        said = subprocess.run(
+            ["sh", "-c", f"out=/elsewhere; printf %s {text}"], capture_output=True, text=True, check=True
+        ).stdout  # fmt: skip
+        for option in ("filename", "repository"):
+            assert said.count(f'{option}="/elsewhere/agent/') == word.count(f"{option}=")
+        # Its settings are read.
+        assert said.count(str(tmp_path)) == word.count("settings=")
+        assert said.replace("/elsewhere", str(tmp_path)) == word
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:

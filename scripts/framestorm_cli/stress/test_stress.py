@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from framestorm_cli import native, paths
+from framestorm_cli import elf, native, paths
 from framestorm_cli.conftest import Run
 from framestorm_cli.stress import cell_result
 from framestorm_cli.stress.conftest import ONE, WORKLOADS, FakeJava, only, read_summary, wait_for
@@ -58,6 +58,41 @@ def test_what_the_agent_and_the_program_are_told(
     assert f"-Dnatives={tmp_path}/natives.so" in line
     assert "-XX:+UseZGC -XX:TieredStopAtLevel=1 -Xmx64m" in line
     assert line.endswith("framestorm.workloads.Main alpha --seconds 4 --seed 8")
+
+
+def test_the_agent_alone_is_preloaded_and_into_java_alone(
+    stress: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java.plan("alpha", {"end": "fail"})
+    assert stress(*ONE, "--out", tmp_path / "a")[0] == 1
+    agent = f"{tmp_path}/build/stress/agent/libframestorm.so"
+    assert java.preloaded("alpha") == [agent, ""]  # the other without walks
+    data = read_summary(tmp_path / "a")
+    report = (tmp_path / "a" / data["buckets"][0]["report"]).read_text()
+    assert f"LD_PRELOAD={agent} {java.jdk.home}/bin/java -agentpath:" in report
+
+    # What it is started with is not left out of the repro, and is not overwritten.
+    script = tmp_path / "a" / data["buckets"][0]["repro"]
+    monkeypatch.setenv("LD_PRELOAD", "")
+    subprocess.run(["sh", str(script)], cwd=tmp_path, check=True, capture_output=True)
+    assert java.preloaded("alpha") == [agent, "", agent]
+    java.plan("alpha", {})
+    monkeypatch.setenv("LD_PRELOAD", "/none.so")
+    assert stress(*ONE, "--out", tmp_path / "b")[0] == 0
+    assert java.preloaded("alpha")[-1] == f"{agent}:/none.so"
+
+
+def test_the_runtime_of_a_sanitized_jdk_is_preloaded_behind_the_agent(
+    stress: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elf, "needed", lambda _: ["libclang_rt.asan-x86_64.so", "libc.so.6"])
+    code, _, err = stress(*ONE, "--out", tmp_path / "a")
+    assert (code, "has no libclang_rt.asan-x86_64.so" in err) == (2, True)
+    runtime = java.jdk.home / "lib" / "libclang_rt.asan-x86_64.so"
+    runtime.touch()
+    assert stress(*ONE, "--out", tmp_path / "b")[0] == 0
+    (preloaded,) = java.preloaded("alpha")
+    assert preloaded == f"{tmp_path}/build/stress/agent/libframestorm.so:{runtime}"
 
 
 def test_iterations_instead_of_a_time(stress: Run, java: FakeJava, tmp_path: Path) -> None:

@@ -32,8 +32,20 @@ def prepare(jdk_option: Path | None) -> Tools:
     java = jdk.home / "bin" / "java"
     if not java.exists():
         raise FramestormError(f"{jdk} has no bin/java: give the home of a whole JDK")
+    asan = _asan_runtime(jdk)
     agent = toolchain.library("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
-    return Tools(jdk, Java(java, agent), built_in(java, workloads(jdk)))
+    return Tools(jdk, Java(java, agent, asan), built_in(java, workloads(jdk)))
+
+
+def _asan_runtime(jdk: Jdk) -> Path | None:
+    """The runtime that the JDK's programs start with; None for one without ASan."""
+    name = next((one for one in elf.needed(jdk.libjvm) if "clang_rt.asan" in one), None)
+    if name is None:
+        return None
+    found = jdk.home / "lib" / name
+    if not found.exists():
+        raise FramestormError(f"{jdk} was built with ASan, and its lib/ has no {name}")
+    return found
 
 
 def workloads(jdk: Jdk) -> BuiltIn:
