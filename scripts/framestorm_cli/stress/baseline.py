@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from framestorm_cli import native
-from framestorm_cli.stress.cell_process import CellProcess
+from framestorm_cli.native import Popen
+from framestorm_cli.stress.cell_process import TERMINATED, CellProcess
 from framestorm_cli.stress.cells import Cell
 from framestorm_cli.stress.verdicts import HARMED, UNJUDGED
 
@@ -18,12 +19,13 @@ class Baseline:
     """Runs a program once without the agent, in the settings of the cell that failed."""
 
     program: Program
-    _known: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    _popen: Popen | None = None
+    _known: dict[tuple[str, str, str, bool], str] = field(default_factory=dict)
 
     def judge(self, process: CellProcess, why: str) -> tuple[str, str]:
         """Verdict and reason for a cell whose program failed."""
         cell = process.cell
-        key = (cell.workload, cell.gc, cell.jit)
+        key = (cell.workload, cell.gc, cell.jit, process.asked_to_end is not None)
         if key not in self._known:
             self._known[key] = self._run(process, cell)
         failure = self._known[key]
@@ -34,15 +36,25 @@ class Baseline:
     def _run(self, process: CellProcess, cell: Cell) -> str:
         """How the program fails by itself; empty when it does not."""
         folder = process.folder / "without-walks"
-        popen = native.start(self.program(process), folder)
-        timed = process.seconds is not None and not process.workload.own_clock
-        limit = process.seconds if timed and process.seconds else process.limit
+        self._popen = popen = native.start(self.program(process), folder)
+        seconds = None if process.workload.own_clock else process.seconds
+        asked = ""
         try:
-            code = popen.wait(limit)
+            popen.wait(seconds or process.limit)
         except subprocess.TimeoutExpired:
-            native.end(popen)
-            return "" if timed else "does not end"
+            native.end(popen, process.grace)
+            if seconds is None:
+                return "does not end"
+            if process.asked_to_end is None:
+                return ""  # it failed earlier with walks
+            asked = " when it is asked to end"
         finally:
             for core in folder.glob("core*"):
                 core.unlink()
-        return "" if code == 0 else f"fails (exit {code})"
+        code = popen.returncode
+        return "" if code == 0 or (asked and code in TERMINATED) else f"fails (exit {code}){asked}"
+
+    def end(self) -> None:
+        """Of a run that is interrupted: what waits for it learns nothing then."""
+        if self._popen is not None:
+            native.end(self._popen)

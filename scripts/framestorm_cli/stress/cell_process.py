@@ -20,7 +20,8 @@ MOST_LIMITS = 10.0  # times its limit that a cell may take on the busiest machin
 STACKS_LIMIT = 90.0  # seconds that taking the stacks of a hung cell may need
 _START = 1.0  # seconds that a JVM takes, about
 _STILL_WALKING = 3.0  # seconds without a walk more after which a cell stands still
-_GRACE = 10.0  # seconds from being asked to end to a hang
+_GRACE = 10.0  # seconds from being asked to end to a hang, and a quarter of the limit
+TERMINATED = (143, -15)  # exit codes of a JVM that was asked to end
 
 
 @dataclass
@@ -50,6 +51,7 @@ class CellProcess:
         default_factory=time.monotonic
     )  # when there were more walks than before
     used: resource.struct_rusage | None = None  # once it has ended
+    ended: float | None = None  # or when it was found to hang
 
     @property
     def agent_folder(self) -> Path:
@@ -57,7 +59,13 @@ class CellProcess:
 
     @property
     def elapsed(self) -> float:
-        return time.monotonic() - self.began
+        """Seconds of wall time until it ended."""
+        return (self.ended or time.monotonic()) - self.began
+
+    @property
+    def grace(self) -> float:
+        """Seconds that it may take to end when it is asked to."""
+        return _GRACE + self.limit / 4
 
     def poll(self) -> bool:
         """Reads the news; False when the process has ended."""
@@ -66,15 +74,19 @@ class CellProcess:
         if self.stats.get("samples") != before:
             self.last_walk = time.monotonic()
         self.used = native.reap(self.popen) or self.used
-        if self.popen.returncode is not None:
-            return False
         now = time.monotonic()
+        if self.popen.returncode is not None:
+            self.ended = self.ended or now
+            return False
         if self.asked_to_end is None and self._time_is_over():
             self.asked_to_end = now
             self.popen.terminate()
-        late = self.asked_to_end is not None and now - self.asked_to_end > _GRACE + self.limit / 4
-        if not self.hung and (late or self._over_its_limit()):
+        # One that was asked late, on a busy machine, has the time to do it all the same.
+        asked = self.asked_to_end
+        late = now - asked > self.grace if asked is not None else self._over_its_limit()
+        if late and not self.hung:
             self.hung = True
+            self.ended = now
             lost = self.stats.get("lost") or {}
             self.slowed = "throttled" in lost and now - self.last_walk < _STILL_WALKING
             # Beside the other cells: gdb needs a while.

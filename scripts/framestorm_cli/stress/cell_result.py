@@ -14,7 +14,7 @@ from framestorm_cli.records import Json
 from framestorm_cli.renaissance import outcome, suite
 from framestorm_cli.stress import agent, files, rates, stacks
 from framestorm_cli.stress.baseline import Baseline
-from framestorm_cli.stress.cell_process import CellProcess
+from framestorm_cli.stress.cell_process import TERMINATED, CellProcess
 from framestorm_cli.stress.cells import JFR_MODE, Cell
 from framestorm_cli.stress.proportion import Proportion
 from framestorm_cli.stress.verdicts import CLEAN, CRASH, FINDINGS, HANG, HARMED, UNJUDGED
@@ -23,8 +23,10 @@ from framestorm_cli.triage import hs_err
 
 FORMAT = 1
 RECORD = "cell.json"
+MOST_UNSEEN = 0.1  # of a cell's walks, that no oracle sees
 KEPT_CORES = 2  # of a run: one is the size of a process. Of the others their stacks are kept
-_TERMINATED = (143, -15)  # a JVM that was asked to end
+# How the agent ends a process whose results it cannot keep: a full disk, for one.
+_AGENT_FAILED, _AGENT_SAYS = 2, "framestorm: "
 _NO_MEMORY = "out of memory"
 _SETUP = re.compile(
     r"Unrecognized VM option|Could not create the Java Virtual Machine|Conflicting collector"
@@ -194,27 +196,36 @@ def _verdict(
             return UNJUDGED, f"the machine had too little memory for the JVM: see {report.name}"
         return CRASH, parsed.signal or parsed.error
     asked = process.asked_to_end is not None
-    if code is not None and code < 0 and not (asked and code in _TERMINATED):
+    if code is not None and code < 0 and not (asked and code in TERMINATED):
         name = native.signal_name(-code)
         if name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"):
             return UNJUDGED, f"ended by {name} from outside (too little memory?)"
         return CRASH, name
     last = native.own_words(log).strip().splitlines()
     said = last[-1][:300] if last else "said nothing"
+    if code == _AGENT_FAILED and said.startswith(_AGENT_SAYS):
+        return UNJUDGED, f"the agent could not go on: {said.removeprefix(_AGENT_SAYS)}"
     if process.workload.renaissance:
         ended = outcome.judge(_text(log), None if asked else code, process.folder / suite.RESULTS)
         if ended.failure is not None:
             return UNJUDGED, f"the benchmark failed by itself: {ended.failure}"
     if not stats:
         return UNJUDGED, f"nothing was sampled (exit {code}): {_setup_line(log) or said}"
-    if code not in (0, None) and not (asked and code in _TERMINATED):
+    if code not in (0, None) and not (asked and code in TERMINATED):
         if code == NOT_DONE and process.workload.proves:
             return UNJUDGED, f"the workload did not do what it is named after: {said}"
         return HARMED, f"the program ended with exit {code}: {said}"
     if process.workload.proves and not work:
         return UNJUDGED, "the workload ended without saying what it did"
-    if not int(stats.get("samples") or 0):
+    samples = int(stats.get("samples") or 0)
+    if not samples:
         return UNJUDGED, "no samples"
+    unseen = int((stats.get("lost") or {}).get("unjudged") or 0)
+    if unseen > MOST_UNSEEN * samples:
+        return UNJUDGED, (
+            f"no oracle saw {unseen:,} of {samples:,} walks: the judge did not keep up; give a longer "
+            "interval, or fewer threads"
+        )
     if int(stats.get("findings") or 0):
         return FINDINGS, ""
     return CLEAN, ""

@@ -4,8 +4,10 @@ Copied as bin/java of a fake JDK, plan.json beside it:
     {"modules": {...}, "hs_err": path, "workloads": [--list lines], "cells": {"name": [entry, entry, ...]}}
 Each start of a workload with the agent takes the next entry (the last one again when they run out):
     {"samples": 20000, "running": 2.0, "findings": [...], "stats": {...}, "flames": "a;b 3", "takes": 0.3,
-     "fill": 0, "says": "...", "end": "ok|die|abort|hang|deaf|fail|not-done|setup|silent|killed"}
-"alone" in an entry is its exit code without the agent.
+     "fill": 0, "says": "...", "says_last": "...", "code": 1,
+     "end": "ok|die|abort|hang|deaf|fail|not-done|setup|silent|killed"}
+"alone" in an entry is its exit code without the agent. "asked", "asked_alone": with the agent and without
+it runs until it is asked to end (SIGTERM), which it does with this exit code.
 """
 
 import json
@@ -63,7 +65,7 @@ def stats_of(options: dict[str, str], entry: dict[str, Any]) -> dict[str, Any]:
         "interval_ns": 100000,
         "threads_asked": options["threads"],
         "seed": int(options["seed"]),
-        "ticks": samples + 7,
+        "ticks": samples + 5,
         "samples": samples,
         "running_seconds": running,
         "rate_hz": samples / running if running else 0.0,
@@ -114,6 +116,11 @@ def write_agent(plan: dict[str, Any], options: dict[str, str], entry: dict[str, 
         file.write(json.dumps(stats_of(options, entry)) + "\n")
 
 
+def until_asked(code: int) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(code))
+    time.sleep(600)
+
+
 def main() -> int:
     plan = json.loads((HERE / "plan.json").read_text())
     if "--list" in sys.argv:
@@ -124,6 +131,8 @@ def main() -> int:
         file.write(os.environ.get("LD_PRELOAD", "") + "\n")
     if options is None:
         entries = plan["cells"].get(name) or [{}]
+        if "asked_alone" in entries[0]:
+            until_asked(entries[0]["asked_alone"])
         work = {"name": name, "iterations": 3, "seconds": 2.0, "work": {"things": 42}}
         print(f"framestorm-workload {json.dumps(work)}")
         return int(entries[0].get("alone", 0))
@@ -147,6 +156,8 @@ def main() -> int:
             with (Path(options["out"]) / "stats.jsonl").open("a") as file:
                 file.write(line + "\n")
             time.sleep(0.1)
+    if "asked" in entry:
+        until_asked(entry["asked"])
     time.sleep(entry.get("takes", 0.0))
     if end == "die":
         Path("hs_err_pid1.log").write_bytes(Path(plan["hs_err"]).read_bytes())
@@ -162,8 +173,8 @@ def main() -> int:
     if "says" in entry:
         print(entry["says"])
     if end == "fail":
-        print("Exception in thread main: it broke", file=sys.stderr)
-        return 1
+        print(entry.get("says_last", "Exception in thread main: it broke"), file=sys.stderr)
+        return int(entry.get("code", 1))
     work = {
         "name": name,
         "iterations": 3,

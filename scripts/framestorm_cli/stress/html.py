@@ -239,7 +239,6 @@ def _codes(total: Figures) -> list[Json]:
 
 def _lost(total: Figures, results: Sequence[CellResult]) -> list[Json]:
     """Causes with their share of all that was due, and the cell that lost most by each."""
-    due = total.samples + sum(total.lost.values())
     rows = []
     for cause, count in sorted(total.lost.items(), key=lambda item: -item[1]):
         if count:
@@ -248,7 +247,7 @@ def _lost(total: Figures, results: Sequence[CellResult]) -> list[Json]:
                 {
                     "cause": cause,
                     "count": count,
-                    "share": count / due,
+                    "share": count / total.ticks if total.ticks else 0.0,
                     "most": most,
                     "most_count": _lost_by(most, cause),
                 }

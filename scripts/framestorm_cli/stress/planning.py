@@ -1,7 +1,7 @@
 """From options, or a matrix file, to the cells of a run."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -69,6 +69,8 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
             f"no walker of {', '.join(axes.walkers)} walks in {', '.join(axes.modes)}"
         )
     seconds, iterations = _extent(options, asked, len(cells))
+    if iterations is not None:
+        _check_iterations(chosen.values())
     made = Plan(
         cells=cells,
         seconds=seconds,
@@ -129,9 +131,11 @@ def check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) -> 
 
 
 def _fitting(cell: Cell) -> Cell | None:
-    """The cell with those of its walkers that walk in its mode; None where none does. JFR has one way."""
+    """The cell with those of its walkers that walk in its mode; None where none does. JFR has one way,
+    and the intervals it delivers."""
     if cell.walker in jfr.WALKERS:
-        return replace(cell, mode=JFR_MODE)
+        interval = jfr.delivered_interval(cell.walker, cell.interval_ns)
+        return replace(cell, mode=JFR_MODE, interval_ns=interval)
     if cell.mode != "same-thread":
         return cell
     left = [name for name in cell.walker.split("+") if not WALKERS[name].outside_only]
@@ -156,6 +160,15 @@ def _extent(options: Options, asked: Matrix, cells: int) -> tuple[float | None, 
             f"{cells} cells, {seconds:g} s of sampling in each: about {units.duration_text(whole)} in all"
         )
     return seconds, None
+
+
+def _check_iterations(chosen: Iterable[Workload]) -> None:
+    for one in chosen:
+        if not one.own_clock:
+            raise FramestormError(
+                f"{one.name} has no iterations, which are of built-in workloads and Renaissance: give "
+                "--duration (in a matrix: seconds)"
+            )
 
 
 def _threads(text: str) -> str:

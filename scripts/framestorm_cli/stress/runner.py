@@ -7,8 +7,11 @@ plan ──> CellProcess ──> out/<run>/cells/<number>-<name>/  log.txt agent
 
 import errno
 import shutil
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent import futures
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,6 +72,8 @@ class Runner:
         self._jdk = found.jdk
         self._workloads = workloads
         self._baseline = Baseline(self._alone)
+        self._concluding: dict[int, Future[CellResult]] = {}  # by the cell's number
+        self._one_by_one = threading.Lock()
         self.run = StressRun(plan, out)
         self._waiting = self._take_over()
 
@@ -101,7 +106,9 @@ class Runner:
                 watch(run)
                 if not run.active or run.stopped:
                     break
-                time.sleep(POLL)
+                futures.wait(self._concluding.values(), POLL, futures.FIRST_COMPLETED)
+                if not self._concluding:
+                    time.sleep(POLL)
         except KeyboardInterrupt:
             run.stopped = INTERRUPTED
         except OSError as error:
@@ -142,8 +149,14 @@ class Runner:
 
     def _finish_ended(self) -> None:
         run = self.run
-        for process in [one for one in run.active if not one.poll()]:
-            result = cell_result.conclude(process, run.out, self._baseline, self._jdk)
+        for process in list(run.active):
+            if process.number not in self._concluding and not process.poll():
+                self._concluding[process.number] = self._conclude(process)
+        ended = [
+            one for one in run.active if (its := self._concluding.get(one.number)) and its.done()
+        ]
+        for process in ended:
+            result = self._concluding.pop(process.number).result()
             if result.verdict == UNJUDGED and shutil.disk_usage(run.out).free < LOWEST_FREE // 2:
                 # Why it could not be judged is plain; with room again it can be.
                 run.active.remove(process)
@@ -153,6 +166,22 @@ class Runner:
             run.active.remove(process)
             run.finished.append(result)
 
+    def _conclude(self, process: CellProcess) -> "Future[CellResult]":
+        """A run without walks, gdb and reading a recording take minutes, in which other cells are to be
+        asked to end. On a daemon thread: a run that is interrupted does not wait for it."""
+        future: Future[CellResult] = Future()
+
+        def work() -> None:
+            try:
+                with self._one_by_one:
+                    result = cell_result.conclude(process, self.run.out, self._baseline, self._jdk)
+                future.set_result(result)
+            except Exception as error:  # noqa: BLE001 - for who asks for the result
+                future.set_exception(error)
+
+        threading.Thread(target=work, name="conclude", daemon=True).start()
+        return future
+
     def _disk_full(self, why: str) -> str:
         return (
             f"disk full: {why} below {self.run.out}. The {len(self.run.finished)} finished cells are "
@@ -160,11 +189,13 @@ class Runner:
         )
 
     def _end_all(self) -> None:
-        for process in self.run.active:
+        running = [one for one in self.run.active if one.number not in self._concluding]
+        for process in running:
             process.interrupt()
-        for process in self.run.active:
+        for process in running:
             native.end(process.popen)
             process.kill()
+        self._baseline.end()
         self.run.active.clear()
 
 

@@ -22,7 +22,7 @@ from framestorm_cli.stress import (
     walking,
     workloads,
 )
-from framestorm_cli.stress.cells import Axes, Cell
+from framestorm_cli.stress.cells import JFR_MODE, MODES, Axes, Cell
 from framestorm_cli.stress.jfr import EXECUTION, Recording
 from framestorm_cli.stress.plan import Plan, default_limit
 from framestorm_cli.stress.proportion import Proportion
@@ -160,6 +160,8 @@ def test_walkers_that_walk_from_outside_only_are_left_out_of_same_thread_cells()
     assert fitting is not None
     assert fitting.walker == "asgct"
     assert planning._fitting(Cell("a", "asgst-env", "same-thread", 1)) is None
+    jfr = [Cell("a", EXECUTION, mode, ns) for mode in MODES for ns in (10**5, 10**6)]
+    assert {planning._fitting(one) for one in jfr} == {Cell("a", EXECUTION, JFR_MODE, 10**6)}
     outside = Cell("a", "asgst-env", "separate-thread", 1)
     assert planning._fitting(outside) == outside
 

@@ -1,9 +1,11 @@
 """`framestorm stress` on a fake java: exit codes, verdicts, buckets, files."""
 
+import errno
 import json
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,12 @@ import pytest
 
 from framestorm_cli import elf, native, paths
 from framestorm_cli.conftest import Run
-from framestorm_cli.stress import cell_result
+from framestorm_cli.stress import cell_process, cell_result
+from framestorm_cli.stress.cell_process import CellProcess
+from framestorm_cli.stress.cell_result import CellResult
+from framestorm_cli.stress.cells import Cell
 from framestorm_cli.stress.conftest import ONE, WORKLOADS, FakeJava, only, read_summary, wait_for
+from framestorm_cli.stress.workloads import Workload
 
 
 def test_without_arguments_every_workload_runs_in_both_modes(
@@ -299,6 +305,11 @@ def test_a_wrong_frame_is_a_finding(stress: Run, java: FakeJava, tmp_path: Path)
         ({"end": "setup"}, "Unrecognized VM option 'UseNoSuchGC'"),
         ({"end": "silent"}, "ended without saying what it did"),
         ({"end": "killed"}, "ended by SIGKILL from outside"),
+        (
+            {"end": "fail", "code": 2, "says_last": "framestorm: findings.jsonl: No space left"},
+            "the agent could not go on: findings.jsonl: No space left",
+        ),
+        ({"stats": {"lost": {"unjudged": 2_100}}}, "no oracle saw 2,100 of 20,000 walks"),
         ({"end": "abort", "alone": 139}, "It fails (exit 139) without walks, too"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -388,6 +399,117 @@ def test_a_program_without_a_clock_is_asked_to_end(
     assert code == 0, err
     assert only(read_summary(tmp_path / "out"))["verdict"] == "clean"
     assert java.starts("app")[0][-4:] == ["-jar", str(app), "one", "two"]
+
+
+def test_few_walks_that_no_oracle_saw_are_no_reason(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.plan("alpha", {"stats": {"lost": {"unjudged": 2_000}}})
+    assert stress(*ONE, "--out", tmp_path / "out")[0] == 0
+
+
+def test_findings_of_a_cell_that_could_not_be_judged_are_shown(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    fault = java.fault("a", "frame::sender")
+    java.plan("alpha", {"findings": [fault], "stats": {"lost": {"unjudged": 5_000}}})
+    assert stress(*ONE, "--out", tmp_path / "out")[0] == 2
+    data = read_summary(tmp_path / "out")
+    assert only(data)["verdict"] == "could not judge"
+    assert [one["signature"]["kind"] for one in data["buckets"]] == ["fault"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "alone", "verdict"),
+    [(1, 1, "could not judge"), (1, 0, "program harmed"), (1, 143, "program harmed"), (0, 1, "clean")],
+)  # fmt: skip
+def test_how_a_program_ends_that_is_asked_to_is_compared(
+    stress: Run, java: FakeJava, tmp_path: Path, asked: int, alone: int, verdict: str
+) -> None:
+    app = tmp_path / "app.jar"
+    app.touch()
+    java.plan("app", {"asked": asked, "asked_alone": alone, "seconds": 5.0})
+    arguments = ("--workload", f"jar:{app}", "--mode", "same-thread", "--duration", "3s")
+    stress(*arguments, "--out", tmp_path / "out")
+    cell = only(read_summary(tmp_path / "out"))
+    assert cell["verdict"] == verdict
+    if verdict == "could not judge":
+        assert "It fails (exit 1) when it is asked to end without walks, too" in cell["why"]
+
+
+def test_a_cell_is_asked_to_end_while_another_is_concluded(
+    stress: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = tmp_path / "app.jar"
+    app.touch()
+    java.plan("app", {"takes": 600, "seconds": 5.0})
+    ended = threading.Event()
+    poll, conclude = CellProcess.poll, cell_result.conclude
+
+    def watched(process: CellProcess) -> bool:
+        runs = poll(process)
+        if process.cell.workload != "alpha" and not runs:
+            ended.set()
+        return runs
+
+    def slow(process: CellProcess, *more: Any) -> CellResult:
+        if process.cell.workload == "alpha":
+            assert ended.wait(60)
+        return conclude(process, *more)
+
+    monkeypatch.setattr(CellProcess, "poll", watched)
+    monkeypatch.setattr(cell_result, "conclude", slow)
+    arguments = ("--workload", "alpha", "--workload", f"jar:{app}", "--mode", "same-thread")
+    arguments = (*arguments, "--duration", "4s", "--parallel", "2")
+    code, _, err = stress(*arguments, "--out", tmp_path / "out")
+    assert code == 0, err
+    assert {one["verdict"] for one in read_summary(tmp_path / "out")["cells"]} == {"clean"}
+
+
+def test_what_goes_wrong_in_concluding_ends_the_run(
+    stress: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> CellResult:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cell_result, "conclude", full)
+    code, _, err = stress(*ONE, "--out", tmp_path / "out")
+    assert code == 2
+    assert "disk full: No space left on device" in err
+
+
+def test_one_that_is_asked_late_has_its_time_to_end(tmp_path: Path) -> None:
+    process = cell_process.start(
+        Cell("x", "asgct", "same-thread", 1), 1, tmp_path, Workload("x", ()), 1,
+        ["sleep", "600"], {}, seconds=1.0, limit=5.0,
+    )  # fmt: skip
+    try:
+        process.began -= 1000
+        process.agent_folder.mkdir()
+        (process.agent_folder / "stats.jsonl").write_text('{"seconds": 2.0}\n')
+        assert process.poll()
+        assert process.asked_to_end is not None
+        wait_for(lambda: not process.poll())
+        assert not process.hung
+        assert process.ended is not None
+    finally:
+        process.kill()
+
+
+def test_iterations_of_what_has_none_are_refused(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    app = tmp_path / "app.jar"
+    app.touch()
+    arguments = ("--workload", f"jar:{app}", "--iterations", "3")
+    code, _, err = stress(*arguments, "--out", tmp_path / "out")
+    assert code == 2
+    assert f"jar:{app} has no iterations" in err
+    matrix = tmp_path / "m.toml"
+    matrix.write_text('workloads = ["alpha", "class:my.Main"]\niterations = 3\n')
+    code, _, err = stress("--matrix", matrix, "--out", tmp_path / "out")
+    assert (code, "class:my.Main has no iterations" in err) == (2, True)
+    assert not (tmp_path / "out" / "plan.json").exists()
 
 
 def test_cells_that_differ_by_repetition_count_together(
