@@ -106,7 +106,7 @@ def fuzz(**options: Any) -> None:
 @jdk_option
 @jvm_arg_option
 def replay(**options: Any) -> None:
-    """Replay an artifact in fresh JVMs.
+    """Replay an artifact in fresh JVMs, or show a sample that `stress` kept (*.sample).
 
     Exit code 0: the recorded signature came back, 1: it did not, 2: set-up or usage error.
 

@@ -171,6 +171,11 @@ def native(plan: dict[str, Any]) -> int:
             print("line 1: expected `framestorm-input 1`", file=sys.stderr)
             return 2
         sys.stdout.buffer.write(b"FAKEencoded")
+    elif command == "show-sample":
+        if b"framestorm-sample" not in Path(sys.argv[2]).read_bytes():
+            print(f"{sys.argv[2]} is no sample", file=sys.stderr)
+            return 2
+        print("registers\n  rip  nmethod entry + 0x35")
     elif command == "names":
         names = {"scenarios": ["c1", "c2-inlined"], "modes": ["same-thread", "separate-thread"]}
         print(json.dumps({**names, "walkers": ["asgct", "gst", "plugin", "asgst"]}))

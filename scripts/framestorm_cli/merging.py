@@ -87,15 +87,17 @@ def _take(file: Path, folder: Path, found: Gathered) -> None:
         or _ARTIFACTS & {*inside, folder.name}
         or _set_aside((folder.name, *inside))
     ):
-        kept = found.artifacts.get(content_name(file))
-        # Of two with the same content, one that says what it shows.
-        if kept is None or (
-            not replaying.sidecar(kept).exists() and replaying.sidecar(file).exists()
-        ):
-            found.artifacts[content_name(file)] = file
+        _keep_artifact(file, found)
     else:
         target = _target((folder.name, *inside))
         found.inputs.setdefault(target, {}).setdefault(content_name(file), file)
+
+
+def _keep_artifact(file: Path, found: Gathered) -> None:
+    """Of two with the same content, one that says what it shows."""
+    kept = found.artifacts.setdefault(content_name(file), file)
+    if not replaying.sidecar(kept).exists() and replaying.sidecar(file).exists():
+        found.artifacts[content_name(file)] = file
 
 
 def _target(names: Sequence[str]) -> str:
@@ -161,11 +163,14 @@ def import_command(*, runs: tuple[Path, ...], into: Path) -> int:
     _check_new(into)
     found = Gathered()
     for run in runs:
-        for kind in ("seeds", "samples"):
-            for file in sorted(run.rglob(f"{kind}/*.bin")):
+        for file in sorted(run.rglob("seeds/*.bin")):
+            found.files += 1
+            found.inputs.setdefault("", {}).setdefault(content_name(file), file)
+        # Those in buckets are copies of some that the agents kept, with the bucket's signature beside.
+        for pattern in ("samples/*.bin", "buckets/*/sample-*.bin"):
+            for file in sorted(run.rglob(pattern)):
                 found.files += 1
-                kept = found.artifacts if kind == "samples" else found.inputs.setdefault("", {})
-                kept.setdefault(content_name(file), file)
+                _keep_artifact(file, found)
     if not found.files:
         raise FramestormError(
             f"{', '.join(map(str, runs))}: no seeds/*.bin and no samples/*.bin below: is it the folder of a "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from framestorm_cli import records, replaying, steps, toolchain
+from framestorm_cli import native, paths, records, replaying, steps, toolchain
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.replaying import Recorded, Request, Try
 from framestorm_cli.symbols import Symbolizer
@@ -16,6 +16,8 @@ from framestorm_cli.toolchain import NATIVE, Toolchain
 from framestorm_cli.triage.buckets import Case
 from framestorm_cli.triage.explain import explain
 from framestorm_cli.triage.signature import Signature
+
+SAMPLE = ".sample"  # of what the stress agent keeps whole
 
 
 @contextmanager
@@ -85,6 +87,17 @@ def _report_try(number: int, tries: int, one: Try) -> None:
     steps.say(f"try {number} of {tries}: {what}{after}, {one.seconds:.1f} s{missing}")
 
 
+def _show_sample(sample: Path) -> int:
+    shown = native.query([toolchain.native_programs() / NATIVE, "show-sample", sample.resolve()])
+    click.echo(shown.decode(errors="replace").rstrip() + "\n")
+    same = sample.with_suffix(".bin")
+    if same.exists():
+        click.echo(f"the same place as an input: scripts/framestorm replay {paths.shown(same)}")
+    else:
+        click.echo("a sample is not replayed, and there is no input (.bin) of it beside it")
+    return 0
+
+
 def replay_command(
     *,
     artifact: Path,
@@ -95,7 +108,10 @@ def replay_command(
     jdk: Path | None,
     jvm_args: tuple[str, ...],
 ) -> int:
-    """Exit code 0 when the recorded signature came back, 1 when it did not."""
+    """Exit code 0 when the recorded signature came back, 1 when it did not. A sample of `stress` is
+    shown: 0."""
+    if artifact.suffix == SAMPLE:
+        return _show_sample(artifact)
     tools = toolchain.prepare(jdk)
     text = replaying.decode(tools.program(NATIVE), artifact)
     recorded = replaying.read_recorded(artifact, tools.jdk.label)

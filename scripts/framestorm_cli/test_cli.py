@@ -231,6 +231,22 @@ def replay(framestorm: Run, fakes: FakePrograms, path: Path, *more: str) -> tupl
     return framestorm("replay", path, "--jdk", fakes.tools.jdk.home, "--tries", "4", *more)
 
 
+def test_a_sample_is_shown(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    sample = tmp_path / "1.sample"
+    sample.write_text('{"framestorm-sample": 1}')
+    code, out, _ = framestorm("replay", sample)
+    assert code == 0
+    assert "nmethod entry + 0x35" in out
+    assert "there is no input (.bin) of it beside it" in out
+    sample.with_suffix(".bin").write_bytes(b"FAKEa")
+    code, out, _ = framestorm("replay", sample)
+    assert code == 0
+    assert out.rstrip().endswith(f"scripts/framestorm replay {sample.with_suffix('.bin')}")
+    sample.write_text("{}")
+    code, _, err = framestorm("replay", sample)
+    assert (code, "is no sample" in err) == (2, True)
+
+
 def test_replay_counts_only_the_recorded_signature(
     framestorm: Run, fakes: FakePrograms, tmp_path: Path
 ) -> None:

@@ -138,6 +138,13 @@ def test_import_of_stress(framestorm: Run, tmp_path: Path) -> None:
         ["x", "crashes"],
         ["crashes", "x"],
     )
+    bucket = put(run / "buckets" / "b01" / "sample-1.bin", "crash")
+    bucket.with_name("sample-1.bin.json").write_text('{"signature": 1}')
+    code, out, _ = framestorm("corpus", "import", run, "--into", tmp_path / "z")
+    assert "1 inputs and 1 artifacts of 4 files" in out
+    (beside,) = (tmp_path / "z" / "crashes").glob("*.json")
+    assert beside.read_text() == '{"signature": 1}'
+    assert beside.with_suffix("").read_text() == TEXT.format("crash")
     code, _, err = framestorm(
         "corpus", "import", tmp_path / "x" / "crashes", "--into", tmp_path / "y"
     )

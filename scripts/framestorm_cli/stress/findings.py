@@ -236,6 +236,7 @@ def _cell_section(
     home: CellResult, cells: Sequence[CellResult], folder: Path, files: Sequence[Path]
 ) -> str:
     lines = [
+        "",
         "## Cell",
         "",
         f"{home.cell}, seed {home.seed}; folder `{home.folder}`",
@@ -249,6 +250,9 @@ def _cell_section(
         lines += [f"Core: `{home.folder}/{home.core}`; its stacks are in {stacks.CORE_STACKS}.", ""]
     if len(cells) > 1:
         lines += ["Seen in", "", *(f"- {one.cell}, seed {one.seed}" for one in cells), ""]
+    if samples := [file for file in files if file.suffix == ".sample"]:
+        lines += ["A sample, its registers and its stack with what they are:", "", "```sh"]
+        lines += [f"scripts/framestorm replay {paths.shown(samples[0])}", "```", ""]
     if inputs := [file for file in files if file.suffix == ".bin"]:
         lines += ["A sample as an input, in a fresh JVM of its own:", "", "```sh"]
         lines += [

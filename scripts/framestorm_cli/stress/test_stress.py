@@ -130,7 +130,14 @@ def test_a_finding_becomes_a_bucket_with_what_it_takes_to_act(
     }  # fmt: skip
     assert bucket["cells"] == [1]
     report = (out / bucket["report"]).read_text()
-    for said in ("seed 8", "25.0.3+9", "frame::sender", "_thread_in_Java", "-agentpath:"):
+    for said in (
+        "seed 8",
+        "25.0.3+9",
+        "frame::sender",
+        "_thread_in_Java",
+        "-agentpath:",
+        "sample-1.sample",
+    ):
         assert said in report
     assert {Path(name).name for name in bucket["files"]} == {"sample-1.sample", "sample-1.bin"}
     beside = json.loads((out / "buckets" / bucket["id"] / "sample-1.bin.json").read_text())
@@ -459,8 +466,10 @@ def test_a_cell_is_asked_to_end_while_another_is_concluded(
 
     monkeypatch.setattr(CellProcess, "poll", watched)
     monkeypatch.setattr(cell_result, "conclude", slow)
-    arguments = ("--workload", "alpha", "--workload", f"jar:{app}", "--mode", "same-thread")
-    arguments = (*arguments, "--duration", "4s", "--parallel", "2")
+    arguments = (
+        *("--workload", "alpha", "--workload", f"jar:{app}", "--mode", "same-thread"),
+        *("--duration", "4s", "--parallel", "2"),
+    )
     code, _, err = stress(*arguments, "--out", tmp_path / "out")
     assert code == 0, err
     assert {one["verdict"] for one in read_summary(tmp_path / "out")["cells"]} == {"clean"}
