@@ -13,6 +13,7 @@ import pytest
 from framestorm_cli import jdk as jdks
 from framestorm_cli import paths, toolchain
 from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.hotspot import store
 from framestorm_cli.jdk import Jdk
 from framestorm_cli.renaissance.test_renaissance import MANIFEST, metadata
 from framestorm_cli.stress import flames, jfr
@@ -53,12 +54,27 @@ def test_both_modes(jdk: Jdk, tmp_path: Path) -> None:
         assert cell["verdict"] in ("clean", "findings")
         assert cell["samples"] > 100
         assert cell["work"]["name"] == "exceptions"
-        assert cell["figures"]["checks"]["contract"]["made"] == cell["samples"]
+        for check in ("contract", "signal-safety"):
+            assert cell["figures"]["checks"][check]["made"] == cell["samples"]
         assert cell["latency_ns"]["asgct"]["count"] > 0
         folded = out / cell["folder"] / "agent" / flames.FOLDED
         assert "framestorm.workloads.Exceptions" in folded.read_text()
     assert "framestorm.workloads.Exceptions" in (out / "report.html").read_text()
     assert f"{data['totals']['samples']:,} walks in 2 of 2 cells" in printed
+
+
+def test_a_sanitized_jdk(tmp_path: Path) -> None:
+    there = store.finished("sanitized")
+    if not there:
+        pytest.skip("the cache has no sanitized JDK")
+    home, _ = there[0]
+    arguments = ("--workload", "exceptions", "--walker", "asgst", "--duration", "8s")
+    _, data, _ = run(jdks.validate(home), tmp_path / "out", *arguments)
+    assert {cell["mode"] for cell in data["cells"]} == {"same-thread", "separate-thread"}
+    for cell in data["cells"]:
+        assert cell["samples"] > 0
+        for check in ("sanitizer", "signal-safety"):
+            assert cell["figures"]["checks"][check]["made"] == cell["samples"]
 
 
 def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> None:
@@ -73,8 +89,13 @@ def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("planted", "kind", "frame"),
-    [(1, "fault", "planted_fault"), (2, "hang", "planted_hang"), (3, "contract", "")],
-    ids=["crash", "hang", "wrong frame"],
+    [
+        (1, "fault", "planted_fault"),
+        (2, "hang", "planted_hang"),
+        (3, "contract", ""),
+        (4, "unsafe_call", "planted_lock"),
+    ],
+    ids=["crash", "hang", "wrong frame", "lock"],
 )
 def test_what_is_planted_is_found_and_harms_nobody(
     jdk: Jdk, tmp_path: Path, planted: int, kind: str, frame: str
@@ -104,7 +125,7 @@ def test_what_is_planted_is_found_and_harms_nobody(
     if frame:
         (bucket,) = data["buckets"]
         assert bucket["signature"]["frames"][0] == frame
-        assert bucket["count"] == data["totals"]["contained"]
+        assert kind == "unsafe_call" or bucket["count"] == data["totals"]["contained"]
     for bucket in data["buckets"]:
         assert any(name.endswith(".sample") for name in bucket["files"])
         done = subprocess.run(

@@ -1,9 +1,10 @@
 /* A walker with a defect that PLANTED chooses, behind framestorm_walker.h: AsyncGetCallTrace, but
- * that every EVERY-th walk reads what is not mapped (1) or does not end (2), or that takes
- * the caller for what runs (3). */
+ * that every EVERY-th walk reads what is not mapped (1) or does not end (2), that takes the caller
+ * for what runs (3), or that locks (4). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <jni.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "framestorm_walker.h"
@@ -21,6 +22,7 @@ typedef struct {
 static void (*get_call_trace)(call_trace*, jint, void*);
 static atomic_uint walks;
 static volatile int spin = 1;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 int framestorm_walker_abi(void) { return FRAMESTORM_WALKER_ABI; }
 
@@ -36,12 +38,14 @@ __attribute__((noinline)) void planted_hang(void) {
   while (spin) {
   }
 }
+__attribute__((noinline)) int planted_lock(void) { return pthread_mutex_trylock(&mutex); }
 
 void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontext,
                      const framestorm_thread* thread) {
   const int now = atomic_fetch_add(&walks, 1) % EVERY == EVERY - 1;
   if (now && PLANTED == 1) trace->num_frames = planted_fault((const int*)16);
   if (now && PLANTED == 2) planted_hang();
+  if (now && PLANTED == 4) planted_lock();
   /* Not thread-local: a shared object's first use of that in a thread allocates. */
   call_frame buffer[256];
   call_trace own = {(JNIEnv*)thread->jni_env, 0, buffer};
