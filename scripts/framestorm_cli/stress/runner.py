@@ -106,8 +106,9 @@ class Runner:
                 watch(run)
                 if not run.active or run.stopped:
                     break
-                futures.wait(self._concluding.values(), POLL, futures.FIRST_COMPLETED)
-                if not self._concluding:
+                if self._concluding:
+                    futures.wait(self._concluding.values(), POLL, futures.FIRST_COMPLETED)
+                else:
                     time.sleep(POLL)
         except KeyboardInterrupt:
             run.stopped = INTERRUPTED

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from framestorm_cli.errors import FramestormError
 from framestorm_cli.stress import (
+    agent,
     cells,
     flames,
     live,
@@ -22,6 +23,7 @@ from framestorm_cli.stress import (
     walking,
     workloads,
 )
+from framestorm_cli.stress.agent import Java
 from framestorm_cli.stress.cells import JFR_MODE, MODES, Axes, Cell
 from framestorm_cli.stress.jfr import EXECUTION, Recording
 from framestorm_cli.stress.plan import Plan, default_limit
@@ -195,6 +197,18 @@ def test_words_with_spaces_are_quoted_in_a_script() -> None:
     assert repro._shell_word("-agentpath:/x=walker=asgct,out=/run/agent,seed=1") == (
         '-agentpath:/x=walker=asgct,out="$out"/agent,seed=1'
     )
+
+
+def test_what_is_preloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    java = Java(tmp_path / "java", tmp_path / "agent.so", tmp_path / "asan.so")
+    cell = Cell("a", "asgct", "same-thread", 1)
+    assert agent.environment(java, cell) == {
+        "LD_PRELOAD": f"{tmp_path}/agent.so:{tmp_path}/asan.so"
+    }
+    assert agent.environment(java, Cell("a", EXECUTION, JFR_MODE, 1)) == {}
+    with pytest.raises(FramestormError, match="no path with a blank or a colon"):
+        agent.environment(Java(tmp_path, tmp_path / "two words.so"), cell)
 
 
 def test_a_repro_of_jfr_writes_nothing_into_the_run(tmp_path: Path) -> None:
