@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 #include <system_error>
 
 #include "stress/agent/sampler.h"
@@ -76,6 +77,8 @@ void Sampler::run_halting() {
   };
   std::vector<Due> due;
   std::vector<SampledThread*> armed;
+  // Its own: the sampler's belongs to who has the registry's lock.
+  std::mt19937_64 random(options_.seed);
   uint64_t listed = 0;
   while (!stopped()) {
     uint64_t now = monotonic_ns();
@@ -89,7 +92,7 @@ void Sampler::run_halting() {
           due, [&](const Due& one) { return std::ranges::find(armed, one.thread) == armed.end(); });
       for (SampledThread* thread : armed) {
         if (std::ranges::find(due, thread, &Due::thread) == due.end()) {
-          due.push_back({thread, now + random_() % interval});
+          due.push_back({thread, now + random() % interval});
         }
       }
     }

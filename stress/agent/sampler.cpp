@@ -414,14 +414,15 @@ void Sampler::choose_random() {
   std::vector<SampledThread*> live;
   registry_.for_each([&](SampledThread& thread) { live.push_back(&thread); });
   std::ranges::sort(live, {}, &SampledThread::index);
-  std::ranges::shuffle(live, random_);
+  registry_.with_lock([&] { std::ranges::shuffle(live, random_); });
   live.resize(std::min<size_t>(live.size(), options_.random_threads));
+  const std::unordered_set<SampledThread*> chosen(live.begin(), live.end());
+  // All of the last turn's go before one comes: never more than asked for are sampled.
   registry_.for_each([&](SampledThread& thread) {
-    if (std::ranges::find(live, &thread) == live.end()) {
-      disarm(thread);
-    } else {
-      arm(thread);
-    }
+    if (!chosen.contains(&thread)) disarm(thread);
+  });
+  registry_.for_each([&](SampledThread& thread) {
+    if (chosen.contains(&thread)) arm(thread);
   });
 }
 

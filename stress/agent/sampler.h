@@ -123,7 +123,7 @@ class Sampler {
   std::atomic<bool> sampling_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> duration_over_{false};
-  std::mt19937_64 random_;
+  std::mt19937_64 random_;  // with the registry's lock
   std::thread watcher_;
   HandOver hand_over_;
   std::atomic<uint64_t> late_handlers_{0};
