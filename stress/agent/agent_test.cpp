@@ -73,6 +73,14 @@ TEST_F(AgentTestPlain, TenThousandThreadsAreNormal) {
   EXPECT_GT(ran.stats["samples"], 1000);
 }
 
+TEST_F(AgentTestPlain, TenThousandThreadsAreNormalFromOutside) {
+  const Ran ran = run("mode=separate-thread,threads=all,interval=1s", "1 8000 10000 0");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
+  EXPECT_GT(ran.stats["samples"], 5000) << ran.stats.dump();
+  EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
+}
+
 TEST_F(AgentTestPlain, OfManyRunningThreadsSomeAreSampledAtOnce) {
   const unsigned cores = std::thread::hardware_concurrency();
   const Ran ran = run("interval=1ms", std::to_string(48 * cores) + " 3000 0 0");

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <random>
 #include <system_error>
+#include <vector>
 
 #include "stress/agent/sampler.h"
 
@@ -19,7 +21,7 @@ namespace framestorm::stress {
 namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds(20);
-constexpr uint64_t kListPeriod = 2'000'000;  // between two looks at which threads are armed
+constexpr uint64_t kLookPeriod = 2'000'000;  // between two looks for threads that were armed
 
 int halt_signal() { return SIGRTMAX - 8; }
 
@@ -33,6 +35,49 @@ bool send(int tid, uint64_t number) {
   info.si_value.sival_ptr = reinterpret_cast<void*>(number);
   return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, halt_signal(), &info) == 0;
 }
+
+// When armed threads are to be sampled next. A thread that is disarmed stays in it until its time
+// comes, and is left out then: with thousands of threads, to look for it costs more than to sample.
+class Schedule {
+ public:
+  struct Due {
+    uint64_t at;
+    SampledThread* thread;
+    uint64_t arming;
+    bool is_void() const {
+      return !thread->armed.load(std::memory_order_relaxed) ||
+             thread->armings.load(std::memory_order_relaxed) != arming;
+    }
+  };
+
+  void add(const Due& due) {
+    dues_.push_back(due);
+    std::ranges::push_heap(dues_, kLatestFirst, &Due::at);
+  }
+  // When the first is due; UINT64_MAX: none is.
+  uint64_t next() {
+    while (!dues_.empty() && dues_.front().is_void()) take();
+    return dues_.empty() ? UINT64_MAX : dues_.front().at;
+  }
+  // There is one.
+  Due take() {
+    std::ranges::pop_heap(dues_, kLatestFirst, &Due::at);
+    const Due due = dues_.back();
+    dues_.pop_back();
+    return due;
+  }
+  // `armed` threads are: of those that come and go at long intervals the others would pile up.
+  void keep_small(size_t armed) {
+    constexpr size_t kSmall = 1024;
+    if (dues_.size() < 2 * armed + kSmall) return;
+    std::erase_if(dues_, [](const Due& due) { return due.is_void(); });
+    std::ranges::make_heap(dues_, kLatestFirst, &Due::at);
+  }
+
+ private:
+  static constexpr std::ranges::greater kLatestFirst = {};
+  std::vector<Due> dues_;  // a heap
+};
 
 }  // namespace
 
@@ -71,51 +116,47 @@ void Sampler::run_halting() {
     const ThreadIdentity::Scoped nobody(jvm_.identity(), nullptr);
   }
   const auto interval = static_cast<uint64_t>(options_.interval.count());
-  struct Due {
-    SampledThread* thread;
-    uint64_t at;
-  };
-  std::vector<Due> due;
-  std::vector<SampledThread*> armed;
   // Its own: the sampler's belongs to who has the registry's lock.
   std::mt19937_64 random(options_.seed);
-  uint64_t listed = 0;
+  Schedule schedule;
+  std::vector<Arming> newly_armed;
+  uint64_t next_look = 0;
   while (!stopped()) {
     uint64_t now = monotonic_ns();
-    if (now - listed >= kListPeriod) {
-      listed = now;
-      armed.clear();
-      registry_.for_each([&](SampledThread& thread) {
-        if (thread.armed.load(std::memory_order_relaxed)) armed.push_back(&thread);
+    if (now >= next_look) {
+      newly_armed.clear();
+      size_t armed = 0;
+      registry_.with_lock([&] {
+        newly_armed.swap(newly_armed_);
+        armed = armed_.size();
       });
-      std::erase_if(
-          due, [&](const Due& one) { return std::ranges::find(armed, one.thread) == armed.end(); });
-      for (SampledThread* thread : armed) {
-        if (std::ranges::find(due, thread, &Due::thread) == due.end()) {
-          due.push_back({thread, now + random() % interval});
-        }
+      for (const Arming& arming : newly_armed) {
+        schedule.add({now + random() % interval, arming.thread, arming.number});
       }
+      schedule.keep_small(armed);
+      now = monotonic_ns();
+      next_look = now + kLookPeriod;
     }
-    const auto next = std::ranges::min_element(due, {}, &Due::at);
-    const uint64_t until =
-        std::min(listed + kListPeriod, next == due.end() ? UINT64_MAX : next->at);
+    const uint64_t until = std::min(next_look, schedule.next());
     if (until > now) {
       const timespec wake = as_timespec(until);
       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, nullptr);
       now = monotonic_ns();
     }
-    if (next == due.end() || next->at > now) continue;
-    const uint64_t missed = (now - next->at) / interval;
-    next->at += (1 + missed) * interval;
-    next->thread->ticks.fetch_add(1 + missed, std::memory_order_relaxed);
-    if (missed > 0) next->thread->lose(LostCause::timer_overrun, missed);
-    const Rest rest = sample_from_outside(*next->thread);
-    if (const uint64_t free = monotonic_ns() + rest.ns; rest.ns != 0 && free > next->at) {
-      const uint64_t put_off = (free - next->at + interval - 1) / interval;
-      next->at += put_off * interval;
-      next->thread->ticks.fetch_add(put_off, std::memory_order_relaxed);
-      next->thread->lose(rest.cause, put_off);
+    if (schedule.next() > now) continue;
+    Schedule::Due due = schedule.take();
+    const uint64_t missed = (now - due.at) / interval;
+    due.at += (1 + missed) * interval;
+    due.thread->ticks.fetch_add(1 + missed, std::memory_order_relaxed);
+    if (missed > 0) due.thread->lose(LostCause::timer_overrun, missed);
+    const Rest rest = sample_from_outside(*due.thread);
+    if (const uint64_t free = monotonic_ns() + rest.ns; rest.ns != 0 && free > due.at) {
+      const uint64_t put_off = (free - due.at + interval - 1) / interval;
+      due.at += put_off * interval;
+      due.thread->ticks.fetch_add(put_off, std::memory_order_relaxed);
+      due.thread->lose(rest.cause, put_off);
     }
+    schedule.add(due);
   }
 }
 

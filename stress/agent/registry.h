@@ -55,6 +55,8 @@ struct SampledThread {
   timer_t timer = {};
   bool has_timer = false;
   std::atomic<bool> armed{false};  // the handler puts off only an armed timer
+  // How often this record was armed: what was planned for an earlier time is void.
+  std::atomic<uint64_t> armings{0};
   uint64_t armed_since_cpu = 0, armed_since_wall = 0;
   uint64_t cpu_seen = 0;
   uint64_t waited_seen = 0;  // of waiting.total(), at the last scan

@@ -134,8 +134,10 @@ bool Sampler::arm(SampledThread& thread) {
   thread.waiting.forget();
   thread.waited_seen = 0;
   thread.quiet_scans = 0;
+  const uint64_t number = thread.armings.fetch_add(1) + 1;
   thread.armed.store(true);
   armed_.insert(&thread);
+  if (!by_timer) newly_armed_.push_back({&thread, number});
   most_armed_.store(std::max(armed_.size(), most_armed()), std::memory_order_relaxed);
   if (by_timer) timer_settime(thread.timer, 0, &when, nullptr);
   return true;

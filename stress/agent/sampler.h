@@ -85,6 +85,11 @@ class Sampler {
   void hand_over(WalkRoom& room, int32_t index, SampledThread& thread);
 
   // halting.cpp: the modes in which another thread walks.
+  // One that was armed, for the halting thread to learn of.
+  struct Arming {
+    SampledThread* thread;
+    uint64_t number;  // SampledThread::armings at that time
+  };
   void install_halting();
   static void handle_halt(siginfo_t* info, void* context);
   void answer_halt(const siginfo_t& info, const ucontext_t& context);
@@ -115,6 +120,7 @@ class Sampler {
   std::vector<std::unique_ptr<WalkRoom>> rooms_;
   SampleRing ring_;
   std::unordered_set<SampledThread*> armed_;  // with the registry's lock
+  std::vector<Arming> newly_armed_;           // the same; not in same-thread mode
   std::atomic<size_t> most_armed_{0};
   std::atomic<uint64_t> numbers_{0};
   std::atomic<uint64_t> idle_samples_{0};
