@@ -77,7 +77,7 @@ TEST_F(AgentTestPlain, TenThousandThreadsAreNormalFromOutside) {
   const Ran ran = run("mode=separate-thread,threads=all,interval=1s", "1 8000 10000 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
-  EXPECT_GT(ran.stats["samples"], 5000) << ran.stats.dump();
+  EXPECT_GT(ran.stats["samples"], 3000) << ran.stats.dump();
   EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
 }
 

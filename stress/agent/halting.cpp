@@ -215,9 +215,13 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest) {
 
 bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer, bool waiting,
                           WalkRoom& room) {
+  // It may have left since it was asked, and be just about to be entered again.
+  if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
+    thread.lose(LostCause::thread_exiting);
+    return false;
+  }
   if (answer.java_thread != thread.java_thread) {
-    thread.lose(thread.phase.load() == SampledThread::Phase::live ? LostCause::not_java
-                                                                  : LostCause::thread_exiting);
+    thread.lose(LostCause::not_java);
     return false;
   }
   WalkRequest request = request_for(thread, *answer.context);

@@ -23,11 +23,21 @@ void go_ahead() {
 }
 
 SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, void* jni_env,
-                               uintptr_t stack_base, uintptr_t stack_end) {
+                               uintptr_t stack_base, uintptr_t stack_end,
+                               const std::function<void(SampledThread&)>& retire) {
+  const bool is_own = tid == syscall(SYS_gettid);
   const std::lock_guard lock(mutex_);
-  if (by_tid_.contains(tid)) return nullptr;
   SampledThread* thread = nullptr;
-  if (!free_.empty()) {
+  if (const auto live = by_tid_.find(tid); live != by_tid_.end()) {
+    thread = live->second;
+    if (!is_own || thread->java_thread == java_thread) return nullptr;
+    thread->phase.store(SampledThread::Phase::ending, std::memory_order_release);
+    retire(*thread);
+  } else if (const auto ending = ending_.find(tid); ending != ending_.end()) {
+    if (!is_own) return nullptr;
+    thread = ending->second;
+    ending_.erase(ending);
+  } else if (!free_.empty()) {
     thread = free_.back();
     free_.pop_back();
   } else if (records_.size() < kMaxThreads) {
@@ -42,6 +52,10 @@ SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, vo
   thread->jni_env = jni_env;
   thread->stack_base = stack_base;
   thread->stack_end = stack_end;
+  thread->has_signal_stack = false;
+  thread->progress = {};
+  thread->waiting_cpu = 0;
+  thread->forwarded_seen = is_own ? Guard::forwarded_ns() : 0;
   thread->cpu_seen = thread_cpu_ns(tid);
   thread->phase.store(SampledThread::Phase::live, std::memory_order_release);
   by_tid_[tid] = thread;
@@ -52,17 +66,16 @@ SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, vo
 
 void Registry::reap() {
   const std::lock_guard lock(mutex_);
-  std::erase_if(ending_, [this](SampledThread* thread) {
+  std::erase_if(ending_, [this](const auto& entry) {
+    SampledThread* const thread = entry.second;
     // Signals that were on their way have come, or never will.
-    if (!is_gone(thread->tid.load())) return false;
+    if (!is_gone(entry.first)) return false;
     add(*thread, &gone_);
     thread->ticks.store(0);
     thread->samples.store(0);
     for (auto& lost : thread->lost) lost.store(0);
     thread->armed.store(false);
     thread->has_timer = false;
-    thread->progress = {};
-    thread->waiting_cpu = thread->forwarded_seen = 0;
     thread->cpu_ns = thread->wall_ns = 0;
     thread->tid.store(0);
     thread->phase.store(SampledThread::Phase::free);
@@ -82,7 +95,7 @@ void Registry::add(const SampledThread& thread, Totals* totals) {
 Registry::Totals Registry::totals() {
   const std::lock_guard lock(mutex_);
   Totals totals = gone_;
-  for (const SampledThread* thread : ending_) add(*thread, &totals);
+  for (const auto& [tid, thread] : ending_) add(*thread, &totals);
   const uint64_t now = monotonic_ns();
   for (const auto& [tid, thread] : by_tid_) {
     add(*thread, &totals);

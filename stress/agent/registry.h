@@ -1,5 +1,6 @@
 // The Java threads of the process as the sampler knows them. A record stays where it is for good,
-// so that a signal handler can be given its address; it is used again once its thread is gone.
+// so that a signal handler can be given its address; it is used again once its thread is gone, or
+// by the same thread when it is attached again.
 #pragma once
 
 #include <jni.h>
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -70,8 +72,13 @@ class Registry {
 
   // A thread that starts or was there before; null when it is known or there are too many. Any
   // thread, not in signal context.
+  // One that was attached before, and left, gets the same record again: signals for it may still be
+  // on their way, and find the same thread. If its leaving was not heard of, `retire` is called
+  // with that record, as leave() calls `last`. Only the thread itself knows; of a thread that
+  // somebody else had listed, and that has left or begun anew since, nothing is heard.
   SampledThread* enter(int tid, jweak thread, void* java_thread, void* jni_env,
-                       uintptr_t stack_base, uintptr_t stack_end);
+                       uintptr_t stack_base, uintptr_t stack_end,
+                       const std::function<void(SampledThread&)>& retire);
   // Its ThreadEnd: `last` is called with the record before it stops being live. On the thread.
   template <typename Function>
   void leave(int tid, Function last) {
@@ -82,7 +89,7 @@ class Registry {
     by_tid_.erase(found);
     thread.phase.store(SampledThread::Phase::ending, std::memory_order_release);
     last(thread);
-    ending_.push_back(&thread);
+    ending_[tid] = &thread;
   }
   // With the lock held, for a live thread of that id if there is one.
   template <typename Function>
@@ -119,9 +126,9 @@ class Registry {
   std::mutex mutex_;
   std::deque<SampledThread> records_;
   std::vector<SampledThread*> free_;
-  std::vector<SampledThread*> ending_;
   std::unordered_map<int, SampledThread*> by_tid_;
-  Totals gone_;  // of threads whose record was used again
+  std::unordered_map<int, SampledThread*> ending_;  // by tid, too
+  Totals gone_;                                     // of threads whose record is free again
   uint64_t seen_ = 0, peak_ = 0;
 };
 

@@ -14,13 +14,19 @@ namespace {
 
 int own_tid() { return static_cast<int>(syscall(SYS_gettid)); }
 
+void nothing_to_retire(SampledThread&) { ADD_FAILURE() << "its thread has left"; }
+
+SampledThread* enter(Registry& registry, int tid, void* java_thread = nullptr) {
+  return registry.enter(tid, nullptr, java_thread, nullptr, 0, 0, nothing_to_retire);
+}
+
 TEST(Registry, CountsOfThreadsThatAreGoneStayInTheTotals) {
   Registry registry;
   for (int i = 0; i < 50; ++i) {
     std::thread([&] {
-      SampledThread* const thread = registry.enter(own_tid(), nullptr, nullptr, nullptr, 0, 0);
+      SampledThread* const thread = enter(registry, own_tid());
       ASSERT_NE(thread, nullptr);
-      EXPECT_EQ(registry.enter(own_tid(), nullptr, nullptr, nullptr, 0, 0), nullptr) << "known";
+      EXPECT_EQ(enter(registry, own_tid()), nullptr) << "known";
       thread->ticks = 10;
       thread->samples = 7;
       thread->lose(LostCause::timer_overrun, 3);
@@ -40,11 +46,72 @@ TEST(Registry, CountsOfThreadsThatAreGoneStayInTheTotals) {
 
 TEST(Registry, RecordOfAThreadThatStillRunsIsNotUsedAgain) {
   Registry registry;
-  SampledThread* const thread = registry.enter(own_tid(), nullptr, nullptr, nullptr, 0, 0);
+  SampledThread* const thread = enter(registry, own_tid());
   registry.leave(own_tid(), [](SampledThread&) {});
   EXPECT_EQ(thread->phase, SampledThread::Phase::ending);
   registry.reap();
   EXPECT_EQ(thread->phase, SampledThread::Phase::ending) << "a signal may still come";
+  std::thread([&] { EXPECT_NE(enter(registry, own_tid()), thread); }).join();
+}
+
+TEST(Registry, ThreadThatIsAttachedAgainAndAgainUsesUpOneRecord) {
+  Registry registry;
+  SampledThread* const first = enter(registry, own_tid());
+  for (size_t i = 0; i <= Registry::kMaxThreads; ++i) {
+    first->ticks.fetch_add(2);
+    first->lose(LostCause::thread_exiting);
+    registry.leave(own_tid(), [](SampledThread& leaving) { leaving.cpu_ns += 3; });
+    first->has_signal_stack = true;
+    ASSERT_EQ(enter(registry, own_tid()), first);
+    ASSERT_EQ(first->phase, SampledThread::Phase::live);
+    ASSERT_FALSE(first->has_signal_stack) << "its ThreadEnd has taken it back";
+  }
+  registry.reap();
+  const Registry::Totals totals = registry.totals();
+  EXPECT_EQ(totals.ticks, 2 * (Registry::kMaxThreads + 1));
+  EXPECT_EQ(totals.lost[static_cast<size_t>(LostCause::thread_exiting)], Registry::kMaxThreads + 1);
+  EXPECT_EQ(totals.cpu_ns, 3 * (Registry::kMaxThreads + 1));
+  EXPECT_EQ(totals.seen, Registry::kMaxThreads + 2);
+  EXPECT_EQ(totals.live, 1U);
+  EXPECT_EQ(totals.peak, 1U);
+}
+
+TEST(Registry, ThreadWhoseEndWasMissedMakesWayForTheNextOfItsId) {
+  Registry registry;
+  int former = 0;
+  int next = 0;
+  SampledThread* const thread = enter(registry, own_tid(), &former);
+  thread->ticks = 4;
+  int retired = 0;
+  SampledThread* const again =
+      registry.enter(own_tid(), nullptr, &next, nullptr, 20, 10, [&](SampledThread& leaving) {
+        ++retired;
+        EXPECT_EQ(leaving.java_thread, &former);
+        EXPECT_EQ(leaving.phase, SampledThread::Phase::ending) << "no more samples";
+      });
+  EXPECT_EQ(retired, 1);
+  EXPECT_EQ(again, thread) << "a signal may still come";
+  EXPECT_EQ(again->phase, SampledThread::Phase::live);
+  EXPECT_EQ(again->java_thread, &next);
+  EXPECT_EQ(again->stack_base, 20U);
+  EXPECT_EQ(enter(registry, own_tid(), &next), nullptr) << "known";
+  const Registry::Totals totals = registry.totals();
+  EXPECT_EQ(totals.ticks, 4U);
+  EXPECT_EQ(totals.seen, 2U);
+  EXPECT_EQ(totals.live, 1U);
+}
+
+TEST(Registry, OnlyTheThreadItselfReplacesWhatIsKnownOfIt) {
+  Registry registry;
+  const int tid = own_tid();
+  int own = 0;
+  int listed = 0;
+  SampledThread* const thread = enter(registry, tid, &own);
+  std::thread([&] { EXPECT_EQ(enter(registry, tid, &listed), nullptr); }).join();
+  EXPECT_EQ(thread->java_thread, &own);
+  registry.leave(tid, [](SampledThread&) {});
+  std::thread([&] { EXPECT_EQ(enter(registry, tid, &listed), nullptr); }).join();
+  EXPECT_EQ(thread->phase, SampledThread::Phase::ending);
 }
 
 TEST(SampleRing, ManyProducersLoseNothingSilently) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "harness/victim/context.h"
 #include "stress/agent/clock.h"
@@ -81,31 +82,38 @@ Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
 }
 
 void Sampler::enter_thread(JNIEnv* env, jthread object, int tid, void* java_thread) {
+  // Nothing would make its record free again.
+  if (stopped() || duration_over()) return;
   const ThreadLayout& layout = jvm_.layout();
   const auto base = read_at<uintptr_t>(java_thread, layout.stack_base);
   const auto size = read_at<size_t>(java_thread, layout.stack_size);
   const jweak weak = env->NewWeakGlobalRef(object);
+  jweak former = nullptr;
+  const TimerBlocked not_now;
   SampledThread* const thread =
       registry_.enter(tid, weak, java_thread, static_cast<std::byte*>(java_thread) + layout.jni_env,
-                      base, base - size);
+                      base, base - size, [&](SampledThread& retired) { former = retire(retired); });
+  if (former != nullptr) env->DeleteWeakGlobalRef(former);
   if (thread == nullptr) env->DeleteWeakGlobalRef(weak);
   if (thread == nullptr || options_.threads == ThreadChoice::random) return;
   // A thread that starts is running; if it is not, the next scans will tell.
   if (sampling_.load(std::memory_order_acquire)) {
-    const TimerBlocked not_now;
     registry_.with_lock([&] { arm(*thread); });
   }
 }
 
 void Sampler::leave_thread(JNIEnv* env, int tid) {
   const TimerBlocked not_now;
-  registry_.leave(tid, [this, env](SampledThread& thread) {
-    disarm(thread);
-    if (thread.has_timer) timer_delete(thread.timer);
-    thread.has_timer = false;
-    env->DeleteWeakGlobalRef(thread.thread);
-    thread.thread = nullptr;
-  });
+  jweak former = nullptr;
+  registry_.leave(tid, [&](SampledThread& thread) { former = retire(thread); });
+  if (former != nullptr) env->DeleteWeakGlobalRef(former);
+}
+
+jweak Sampler::retire(SampledThread& thread) {
+  disarm(thread);
+  if (thread.has_timer) timer_delete(thread.timer);
+  thread.has_timer = false;
+  return std::exchange(thread.thread, nullptr);
 }
 
 bool Sampler::arm(SampledThread& thread) {
@@ -350,6 +358,9 @@ void Sampler::watch_threads() {
   const int own_tid = static_cast<int>(syscall(SYS_gettid));
   while (!stopped()) {
     const uint64_t now = monotonic_ns();
+    const uint64_t cpu_before = thread_cpu_ns(own_tid);
+    const bool is_scan = now >= next_scan;
+    if (is_scan) registry_.reap();
     const double elapsed = static_cast<double>(now - begin) / static_cast<double>(kSecond);
     if (elapsed >= options_.warmup) {
       if (options_.duration && elapsed >= options_.warmup + *options_.duration) {
@@ -359,8 +370,7 @@ void Sampler::watch_threads() {
       const bool first = !sampling_.exchange(true, std::memory_order_acq_rel);
       if (options_.threads == ThreadChoice::running) disarm_quiet(now - last_look);
       last_look = now;
-      if (now >= next_scan) {
-        const uint64_t cpu_before = thread_cpu_ns(own_tid);
+      if (is_scan) {
         if (options_.threads == ThreadChoice::all) {
           registry_.for_each([this](SampledThread& thread) { arm(thread); });
         } else if (options_.threads == ThreadChoice::running) {
@@ -370,12 +380,11 @@ void Sampler::watch_threads() {
           last_turn = now;
         }
         last_scan = now;
-        // With thousands of threads a look at all of them takes its time: not more than a tenth of
-        // it. By the clock it is no measure: a sampled thread may have the registry's lock.
-        next_scan = now + 10 * (thread_cpu_ns(own_tid) - cpu_before);
       }
     }
-    registry_.reap();
+    // With thousands of threads a look at all of them takes its time: not more than a tenth of it.
+    // By the clock it is no measure: a sampled thread may have the registry's lock.
+    if (is_scan) next_scan = now + 10 * (thread_cpu_ns(own_tid) - cpu_before);
     const timespec nap = as_timespec(kScan);
     nanosleep(&nap, nullptr);
   }

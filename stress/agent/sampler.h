@@ -29,7 +29,8 @@ class Sampler {
   // The JVM runs, the guard is installed. Throws SetupError, std::system_error. One per process.
   Sampler(const Options& options, Jvm& jvm, WalkSetup setup);
 
-  // Threads come and go; on the thread itself, VM running, not in signal context.
+  // Threads come and go; on the thread itself (one that was there before: on any), VM running, not
+  // in signal context. Once sampling is over none comes.
   void enter_thread(JNIEnv* env, jthread thread, int tid, void* java_thread);
   void leave_thread(JNIEnv* env, int tid);
 
@@ -110,6 +111,8 @@ class Sampler {
   // gone.
   bool arm(SampledThread& thread);
   void disarm(SampledThread& thread);
+  // Ends its timer too; the reference to it is the caller's to delete. With the registry's lock.
+  jweak retire(SampledThread& thread);
 
   const Options options_;
   Jvm& jvm_;
