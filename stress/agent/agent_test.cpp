@@ -111,6 +111,17 @@ TEST_F(AgentTestPlain, ThreadsThatWaitAreLeftAloneUnlessAskedFor) {
   EXPECT_GT(all.stats["idle_samples"], 500);
 }
 
+TEST_F(AgentTestPlain, ThreadsThatGetNoTimerAreCountedAndSpokenOf) {
+  const Ran ran = run("threads=all,interval=1ms", "1 1500 50 0", "prlimit --sigpending=20");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["lost"].value("no-timer", 0), 50) << ran.stats["lost"].dump();
+  EXPECT_LE(ran.stats["threads"]["most_sampled"], 20);
+  EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
+  const size_t said = ran.output.find("ulimit -i");
+  ASSERT_NE(said, std::string::npos) << ran.output;
+  EXPECT_EQ(ran.output.find("ulimit -i", said + 1), std::string::npos) << ran.output;
+}
+
 TEST_F(AgentTestPlain, DurationEndsSamplingAndNotTheProgram) {
   const Ran ran = run("duration=0.5,interval=1ms", "1 3500 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;

@@ -31,7 +31,9 @@ class AgentTest : public testing::Test {
   ~AgentTest() override;
 
   // programs/Sampled.java with its arguments, under the agent with these options and a folder.
-  Ran run(const std::string& options, const std::string& arguments);
+  // `launcher`: a command that java is given to, like prlimit.
+  Ran run(const std::string& options, const std::string& arguments,
+          const std::string& launcher = "");
   // The same, but the agent is loaded into the process once it runs.
   Ran attach(const std::string& options, const std::string& arguments);
 

@@ -84,11 +84,12 @@ Ran AgentTest::collect(int status, const std::string& folder, const std::string&
   return ran;
 }
 
-Ran AgentTest::run(const std::string& options, const std::string& arguments) {
+Ran AgentTest::run(const std::string& options, const std::string& arguments,
+                   const std::string& launcher) {
   const std::string out = folder_ + "/run" + std::to_string(++runs_);
   const std::string output = out + ".txt";
   const int status =
-      run_command("cd " + folder_ + " && timeout -s KILL 200 " + jdk_ +
+      run_command("cd " + folder_ + " && timeout -s KILL 200 " + launcher + " " + jdk_ +
                   "/bin/java -agentpath:" FRAMESTORM_AGENT "=out=" + out + "," + options +
                   " -Xmx512m " FRAMESTORM_SAMPLED " " + arguments + " > " + output + " 2>&1");
   return collect(status, out, output);

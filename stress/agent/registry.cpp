@@ -11,11 +11,8 @@
 #include "stress/agent/clock.h"
 
 namespace framestorm::stress {
-namespace {
 
 bool is_gone(int tid) { return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH; }
-
-}  // namespace
 
 void go_ahead() {
   constexpr int kNice = -15;
@@ -57,6 +54,7 @@ SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, vo
   thread->waiting_cpu = 0;
   thread->forwarded_seen = is_own ? Guard::forwarded_ns() : 0;
   thread->cpu_seen = thread_cpu_ns(tid);
+  thread->missed_ns = 0;
   thread->phase.store(SampledThread::Phase::live, std::memory_order_release);
   by_tid_[tid] = thread;
   ++seen_;

@@ -61,6 +61,8 @@ struct SampledThread {
   std::atomic<uint64_t> armings{0};
   uint64_t armed_since_cpu = 0, armed_since_wall = 0;
   uint64_t cpu_seen = 0;
+  // Of the time for which it was due to be armed and could not be: of less than a tick yet.
+  uint64_t missed_ns = 0;
   uint64_t waited_seen = 0;  // of waiting.total(), at the last scan
   uint32_t quiet_scans = 0;
   uint64_t cpu_ns = 0, wall_ns = 0;  // while armed, of intervals that are over
@@ -131,6 +133,9 @@ class Registry {
   Totals gone_;                                     // of threads whose record is free again
   uint64_t seen_ = 0, peak_ = 0;
 };
+
+// No thread of this process has that id any more.
+bool is_gone(int tid);
 
 // The calling thread is one of the agent's own: on a full machine it goes ahead of the program's
 // threads, where the process may have that (as root), so that samples are taken and judged in time.

@@ -29,6 +29,7 @@ enum class LostCause : uint8_t {
   waiting,          // put off, since the thread had been waiting for long
   creating_thread,  // put off, because each signal makes the thread's clone(2) begin anew
   stack_too_small,  // no room for a handler above the thread's guard pages
+  no_timer,         // the system had no timer left for the thread
   count
 };
 std::string_view name_of(LostCause cause);

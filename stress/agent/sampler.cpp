@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -116,11 +117,11 @@ jweak Sampler::retire(SampledThread& thread) {
   return std::exchange(thread.thread, nullptr);
 }
 
-bool Sampler::arm(SampledThread& thread) {
+Sampler::Arm Sampler::arm(SampledThread& thread) {
   static const size_t room = kArmedPerCore * std::max(1U, std::thread::hardware_concurrency());
-  if (thread.armed) return true;
-  if (stopping_.load(std::memory_order_relaxed)) return false;
-  if (options_.threads == ThreadChoice::running && armed_.size() >= room) return false;
+  if (thread.armed) return Arm::done;
+  if (stopping_.load(std::memory_order_relaxed)) return Arm::over;
+  if (options_.threads == ThreadChoice::running && armed_.size() >= room) return Arm::enough;
   const int tid = thread.tid.load(std::memory_order_relaxed);
   const bool by_timer = options_.mode == SamplingMode::same_thread;
   if (by_timer && !thread.has_timer) {
@@ -129,8 +130,11 @@ bool Sampler::arm(SampledThread& thread) {
     event.sigev_signo = timer_signal();
     event.sigev_value.sival_ptr = &thread;
     event._sigev_un._tid = tid;
-    // Fails for a thread that has just ended.
-    if (timer_create(CLOCK_MONOTONIC, &event, &thread.timer) != 0) return false;
+    if (timer_create(CLOCK_MONOTONIC, &event, &thread.timer) != 0) {
+      if (is_gone(tid)) return Arm::over;
+      timers_ran_out_.store(true, std::memory_order_relaxed);
+      return Arm::no_timer;
+    }
     thread.has_timer = true;
   }
   const auto interval = static_cast<uint64_t>(options_.interval.count());
@@ -148,7 +152,17 @@ bool Sampler::arm(SampledThread& thread) {
   if (!by_timer) newly_armed_.push_back({&thread, number});
   most_armed_.store(std::max(armed_.size(), most_armed()), std::memory_order_relaxed);
   if (by_timer) timer_settime(thread.timer, 0, &when, nullptr);
-  return true;
+  return Arm::done;
+}
+
+void Sampler::miss(SampledThread& thread, uint64_t ns, Arm why) const {
+  if (why == Arm::done || why == Arm::over) return;
+  const auto interval = static_cast<uint64_t>(options_.interval.count());
+  thread.missed_ns += ns;
+  const uint64_t missed = thread.missed_ns / interval;
+  thread.missed_ns %= interval;
+  thread.ticks.fetch_add(missed, std::memory_order_relaxed);
+  thread.lose(why == Arm::no_timer ? LostCause::no_timer : LostCause::throttled, missed);
 }
 
 void Sampler::disarm(SampledThread& thread) {
@@ -355,6 +369,7 @@ void Sampler::watch_threads() {
   uint64_t last_scan = 0;
   uint64_t next_scan = 0;
   uint64_t last_turn = 0;
+  bool warned = false;
   const int own_tid = static_cast<int>(syscall(SYS_gettid));
   while (!stopped()) {
     const uint64_t now = monotonic_ns();
@@ -367,19 +382,27 @@ void Sampler::watch_threads() {
         duration_over_.store(true, std::memory_order_release);
         return;
       }
-      const bool first = !sampling_.exchange(true, std::memory_order_acq_rel);
+      sampling_.store(true, std::memory_order_release);
       if (options_.threads == ThreadChoice::running) disarm_quiet(now - last_look);
       last_look = now;
       if (is_scan) {
+        const uint64_t scan_ns = last_scan == 0 ? 0 : now - last_scan;
         if (options_.threads == ThreadChoice::all) {
-          registry_.for_each([this](SampledThread& thread) { arm(thread); });
+          choose_all(scan_ns);
         } else if (options_.threads == ThreadChoice::running) {
-          choose_running(first ? 0 : now - last_scan);
+          choose_running(scan_ns);
         } else if (now - last_turn >= kRandomTurn) {
-          choose_random();
+          choose_random(last_turn == 0 ? 0 : now - last_turn);
           last_turn = now;
         }
         last_scan = now;
+        if (timers_ran_out_.load(std::memory_order_relaxed) && !warned) {
+          warned = true;
+          std::fprintf(stderr,
+                       "framestorm: the system has no timer for some of the threads: they "
+                       "are not sampled ('no-timer' of stats.jsonl). Allow this user more "
+                       "pending signals (ulimit -i), or take mode=separate-thread\n");
+        }
       }
     }
     // With thousands of threads a look at all of them takes its time: not more than a tenth of it.
@@ -404,8 +427,11 @@ void Sampler::disarm_quiet(uint64_t scan_ns) {
   });
 }
 
+void Sampler::choose_all(uint64_t scan_ns) {
+  registry_.for_each([&](SampledThread& thread) { miss(thread, scan_ns, arm(thread)); });
+}
+
 void Sampler::choose_running(uint64_t scan_ns) {
-  const auto interval = static_cast<uint64_t>(options_.interval.count());
   registry_.for_each([&](SampledThread& thread) {
     if (thread.armed) return;
     const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
@@ -414,14 +440,11 @@ void Sampler::choose_running(uint64_t scan_ns) {
     if (scan_ns == 0 || static_cast<double>(used) <= kRunningShare * static_cast<double>(scan_ns)) {
       return;
     }
-    if (!arm(thread)) {
-      thread.ticks.fetch_add(used / interval, std::memory_order_relaxed);
-      thread.lose(LostCause::throttled, used / interval);
-    }
+    miss(thread, used, arm(thread));
   });
 }
 
-void Sampler::choose_random() {
+void Sampler::choose_random(uint64_t turn_ns) {
   std::vector<SampledThread*> live;
   registry_.for_each([&](SampledThread& thread) { live.push_back(&thread); });
   std::ranges::sort(live, {}, &SampledThread::index);
@@ -433,7 +456,7 @@ void Sampler::choose_random() {
     if (!chosen.contains(&thread)) disarm(thread);
   });
   registry_.for_each([&](SampledThread& thread) {
-    if (chosen.contains(&thread)) arm(thread);
+    if (chosen.contains(&thread)) miss(thread, turn_ns, arm(thread));
   });
 }
 

@@ -103,15 +103,23 @@ class Sampler {
   void finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThread& thread);
 
   void watch_threads();
-  // Both with the time since they were called last.
+  // All with the time since they were called last, 0 at first.
+  void choose_all(uint64_t scan_ns);
   void choose_running(uint64_t scan_ns);
   void disarm_quiet(uint64_t scan_ns);
-  void choose_random();
-  // With the registry's lock. False: not, as there are as many as there may be, or the thread is
-  // gone.
-  bool arm(SampledThread& thread);
+  void choose_random(uint64_t turn_ns);
+  enum class Arm : uint8_t {
+    done,
+    enough,    // as many are as there may be
+    no_timer,  // the system has none left
+    over       // the thread is gone, or sampling over
+  };
+  // With the registry's lock, as those that follow.
+  Arm arm(SampledThread& thread);
+  // Counts the ticks of the time that it was not armed for. On the watching thread.
+  void miss(SampledThread& thread, uint64_t ns, Arm why) const;
   void disarm(SampledThread& thread);
-  // Ends its timer too; the reference to it is the caller's to delete. With the registry's lock.
+  // Ends its timer too; the reference to it is the caller's to delete.
   jweak retire(SampledThread& thread);
 
   const Options options_;
@@ -125,6 +133,7 @@ class Sampler {
   std::unordered_set<SampledThread*> armed_;  // with the registry's lock
   std::vector<Arming> newly_armed_;           // the same; not in same-thread mode
   std::atomic<size_t> most_armed_{0};
+  std::atomic<bool> timers_ran_out_{false};
   std::atomic<uint64_t> numbers_{0};
   std::atomic<uint64_t> idle_samples_{0};
   std::atomic<uint64_t> idle_cpu_ns_{0};

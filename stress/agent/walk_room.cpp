@@ -29,9 +29,9 @@ bool vm_contained(const Walker& walker, int32_t result, const FaultRecord& fault
 
 std::string_view name_of(LostCause cause) {
   constexpr std::string_view kNames[kLostCauses] = {
-      "timer-overrun", "signals-blocked", "thread-exiting",  "late-handler",
-      "halt-timeout",  "buffer-full",     "unjudged",        "not-java",
-      "throttled",     "waiting",         "creating-thread", "stack-too-small"};
+      "timer-overrun",   "signals-blocked", "thread-exiting", "late-handler", "halt-timeout",
+      "buffer-full",     "unjudged",        "not-java",       "throttled",    "waiting",
+      "creating-thread", "stack-too-small", "no-timer"};
   return kNames[static_cast<size_t>(cause)];
 }
 
