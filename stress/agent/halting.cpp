@@ -204,8 +204,11 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest) {
     thread.lose(LostCause::halt_timeout);
     return false;
   }
-  // From here on the victim stands still, whatever happens to the walk, until it is released.
-  const uint64_t halted_ns = monotonic_ns();
+  // The victim stands still, whatever happens to the walk, until it is released: since it answered,
+  // which on a full machine is long before this thread comes to see it. One that runs on loses
+  // nothing by that.
+  const uint64_t halted_ns =
+      options_.mode == SamplingMode::separate_thread ? answer.given_ns : monotonic_ns();
   const InterruptedCall call = interrupted_call(*answer.context);
   const bool is_walked = walk_answer(thread, answer, call.waiting, room);
   hand_over_.release(number);

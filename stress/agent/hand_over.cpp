@@ -84,7 +84,7 @@ bool HandOver::answer(uint64_t number, const ucontext_t& context, void* java_thr
     return false;
   }
   const int saved_errno = errno;
-  answer_ = {&context, java_thread};
+  answer_ = {&context, java_thread, monotonic_ns()};
   if (!stay) {
     copy_context(context, &copy_);
     answer_.context = &copy_;

@@ -33,6 +33,7 @@ class HandOver {
   struct Answer {
     const ucontext_t* context = nullptr;  // the handler's own, or the copy of a victim that runs on
     void* java_thread = nullptr;          // whom the victim takes itself for
+    uint64_t given_ns = 0;                // CLOCK_MONOTONIC; who stays stands still since then
   };
 
   // The sampler's side; one thread. Begins a request and returns its number, which goes with the

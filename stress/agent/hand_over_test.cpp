@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "stress/agent/clock.h"
+
 namespace framestorm::stress {
 namespace {
 
@@ -51,13 +53,17 @@ TEST(HandOver, VictimStandsStillUntilItIsReleased) {
 TEST(HandOver, VictimThatRunsOnLeavesACopy) {
   HandOver hand_over;
   const uint64_t number = hand_over.ask();
+  const uint64_t before = monotonic_ns();
   std::thread([&] {
     const ucontext_t context = context_of(number);
     EXPECT_TRUE(hand_over.answer(number, context, nullptr, /*stay=*/false));
   }).join();
+  const uint64_t after = monotonic_ns();
   HandOver::Answer answer;
   ASSERT_TRUE(hand_over.await(number, seconds(60), &answer));
   EXPECT_EQ(number_in(answer), number);
+  EXPECT_GE(answer.given_ns, before);
+  EXPECT_LE(answer.given_ns, after) << "when it was given, not when it was found";
   hand_over.release(number);
 }
 
