@@ -150,6 +150,11 @@ void check(const Options& options) {
            "does not walk in mode=" + std::string(name_of(options.mode)));
     }
   }
+  if (options.strict && options.mode == SamplingMode::unstopped) {
+    fail("on-finding", "strict",
+         "mode=unstopped walks threads that run, and such walks have to be contained: take "
+         "on-finding=survey, or mode=separate-thread");
+  }
   if (has_plugin != !options.plugin.empty()) {
     throw std::invalid_argument("walker=plugin and plugin=PATH go together");
   }

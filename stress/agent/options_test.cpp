@@ -67,6 +67,8 @@ TEST(AgentOptions, WhatIsWrongIsNamed) {
   EXPECT_NE(refusal("out=d,walker=plugin").find("plugin=PATH"), std::string::npos);
   EXPECT_NE(refusal("out=d,plugin=x.so").find("walker=plugin"), std::string::npos);
   EXPECT_NE(refusal("out=d,walker=asgst-thread").find("same-thread"), std::string::npos);
+  EXPECT_NE(refusal("out=d,on-finding=strict,mode=unstopped").find("on-finding=survey"),
+            std::string::npos);
 }
 
 }  // namespace
