@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <ostream>
+#include <set>
 #include <thread>
 
 #include "harness/input/binary.h"
@@ -127,6 +128,45 @@ TEST_F(AgentTestPlain, DurationEndsSamplingAndNotTheProgram) {
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.stats["ended"], "duration");
   EXPECT_GT(ran.stats["samples"], 50);
+}
+
+TEST_F(AgentTestPlain, NothingIsSampledBeforeTheWarmupIsOver) {
+  for (const char* mode : {"same-thread", "separate-thread"}) {
+    const Ran ran =
+        run(std::string("warmup=1000,threads=all,interval=1ms,mode=") + mode, "1 500 5 20");
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.stats["ended"], "vm-death");
+    EXPECT_GT(ran.stats["threads"]["seen"], 20);
+    EXPECT_EQ(ran.stats["threads"]["most_sampled"], 0);
+    EXPECT_EQ(ran.stats["ticks"], 0);
+    EXPECT_EQ(ran.stats["samples"], 0);
+  }
+}
+
+TEST_F(AgentTestPlain, RandomThreadsTakeTurns) {
+  // Of each thread that a turn comes to, some samples are kept, which say whose they are.
+  const Ran ran =
+      run("threads=random:2,interval=1ms,keep=1000,walker=plugin,plugin=" FRAMESTORM_PLANTED
+          "wrong_frame.so",
+          "1 3000 50 0");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_EQ(ran.stats["threads"]["most_sampled"], 2);
+  EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
+  std::set<int> sampled;
+  for (const auto& file : std::filesystem::directory_iterator(ran.folder + "/samples")) {
+    if (file.path().extension() != ".sample") continue;
+    const std::string name = "samples/" + file.path().filename().string();
+    sampled.insert(nlohmann::json::parse(ran.read(name))["thread"]["tid"].get<int>());
+  }
+  EXPECT_GT(sampled.size(), 4U) << ran.stats.dump();
+}
+
+// Per second of their processor time: other load takes that, too.
+TEST_F(AgentTestPlain, RunningThreadsAreSampledAtTheRateAskedFor) {
+  const Ran ran = run("interval=1ms", "2 3000 0 0");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GE(ran.stats["rate_hz"].get<double>(), 0.9 * ran.stats["rate_asked_hz"].get<double>())
+      << ran.stats.dump();
 }
 
 TEST_F(AgentTestPlain, WrongOptionsKeepTheJvmFromStarting) {
