@@ -52,7 +52,7 @@ class Schedule {
 
   void add(const Due& due) {
     dues_.push_back(due);
-    std::ranges::push_heap(dues_, kLatestFirst, &Due::at);
+    std::ranges::push_heap(dues_, kEarliestFirst, &Due::at);
   }
   // When the first is due; UINT64_MAX: none is.
   uint64_t next() {
@@ -61,7 +61,7 @@ class Schedule {
   }
   // There is one.
   Due take() {
-    std::ranges::pop_heap(dues_, kLatestFirst, &Due::at);
+    std::ranges::pop_heap(dues_, kEarliestFirst, &Due::at);
     const Due due = dues_.back();
     dues_.pop_back();
     return due;
@@ -71,11 +71,11 @@ class Schedule {
     constexpr size_t kSmall = 1024;
     if (dues_.size() < 2 * armed + kSmall) return;
     std::erase_if(dues_, [](const Due& due) { return due.is_void(); });
-    std::ranges::make_heap(dues_, kLatestFirst, &Due::at);
+    std::ranges::make_heap(dues_, kEarliestFirst, &Due::at);
   }
 
  private:
-  static constexpr std::ranges::greater kLatestFirst = {};
+  static constexpr std::ranges::greater kEarliestFirst = {};
   std::vector<Due> dues_;  // a heap
 };
 
@@ -211,8 +211,9 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest) {
       options_.mode == SamplingMode::separate_thread ? answer.given_ns : monotonic_ns();
   const InterruptedCall call = interrupted_call(*answer.context);
   const bool is_walked = walk_answer(thread, answer, call.waiting, room);
-  hand_over_.release(number);
+  // Released, it may leave and be entered again, which begins its record anew.
   *rest = rest_after(thread, call, halted_ns);
+  hand_over_.release(number);
   return is_walked;
 }
 

@@ -76,8 +76,8 @@ class Registry {
   // thread, not in signal context.
   // One that was attached before, and left, gets the same record again: signals for it may still be
   // on their way, and find the same thread. If its leaving was not heard of, `retire` is called
-  // with that record, as leave() calls `last`. Only the thread itself knows; of a thread that
-  // somebody else had listed, and that has left or begun anew since, nothing is heard.
+  // with that record, as leave() calls `last`. Both only where the thread itself calls: who calls
+  // for another has it from a list, and it may have left or begun anew since.
   SampledThread* enter(int tid, jweak thread, void* java_thread, void* jni_env,
                        uintptr_t stack_base, uintptr_t stack_end,
                        const std::function<void(SampledThread&)>& retire);
@@ -128,8 +128,8 @@ class Registry {
   std::mutex mutex_;
   std::deque<SampledThread> records_;
   std::vector<SampledThread*> free_;
-  std::unordered_map<int, SampledThread*> by_tid_;
-  std::unordered_map<int, SampledThread*> ending_;  // by tid, too
+  std::unordered_map<int, SampledThread*> by_tid_;  // live
+  std::unordered_map<int, SampledThread*> ending_;  // also by tid
   Totals gone_;                                     // of threads whose record is free again
   uint64_t seen_ = 0, peak_ = 0;
 };

@@ -133,7 +133,6 @@ class Sampler {
   std::unordered_set<SampledThread*> armed_;  // with the registry's lock
   std::vector<Arming> newly_armed_;           // the same; not in same-thread mode
   std::atomic<size_t> most_armed_{0};
-  std::atomic<bool> timers_ran_out_{false};
   std::atomic<uint64_t> numbers_{0};
   std::atomic<uint64_t> idle_samples_{0};
   std::atomic<uint64_t> idle_cpu_ns_{0};
@@ -141,6 +140,7 @@ class Sampler {
   std::atomic<bool> sampling_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> duration_over_{false};
+  std::atomic<bool> timers_ran_out_{false};
   std::mt19937_64 random_;  // with the registry's lock
   std::thread watcher_;
   HandOver hand_over_;
