@@ -49,9 +49,7 @@ SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, vo
   thread->jni_env = jni_env;
   thread->stack_base = stack_base;
   thread->stack_end = stack_end;
-  thread->has_signal_stack = false;
   thread->progress = {};
-  thread->waiting_cpu = 0;
   thread->forwarded_seen = is_own ? Guard::forwarded_ns() : 0;
   thread->cpu_seen = thread_cpu_ns(tid);
   thread->missed_ns = 0;

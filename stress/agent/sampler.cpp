@@ -143,7 +143,9 @@ Sampler::Arm Sampler::arm(SampledThread& thread) {
   const itimerspec when = {as_timespec(interval), as_timespec(first)};
   thread.armed_since_cpu = thread_cpu_ns(tid);
   thread.armed_since_wall = monotonic_ns();
+  // What it did while it was not sampled is neither waiting nor running.
   thread.waiting.forget();
+  thread.waiting_cpu = 0;
   thread.waited_seen = 0;
   thread.quiet_scans = 0;
   const uint64_t number = thread.armings.fetch_add(1) + 1;

@@ -13,7 +13,7 @@ def oss_fuzz() -> None:
     """Targets for OSS-Fuzz and ClusterFuzzLite.
 
     \b
-    Example: OUT=out/bundle scripts/framestorm oss-fuzz build
+    Example: scripts/framestorm oss-fuzz check out/bundle  # after OUT=out/bundle ... oss-fuzz build
     """
 
 
