@@ -18,9 +18,16 @@ from framestorm_cli.triage import buckets as triage_buckets
 from framestorm_cli.triage import cases as triage_cases
 from framestorm_cli.triage import report, sanitizer
 from framestorm_cli.triage.buckets import Bucket, Case
-from framestorm_cli.triage.explain import explain
+from framestorm_cli.triage.explain import explain, thread_state
 from framestorm_cli.triage.report import Verification, Written
-from framestorm_cli.triage.signature import ENTRY_POINT, TOP_FRAMES, Signature, telling
+from framestorm_cli.triage.signature import (
+    ENTRY_POINT,
+    TOP_FRAMES,
+    VICTIM,
+    Signature,
+    signature_of,
+    telling,
+)
 
 KEPT = 3  # samples copied per bucket; the others stay in the cells' folders
 _EVIDENCE = (stacks.NATIVE_STACKS, stacks.JAVA_STACKS, stacks.PROC_STACKS, stacks.CORE_STACKS)
@@ -90,6 +97,8 @@ def _cases(result: CellResult, out: Path, symbolizer: Symbolizer, found: Found) 
     folder = out / result.folder
     agent_folder = folder / agent.OUT
     cases = triage_cases.of_process(agent_folder, symbolizer)
+    for case in cases:
+        case.signature = _of_sample(case)
     found.unreadable_lines += records.read_findings(agent_folder).unreadable_lines
     in_walks, elsewhere = _sanitizer_cases(folder / "log.txt")
     cases += in_walks
@@ -105,6 +114,16 @@ def _cases(result: CellResult, out: Path, symbolizer: Symbolizer, found: Found) 
     elif result.verdict == HARMED:
         cases.append(_harmed(result, folder))
     return cases
+
+
+def _of_sample(case: Case) -> Signature:
+    """Its signature by the thread's state where the fuzzers' is by the victim: which one a sample is most
+    like is chance, and would be another bucket every time."""
+    signature = case.signature
+    state = case.finding.context.get("thread_state")
+    if not state or not any(frame.startswith(VICTIM) for frame in signature.frames):
+        return signature
+    return replace(signature, frames=(f"a thread {thread_state(state)}",))
 
 
 def _sanitizer_cases(log: Path) -> tuple[list[Case], int]:
@@ -172,8 +191,8 @@ def _write(
     home = cells[0]
     best = bucket.best
     written = Sampled(bucket, best, Verification(skipped=_NOT_REPLAYED))
-    files = _copy_samples(bucket, folder)
-    files += _copy_evidence(home, out, folder)
+    samples = _copy_samples(bucket, folder)
+    files = [*samples, *_copy_evidence(home, out, folder)]
     written.artifact = next((file for file in files if file.suffix == ".bin"), None) or next(
         iter(files), None
     )
@@ -184,7 +203,9 @@ def _write(
     for file in files:
         if file.suffix == ".bin":
             recorded = Recorded(None, plan.vm_flags(home.cell), plan.plugin)
-            replaying.write_sidecar(file, bucket.signature, jvm, recorded)
+            # As an input it is one of the fuzzers'.
+            signature = signature_of(samples[file].finding, samples[file].frames)
+            replaying.write_sidecar(file, signature, jvm, recorded)
     written.report = folder / "report.md"
     text = report.markdown(written, jvm or _jdk(plan))
     written.report.write_text(text + _cell_section(home, cells, folder, files), encoding="utf-8")
@@ -195,9 +216,9 @@ def _jdk(plan: Plan) -> Json:
     return {"version": plan.jdk_version, "libjvm_build_id": plan.libjvm_build_id}
 
 
-def _copy_samples(bucket: Bucket, folder: Path) -> list[Path]:
+def _copy_samples(bucket: Bucket, folder: Path) -> dict[Path, Case]:
     """The samples that show it, whole, and as inputs where they can be said as such."""
-    copied = []
+    copied: dict[Path, Case] = {}
     number = 0
     for case in [bucket.best, *(one for one in bucket.best_first() if one is not bucket.best)]:
         source = case.finding.artifact
@@ -210,7 +231,7 @@ def _copy_samples(bucket: Bucket, folder: Path) -> list[Path]:
             if one.exists():
                 target = folder / f"sample-{number}{one.suffix}"
                 shutil.copyfile(one, target)
-                copied.append(target)
+                copied[target] = case
     return copied
 
 

@@ -146,6 +146,27 @@ def test_a_finding_becomes_a_bucket_with_what_it_takes_to_act(
     assert bucket["explanation"] in (out / "report.html").read_text().replace("&#39;", "'")
 
 
+def test_a_trace_that_is_wrong_is_known_by_the_threads_state(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    findings = [
+        {
+            "key": scenario, "kind": "contract", "clause": "method-unresolved", "detail": "no class",
+            "text": f"framestorm-input 1\nscenario {scenario}\n",
+            "context": {"thread_state": "_thread_blocked"},
+        }
+        for scenario in ("parked", "sleeping")
+    ]  # fmt: skip
+    java.plan("alpha", {"findings": findings})
+    out = tmp_path / "out"
+    assert stress(*ONE, "--out", out)[0] == 1
+    (bucket,) = read_summary(out)["buckets"]
+    assert bucket["signature"]["frames"] == ["a thread blocked"]
+    inputs = sorted((out / "buckets" / bucket["id"]).glob("*.bin.json"))
+    beside = [json.loads(file.read_text())["signature"]["frames"] for file in inputs]
+    assert sorted(beside) == [["victim parked"], ["victim sleeping"]]
+
+
 def test_repro_runs_the_cell_again_by_itself(stress: Run, java: FakeJava, tmp_path: Path) -> None:
     java.plan(
         "alpha", {"findings": [java.fault("k1", "frame::sender")]}, {"end": "ok"}, {"end": "die"}

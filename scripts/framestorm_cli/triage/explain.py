@@ -97,7 +97,7 @@ def _code_in_words(code: "re.Match[str]") -> str:
     return f"in {where}, {delta} {direction} its {anchor}"
 
 
-def _thread_state(text: str) -> str:
+def thread_state(text: str) -> str:
     """`_thread_in_Java` is `in Java`; a raw number is named where HotSpot has a name for it."""
     number = parse_int(text.removeprefix("raw").strip())
     if number is not None:
@@ -124,7 +124,7 @@ def input_in_words(text: str, context: dict[str, str]) -> str:
             )
         elif name == "thread":
             place, _, value = rest.partition(" = ")
-            shown = _thread_state(value) if place.strip() == "state" else _as_object(value)
+            shown = thread_state(value) if place.strip() == "state" else _as_object(value)
             changes.append(f"thread field {place.strip()} set to {shown}")
         elif name in ("depth", "env", "options"):
             call.append(f"{name} {rest}")
@@ -140,7 +140,7 @@ def input_in_words(text: str, context: dict[str, str]) -> str:
     if len(changes) > _MOST_CHANGES:
         parts.append(f"{len(changes) - _MOST_CHANGES} more words and fields set")
     if context.get("thread_state"):
-        parts.append(f"thread {_thread_state(context['thread_state'])}")
+        parts.append(f"thread {thread_state(context['thread_state'])}")
     scenario = fields.get("scenario")
     if scenario:
         # The text form leaves out what has its default value.
