@@ -19,6 +19,17 @@ TEST_F(AgentWalkers, AllWalkInTheHandler) {
   EXPECT_GT(ran.stats["checks"]["agreement"]["made"], 0);
 }
 
+// Compared with the other walkers and, to where the thread began, with GetStackTrace.
+TEST_F(AgentWalkers, TracesOfAnyInterruptedThreadAreRight) {
+  for (const char* mode : {"same-thread", "separate-thread"}) {
+    const Ran ran = run(std::string("walker=asgst,costly=2,mode=") + mode, "2 3000 2 100");
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_EQ(ran.stats["findings"], 0) << mode << ran.findings;
+    EXPECT_GT(ran.stats["checks"]["agreement"]["made"], 500) << mode;
+    EXPECT_GT(ran.stats["checks"]["gst"]["made"], 0) << mode;
+  }
+}
+
 TEST_F(AgentWalkers, AllWalkFromOutside) {
   const Ran ran =
       run("walker=asgct+asgst+asgst-env+asgst-thread+asgct2+asgst-iterator+asgst-frame,"
