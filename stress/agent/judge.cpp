@@ -49,6 +49,14 @@ uintptr_t last_java_pc(const Sample& sample, const WalkRoom* room) {
   return pc;
 }
 
+// Whether a walker looks behind an ID before it gives it, so that one was good when it did.
+bool checks_ids(WalkerId walker) { return walker != WalkerId::asgct && walker != WalkerId::plugin; }
+
+// A walker may say more than there was room for.
+size_t frames_there(const WalkView& view) {
+  return std::min(view.frame_count(), static_cast<size_t>(view.depth));
+}
+
 const MethodInfo* method_of(const WalkView& view, const Frame& frame) {
   return frame.method == nullptr ? nullptr : view.methods->find(frame.method);
 }
@@ -61,7 +69,8 @@ Judge::Judge(const Options& options, Jvm& jvm, Sampler& sampler)
       sampler_(sampler),
       stats_(options_),
       findings_(options_, jvm),
-      reference_(jvm) {
+      reference_(jvm),
+      obsolete_(jvm.jvmti()) {
   for (std::unique_ptr<Oracle>& oracle : make_oracles()) {
     if (oracle->name() == kScenarioOracle) continue;
     if (oracle->name() == "signal-safety" && !tripwire::is_active()) continue;
@@ -91,6 +100,12 @@ void Judge::start() {
 void Judge::run() {
   pthread_setname_np(pthread_self(), "fs-judge");
   go_ahead();
+  // What it looks at may be unreadable; the guard has the handlers.
+  sigset_t faults;
+  sigemptyset(&faults);
+  sigaddset(&faults, SIGSEGV);
+  sigaddset(&faults, SIGBUS);
+  pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
   tid_.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   try {
     work();
@@ -109,6 +124,7 @@ void Judge::work() {
       JNI_OK) {
     throw SetupError("the agent's own thread cannot be attached to the JVM");
   }
+  obsolete_.learn(env_);
   uint64_t last = monotonic_ns();
   while (ended_.load(std::memory_order_acquire) == nullptr) {
     absorb();
@@ -149,10 +165,22 @@ void Judge::finish(const char* ended) {
 void Judge::absorb() { jvm_.methods().absorb(); }
 
 void Judge::ask_for_replaced(const WalkView& view) {
-  for (size_t i = 0; i < view.frame_count(); ++i) {
+  for (size_t i = 0; i < frames_there(view); ++i) {
     const Frame frame = read_frame(view.walker->layout(), view.frames, i);
     const MethodInfo* const info = method_of(view, frame);
     if (info != nullptr && frame.bci > info->last_bci) know_method(env_, frame.method);
+  }
+}
+
+void Judge::ask_for_obsolete(const WalkView& view) {
+  for (size_t i = 0; i < frames_there(view); ++i) {
+    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
+    if (frame.method == nullptr || method_of(view, frame) != nullptr) continue;
+    if (obsolete_.has(frame.method)) {
+      know_method(env_, frame.method);
+    } else if (checks_ids(view.walker->id()) && ObsoleteMethods::may_have_had(frame.method)) {
+      jvm_.methods().add(frame.method, {"(replaced)", INT32_MAX});
+    }
   }
 }
 
@@ -164,7 +192,7 @@ void Judge::wait_for_unknown(const WalkView& view) {
   const uint64_t begin = monotonic_ns();
   if (!waiting_for_unknown_.may_begin(begin)) return;
   uint64_t now = begin;
-  const auto frames = std::views::iota(size_t{0}, view.frame_count());
+  const auto frames = std::views::iota(size_t{0}, frames_there(view));
   while (std::ranges::any_of(frames, is_unknown) && now - begin < kEventPatience) {
     nanosleep(&kNap, nullptr);
     absorb();
@@ -245,6 +273,7 @@ void Judge::judge(const SampleRing::Entry& entry) {
   if (!violations_.empty()) {
     // Something that was loaded or replaced meanwhile may explain it.
     ask_for_replaced(view);
+    ask_for_obsolete(view);
     absorb();
     jvm_.code_map().absorb();
     wait_for_unknown(view);

@@ -10,6 +10,7 @@
 #include "harness/oracles/oracle.h"
 #include "harness/victim/crew.h"
 #include "stress/agent/findings.h"
+#include "stress/agent/obsolete_methods.h"
 #include "stress/agent/recorded_walker.h"
 #include "stress/agent/reference_check.h"
 #include "stress/agent/sampler.h"
@@ -42,6 +43,8 @@ class Judge {
   // No event says that a class was redefined. What JVMTI says now of the methods of a trace whose
   // bytecodes were shorter when it was asked last.
   void ask_for_replaced(const WalkView& view);
+  // What JVMTI says of those that no event has told of.
+  void ask_for_obsolete(const WalkView& view);
   // A replaced method gets its ID when JVMTI first speaks of it, for an event that has yet to come.
   void wait_for_unknown(const WalkView& view);
   // An oracle, and on how many samples it looked.
@@ -65,6 +68,7 @@ class Judge {
   Findings findings_;
   ReferenceCheck reference_;
   JNIEnv* env_ = nullptr;  // of the judge's thread
+  ObsoleteMethods obsolete_;
   TimeShare waiting_for_unknown_;
   RecordedWalkers walkers_;
   std::vector<Judged> cheap_;  // of the trace alone
