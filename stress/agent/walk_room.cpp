@@ -25,6 +25,12 @@ bool vm_contained(const Walker& walker, int32_t result, const FaultRecord& fault
          fault.end == WalkEnd::fault;
 }
 
+bool refuses_for_vm(const Walker& walker, int32_t result) {
+  if (result > 0) return false;
+  const std::string_view name = walker.error_name(result);
+  return name == "GC_active" || name == "unsafe_state";
+}
+
 }  // namespace
 
 std::string_view name_of(LostCause cause) {
@@ -269,6 +275,13 @@ void WalkRoom::see_whether_vm_went_on(const WalkRequest& request) {
     return one.result == other.result &&
            same_frames(layout, one.frames, other.frames, static_cast<size_t>(count));
   };
+  // A safepoint may begin and end meanwhile: what walkers say of one is no answer of theirs.
+  const Walker& own = *walkers_[static_cast<size_t>(request.walker)];
+  const bool refused = refuses_for_vm(own, sample_.result);
+  vm_went_on_ = std::ranges::any_of(rewalks(), [&](const Rewalked& made) {
+    return made.walker == request.walker && refuses_for_vm(own, made.result) != refused;
+  });
+  if (vm_went_on_) return;
   const Seen first = {sample_.result, frames_};
   const Seen second = again(0);
   if (!rewalk(request, request.walker, sample_.depth, 0)) return;
