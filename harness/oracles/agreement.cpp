@@ -207,6 +207,11 @@ class AgreementOracle final : public Oracle {
     return !matches(names_, *scenario, other, nullptr, answer_.result == view.depth);
   }
 
+  static bool begin_alike(const std::vector<JavaFrame>& one, const std::vector<JavaFrame>& other) {
+    return !one.empty() && !other.empty() && one[0].method == other[0].method &&
+           one[0].bci == other[0].bci;
+  }
+
   // With how many frames `longer` begins that `shorter` leaves out since a method is being entered.
   static size_t being_entered(const WalkView& view, const std::vector<JavaFrame>& longer,
                               const std::vector<JavaFrame>& shorter) {
@@ -224,11 +229,11 @@ class AgreementOracle final : public Oracle {
   std::string compare(const WalkView& view, WalkerId other, bool theirs_whole) const {
     JavaFrames mine = mine_;
     JavaFrames theirs = theirs_;
-    if (guesses_innermost(other)) mine = mine.subspan(being_entered(view, mine_, theirs_));
-    if (guesses_innermost(view.walker->id())) {
-      theirs = theirs.subspan(being_entered(view, theirs_, mine_));
-    }
     const WalkerId own = view.walker->id();
+    if (!begin_alike(mine_, theirs_)) {
+      if (guesses_innermost(other)) mine = mine.subspan(being_entered(view, mine_, theirs_));
+      if (guesses_innermost(own)) theirs = theirs.subspan(being_entered(view, theirs_, mine_));
+    }
     const bool mine_whole =
         view.result < view.depth && own != WalkerId::asgct && own != WalkerId::plugin;
     std::string difference =

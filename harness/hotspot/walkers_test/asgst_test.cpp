@@ -240,6 +240,35 @@ TEST_F(AsgstTest, ThreadsThatAreNotJavasAreWalkedWhenAsked) {
   EXPECT_EQ(walk(ScenarioId::gc_thread, all, ASGST_JAVA_TRACE).trace.num_frames, ASGST_WRONG_KIND);
 }
 
+// While locals are pushed the return address is in rax, and the frame pointer the caller's.
+TEST_F(AsgstTest, AMethodBeingEnteredIsAboveItsCaller) {
+  start({ScenarioId::interpreted_recursion});
+  halt_in_java(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& walked = victim(ScenarioId::interpreted_recursion);
+  const auto caller_fp = get_register(*walked.slot->context, Register::fp);
+  // A caller with next to nothing on its expression stack.
+  const uintptr_t sp = caller_fp - 9 * sizeof(sp);
+  ucontext_t context;
+  copy_context(*walked.slot->context, &context);
+  set_register(&context, Register::sp, sp);
+  const Traced caller = walk_context(&context, 0);
+  ASSERT_GT(caller.methods().size(), 2U) << caller.why();
+  // An ID is the address of a Method's.
+  const auto* const method = *reinterpret_cast<const std::byte* const*>(caller.methods().front());
+  const VmStructs& structs = session().jvm().structs();
+  const auto entry = read_at<uintptr_t>(method, structs.required_offset("Method", "_i2i_entry"));
+  set_register(&context, Register::pc, entry + 0x20);
+  greg_t* const registers = context.uc_mcontext.gregs;
+  registers[REG_RBX] = reinterpret_cast<greg_t>(method);
+  registers[REG_R13] = static_cast<greg_t>(sp);
+  registers[REG_RAX] = read_at<greg_t>(reinterpret_cast<void*>(caller_fp), sizeof(uintptr_t));
+  const Traced entered = walk_context(&context, 0);
+  std::vector<jmethodID> expected = caller.methods();
+  expected.insert(expected.begin(), caller.methods().front());
+  EXPECT_EQ(entered.methods(), expected) << entered.why();
+}
+
 // After its leave a native method's code still looks for an exception.
 TEST_F(AsgstTest, ANativeMethodWhoseFrameIsGoneHasItsCaller) {
   start({ScenarioId::native_method});

@@ -502,6 +502,11 @@ bool AsyncStackWalker::interrupted_interpreted(uintptr_t* method, Registers* cal
     *caller = {second, sender_sp, _at.fp};
     return true;
   }
+  // The caller's frame pointer is above its sp, the entered method's below.
+  if (is_return_address(in_rax) && sender_known && _at.fp >= sender_sp) {
+    *caller = {in_rax, sender_sp, _at.fp};
+    return true;
+  }
   // The frame pointer is set, the fixed part below it is being pushed.
   uintptr_t link = 0, return_pc = 0;
   const intptr_t pushed = static_cast<intptr_t>(_at.fp - _at.sp) / wordSize;
