@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include "harness/engine/minimizer.h"
 #include "harness/engine/run_files.h"
+#include "harness/guard/clock.h"
 #include "harness/input/binary.h"
 #include "harness/input/text.h"
 #include "harness/victim/scenario.h"
@@ -24,11 +24,7 @@ using nlohmann::json;
 
 constexpr size_t kCurrentSize = 8 + kMaxEncodedInput;
 
-double now_s() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
+double now_s() { return static_cast<double>(monotonic_ns()) * 1e-9; }
 
 // When this process started, on the same clock.
 double process_start_s() {

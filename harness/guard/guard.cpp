@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <system_error>
 
 #include "harness/guard/arch.h"
+#include "harness/guard/clock.h"
 #include "harness/guard/thread_table.h"
 #include "harness/guard/tripwire_record.h"
 #include "harness/guard/walk_state.h"
@@ -57,12 +57,6 @@ void take_default_action(int signo, const siginfo_t* info) {
   if (info->si_code <= 0) {
     syscall(SYS_tgkill, getpid(), current_tid(), signo);
   }
-}
-
-uint64_t own_cpu_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
 // As the kernel would have called the previous owner: its mask, its flags.

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "harness/guard/clock.h"
 #include "harness/guard/interpose.h"
 #include "harness/guard/thread_table.h"
 
@@ -21,10 +22,9 @@ namespace framestorm::watchdog {
 
 namespace {
 
-constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr uint64_t kPollInterval = 20'000'000;
 // After this long a walk that cannot be interrupted takes the process with it.
-constexpr uint64_t kInterruptPatience = 10 * kNanosecondsPerSecond;
+constexpr uint64_t kInterruptPatience = 10 * kSecond;
 
 constinit ThreadTable<kMaxWalkers> walkers;
 // Those of `walkers`, then those that are lent.
@@ -38,21 +38,6 @@ constinit GuardLimits limits_in_use;
   // Best effort: the process ends either way.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, std::strlen(message));
   std::abort();
-}
-
-uint64_t nanoseconds(clockid_t clock) {
-  timespec now{};
-  if (clock_gettime(clock, &now) != 0) {
-    return 0;
-  }
-  return static_cast<uint64_t>(now.tv_sec) * kNanosecondsPerSecond +
-         static_cast<uint64_t>(now.tv_nsec);
-}
-
-// The CPU clock of a thread known by its id; pthread_getcpuclockid needs a pthread_t. Layout as in
-// Linux, include/linux/posix-timers.h: ~tid << 3 | CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED.
-clockid_t cpu_clock_of(int tid) {
-  return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U);
 }
 
 // Waiting for a CPU is not being blocked. proc(5): the state follows the ')' of the name.
@@ -94,13 +79,13 @@ void observe(size_t index, uint64_t elapsed, Observation* seen) {
     *seen = {};
     seen->sequence = sequence;
     if (walking) {
-      seen->cpu_at_start = nanoseconds(cpu_clock_of(tid_of(index)));
+      seen->cpu_at_start = thread_cpu_ns(tid_of(index));
     }
     return;
   }
   const int tid = tid_of(index);
   seen->wall += elapsed;
-  const uint64_t cpu = nanoseconds(cpu_clock_of(tid)) - seen->cpu_at_start;
+  const uint64_t cpu = thread_cpu_ns(tid) - seen->cpu_at_start;
   const bool hung = seen->interrupted != 0 || cpu > limits_in_use.cpu_ns ||
                     (seen->wall > limits_in_use.wall_ns && !is_runnable(tid));
   if (!hung) {
@@ -122,11 +107,11 @@ void* watch(void*) {
   watchdog_tid.store(current_tid(), std::memory_order_release);
   watchdog_tid.notify_all();
   std::array<Observation, kSlots> seen{};
-  uint64_t last = nanoseconds(CLOCK_MONOTONIC);
+  uint64_t last = monotonic_ns();
   for (;;) {
     const timespec pause{0, static_cast<long>(kPollInterval)};
     nanosleep(&pause, nullptr);
-    const uint64_t now = nanoseconds(CLOCK_MONOTONIC);
+    const uint64_t now = monotonic_ns();
     // A process that was stopped (debugger, AFL++) did not let anybody run in that time.
     const uint64_t elapsed = std::min(now - last, 2 * kPollInterval);
     last = now;

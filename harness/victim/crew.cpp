@@ -1,6 +1,5 @@
 #include "harness/victim/crew.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "harness/guard/clock.h"
 #include "harness/victim/natives.h"
 #include "harness/victim/scenario.h"
 
@@ -49,11 +49,7 @@ bool thread_exists(int tid) {
   return std::filesystem::exists("/proc/self/task/" + std::to_string(tid));
 }
 
-int64_t now_ms() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1000 + t.tv_nsec / 1'000'000;
-}
+int64_t now_ms() { return static_cast<int64_t>(monotonic_ns() / 1'000'000); }
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <system_error>
 
+#include "harness/guard/clock.h"
 #include "harness/guard/tripwire.h"
 #include "harness/victim/context.h"
 
@@ -30,27 +31,7 @@ int timer_signal() { return SIGRTMAX - 6; }
 
 // A thread that has not reacted to its halt signal after this time has the signal blocked or is
 // stuck in the kernel; running threads react within a scheduling delay.
-constexpr int64_t kHaltPatienceNs = 3'000'000'000;
-
-int64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1'000'000'000L + t.tv_nsec;
-}
-
-uint64_t thread_cpu_ns() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
-}
-
-uint64_t thread_cpu_ns(int tid) {
-  // Clock id of another thread's CPU clock: CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED of the kernel.
-  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U);
-  timespec t;
-  if (clock_gettime(clock, &t) != 0) return 0;
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
-}
+constexpr uint64_t kHaltPatienceNs = 3'000'000'000;
 
 // Whether a thread sleeps with the halt signal blocked, as HotSpot's signal handlers do when they
 // wait for a lock. Who holds it may be halted already.
@@ -249,7 +230,7 @@ void World::on_halt_signal(int, siginfo_t*, void* context) {
   // A late signal of a halt that is over finds another phase.
   if (slot != nullptr && slot->phase.load(std::memory_order_acquire) == ThreadPhase::asked) {
     const uint64_t not_before = slot->not_before_ns.load(std::memory_order_acquire);
-    if (not_before != 0 && thread_cpu_ns() < not_before) {
+    if (not_before != 0 && own_cpu_ns() < not_before) {
       // The timer comes again.
     } else if (tripwire::in_allocator()) {
       tripwire::on_allocator_exit(&World::on_allocator_left);
@@ -306,14 +287,14 @@ bool World::ask(ThreadSlot* slot) {
 }
 
 ThreadSlot* World::wait_parked(int tid, int timeout_ms) {
-  const int64_t deadline = now_ns() + timeout_ms * 1'000'000L;
+  const uint64_t deadline = monotonic_ns() + static_cast<uint64_t>(timeout_ms) * 1'000'000;
   for (;;) {
     const uint32_t changes = parked_changes_.load(std::memory_order_acquire);
     ThreadSlot* slot = find(tid);
     if (slot != nullptr && slot->phase.load(std::memory_order_acquire) == ThreadPhase::parked) {
       return slot;
     }
-    if (now_ns() > deadline) return nullptr;
+    if (monotonic_ns() > deadline) return nullptr;
     const timespec slice = {0, 2'000'000};
     futex_wait(&parked_changes_, changes, &slice);
   }
@@ -353,9 +334,9 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
   HaltReport report;
   std::vector<int> previous;
   // Long against what a thread sleeps when nobody is halted.
-  constexpr int64_t kLookPeriodNs = 100'000'000;
-  const int64_t deadline = now_ns() + kHaltPatienceNs;
-  int64_t next_look = now_ns() + kLookPeriodNs;
+  constexpr uint64_t kLookPeriodNs = 100'000'000;
+  const uint64_t deadline = monotonic_ns() + kHaltPatienceNs;
+  uint64_t next_look = monotonic_ns() + kLookPeriodNs;
   for (;;) {
     report.halted = 0;
     report.refused.clear();
@@ -381,10 +362,10 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
     const bool whole = tids == previous;
     previous = std::move(tids);
     if (report.refused.empty() && whole) break;
-    if (now_ns() > deadline) return report;
+    if (monotonic_ns() > deadline) return report;
     if (report.refused.empty()) continue;
-    if (now_ns() > next_look) {
-      next_look = now_ns() + kLookPeriodNs;
+    if (monotonic_ns() > next_look) {
+      next_look = monotonic_ns() + kLookPeriodNs;
       report.deadlocked = std::ranges::all_of(report.refused, sleeps_unreachable);
       if (report.deadlocked) return report;
     }

@@ -9,7 +9,7 @@
 #include <array>
 #include <atomic>
 
-#include "stress/agent/clock.h"
+#include "harness/guard/clock.h"
 #include "stress/agent/registry.h"
 
 namespace framestorm::stress {

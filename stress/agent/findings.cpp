@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include "harness/engine/run_files.h"
+#include "harness/guard/clock.h"
 #include "harness/input/binary.h"
 #include "harness/input/text.h"
-#include "stress/agent/clock.h"
 #include "stress/agent/kept_sample.h"
 #include "stress/agent/registry.h"
 #include "stress/agent/sample_input.h"

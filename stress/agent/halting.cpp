@@ -15,7 +15,7 @@
 
 #include "stress/agent/sampler.h"
 
-#include "stress/agent/clock.h"
+#include "harness/guard/clock.h"
 
 namespace framestorm::stress {
 namespace {

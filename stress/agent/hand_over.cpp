@@ -10,8 +10,8 @@
 #include <bit>
 #include <climits>
 
+#include "harness/guard/clock.h"
 #include "harness/victim/context.h"
-#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "stress/agent/clock.h"
+#include "harness/guard/clock.h"
 
 namespace framestorm::stress {
 namespace {

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <ranges>
 
+#include "harness/guard/clock.h"
 #include "harness/guard/tripwire.h"
 #include "harness/jvm/agent.h"
-#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {
@@ -29,8 +29,8 @@ constexpr int kErrnoMarker = 0x5a5a;  // walk_room.cpp
 // handler has seen that nothing was wrong with them.
 constexpr std::string_view kCheapOracles[] = {"contract", "kinds", "calls"};
 constexpr std::string_view kRecordOracles[] = {"fault", "sanitizer", "memory", "signal-safety"};
-// Of a walk that was made for a costly oracle there are the records, but no guarded frames.
-constexpr std::string_view kRewalkOracles[] = {"fault", "sanitizer", "signal-safety"};
+// Looks at guarded frames, which a walk that was made for a costly oracle does not have.
+constexpr std::string_view kMemoryOracle = "memory";
 // The frames of a scenario: a program that is none has no such table.
 constexpr std::string_view kScenarioOracle = "truth";
 
@@ -330,7 +330,7 @@ bool Judge::judge_rewalk(const SampleRing::Entry& entry, const WalkView& first,
   again.reports = &room.rewalk_reports();
   rewalk_violations_.clear();
   for (Judged& judged : close_) {
-    if (!is_any_of(judged.oracle->name(), kRewalkOracles)) continue;
+    if (!judged.oracle->judges_rewalks() || judged.oracle->name() == kMemoryOracle) continue;
     const size_t before = rewalk_violations_.findings().size();
     judged.oracle->check(again, rewalks, &rewalk_violations_);
     if (rewalk_violations_.findings().size() != before) ++judged.broken;

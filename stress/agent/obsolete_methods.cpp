@@ -6,23 +6,28 @@
 namespace framestorm::stress {
 namespace {
 
+bool load_aligned(uintptr_t address, uintptr_t* value) {
+  return address % sizeof(*value) == 0 && arch::safe_load(address, value);
+}
+
+// What the ID is the address of: a Method's address.
+bool load_method(jmethodID id, uintptr_t* method) {
+  return load_aligned(reinterpret_cast<uintptr_t>(id), method);
+}
+
 // The first word of the Method, its vtable; 0 when there is none.
 uintptr_t vtable_of(jmethodID id) {
-  const auto at = reinterpret_cast<uintptr_t>(id);
   uintptr_t method = 0;
   uintptr_t vtable = 0;
-  const bool readable = at % sizeof(at) == 0 && arch::safe_load(at, &method) &&
-                        method % sizeof(method) == 0 && arch::safe_load(method, &vtable);
-  return readable ? vtable : 0;
+  return load_method(id, &method) && load_aligned(method, &vtable) ? vtable : 0;
 }
 
 }  // namespace
 
 bool ObsoleteMethods::may_have_had(jmethodID id) {
   constexpr uintptr_t kLowest = 4096;  // of anything's address
-  const auto at = reinterpret_cast<uintptr_t>(id);
   uintptr_t method = 0;
-  return at % sizeof(at) == 0 && arch::safe_load(at, &method) && method < kLowest;
+  return load_method(id, &method) && method < kLowest;
 }
 
 void ObsoleteMethods::learn(JNIEnv* env) {

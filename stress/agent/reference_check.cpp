@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/guard/clock.h"
 #include "harness/jvm/agent.h"
-#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {

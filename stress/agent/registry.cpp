@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "stress/agent/clock.h"
+#include "harness/guard/clock.h"
 
 namespace framestorm::stress {
 

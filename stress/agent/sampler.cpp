@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "harness/guard/clock.h"
 #include "harness/victim/context.h"
-#include "stress/agent/clock.h"
 #include "stress/agent/delivery.h"
 
 namespace framestorm::stress {
@@ -190,7 +190,7 @@ void Sampler::handle_timer(int, siginfo_t* info, void* context) {
     const uint64_t entered = monotonic_ns();
     const auto& interrupted = *static_cast<const ucontext_t*>(context);
     const InterruptedCall call = interrupted_call(interrupted);
-    const uint64_t entered_cpu = call.waiting ? read_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
+    const uint64_t entered_cpu = call.waiting ? own_cpu_ns() : 0;
     sampler.sample_here(thread, interrupted, call.waiting);
     sampler.put_off(thread, sampler.rest_after(thread, call, entered));
     if (call.waiting) {
@@ -233,7 +233,7 @@ void Sampler::note_idle_time(SampledThread& thread, uint64_t entered_cpu) {
   const uint64_t since = thread.waiting_cpu != 0
                              ? thread.waiting_cpu
                              : entered_cpu - std::min(entered_cpu, delivery_ns_);
-  thread.waiting_cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+  thread.waiting_cpu = own_cpu_ns();
   idle_cpu_ns_.fetch_add(thread.waiting_cpu - since, std::memory_order_relaxed);
 }
 

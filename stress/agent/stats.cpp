@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "harness/engine/run_files.h"
+#include "harness/guard/clock.h"
 #include "harness/guard/tripwire.h"
-#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {

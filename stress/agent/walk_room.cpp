@@ -8,9 +8,9 @@
 #include <cstring>
 #include <system_error>
 
+#include "harness/guard/clock.h"
 #include "harness/input/walker_traits.h"
 #include "harness/victim/context.h"
-#include "stress/agent/clock.h"
 
 namespace framestorm::stress {
 namespace {

@@ -5,11 +5,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from framestorm_cli.evaluating import DEFAULT_PROGRAM
 from framestorm_cli.evaluating.measured import NONE, Row, Spread, baseline
 from framestorm_cli.stress import units
 
 PICTURE = "evaluation.png"
-DEFAULT_PROGRAM = "javac"
 
 
 def _seconds(spread: Spread | None, base: Spread | None) -> str:

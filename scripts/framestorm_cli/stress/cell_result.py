@@ -61,8 +61,12 @@ class CellResult:
     @property
     def command_line(self) -> str:
         """For a shell."""
-        given = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        return " ".join([*given, shlex.join(self.command)])
+        return " ".join([*self.settings, shlex.join(self.command)])
+
+    @property
+    def settings(self) -> list[str]:
+        """The environment, for a shell."""
+        return [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
 
     @property
     def samples(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from framestorm_cli.cli_options import jdk_option, jvm_arg_option
+from framestorm_cli.evaluating import DEFAULT_PROGRAM
 
 
 @click.command()
@@ -69,9 +70,9 @@ def stress(**options: Any) -> None:
 
 
 @click.command()
-@click.option("--busy", default="javac", show_default=True, metavar="NAME",
+@click.option("--busy", default=DEFAULT_PROGRAM, show_default=True, metavar="NAME",
               help="Workload for one thread, named as for `stress`.")  # fmt: skip
-@click.option("--parallel", default="javac", show_default=True, metavar="NAME",
+@click.option("--parallel", default=DEFAULT_PROGRAM, show_default=True, metavar="NAME",
               help="Workload for as many threads as there are cores.")  # fmt: skip
 @click.option("--interval", "intervals", multiple=True, metavar="TIME",
               help="Time between two samples; repeatable.  [default: 1ms, 10ms]")  # fmt: skip

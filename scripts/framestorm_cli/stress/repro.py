@@ -21,9 +21,8 @@ _FOLDER = re.compile(
 def write(path: Path, home: CellResult, plan: Plan, bucket: Bucket) -> None:
     """Raises OSError."""
     java, *arguments = map(_shell_word, home.command)
-    given = [f"{name}={shlex.quote(value)}" for name, value in home.environment.items()]
     # By env: not the shell's and timeout's, which would preload, too.
-    command = " ".join([*(["env", *given] if given else []), '"$java"', *arguments])
+    command = " ".join([*(["env"] if home.settings else []), *home.settings, '"$java"', *arguments])
     seconds = plan.limit if home.own_clock else START_SECONDS + (plan.seconds or 0.0)
     fine = "0|143" if home.own_clock else "0|143|124"  # 124: the time it was given was over
     lines = [

@@ -354,32 +354,31 @@ bool AsyncMethods::symbol_at(uintptr_t constants, int index, uintptr_t* symbol) 
          *symbol != 0;
 }
 
-// Whether it is the method of that number in the class: an ID is that of the newest version.
-static bool is_version_of(uintptr_t method, uintptr_t holder, uintptr_t number) {
+// A method's class, and its number there.
+static bool class_and_number(uintptr_t method, uintptr_t* klass, uintptr_t* number) {
   uintptr_t const_method = 0;
   uintptr_t constants = 0;
+  return AsyncMethods::load(method + in_bytes(Method::const_offset()), &const_method) &&
+         AsyncMethods::load(const_method + in_bytes(ConstMethod::constants_offset()), &constants) &&
+         AsyncMethods::load(constants + in_bytes(ConstantPool::pool_holder_offset()), klass) &&
+         load_part(const_method + idnum_offset, sizeof(u2), number);
+}
+
+// Whether it is the method of that number in the class: an ID is that of the newest version.
+static bool is_version_of(uintptr_t method, uintptr_t holder, uintptr_t number) {
   uintptr_t klass = 0;
   uintptr_t index = 0;
-  return AsyncMethods::is_method(method) &&
-         AsyncMethods::load(method + in_bytes(Method::const_offset()), &const_method) &&
-         AsyncMethods::load(const_method + in_bytes(ConstMethod::constants_offset()), &constants) &&
-         AsyncMethods::load(constants + in_bytes(ConstantPool::pool_holder_offset()), &klass) &&
-         load_part(const_method + idnum_offset, sizeof(u2), &index) && klass == holder &&
-         index == number;
+  return AsyncMethods::is_method(method) && class_and_number(method, &klass, &index) &&
+         klass == holder && index == number;
 }
 
 jmethodID AsyncMethods::jmethod_id_or_null(const Method* m) {
   const uintptr_t method = reinterpret_cast<uintptr_t>(m);
-  uintptr_t const_method = 0;
-  uintptr_t constants = 0;
   uintptr_t klass = 0;
   uintptr_t index = 0;
   uintptr_t ids = 0;
-  if (!load(method + in_bytes(Method::const_offset()), &const_method) ||
-      !load(const_method + in_bytes(ConstMethod::constants_offset()), &constants) ||
-      !load(constants + in_bytes(ConstantPool::pool_holder_offset()), &klass) ||
-      !load_part(const_method + idnum_offset, sizeof(u2), &index) ||
-      !load(klass + jmethod_ids_offset, &ids) || ids == 0) {
+  if (!class_and_number(method, &klass, &index) || !load(klass + jmethod_ids_offset, &ids) ||
+      ids == 0) {
     return nullptr;
   }
   // The first word is the number of those that follow. Redefinition frees the array for a larger

@@ -5,10 +5,11 @@
 
 #include <cstdint>
 
-namespace framestorm::stress {
+namespace framestorm {
 
 inline constexpr uint64_t kSecond = 1'000'000'000;
 
+// 0 where there is no such clock (any more).
 inline uint64_t read_clock(clockid_t clock) {
   timespec now = {};
   if (clock_gettime(clock, &now) != 0) return 0;
@@ -17,8 +18,12 @@ inline uint64_t read_clock(clockid_t clock) {
 
 inline uint64_t monotonic_ns() { return read_clock(CLOCK_MONOTONIC); }
 
-// CPU time of a thread; 0 of one that is gone. As in the guard's watchdog: pthread_getcpuclockid
-// needs a pthread_t.
+// CPU time of the calling thread.
+inline uint64_t own_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
+// CPU time of a thread; 0 of one that is gone. pthread_getcpuclockid needs a pthread_t; the clock's
+// number as in Linux, include/linux/posix-timers.h: ~tid << 3 | CPUCLOCK_PERTHREAD_MASK |
+// CPUCLOCK_SCHED.
 inline uint64_t thread_cpu_ns(int tid) {
   return read_clock(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U));
 }
@@ -27,4 +32,4 @@ inline timespec as_timespec(uint64_t ns) {
   return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
 }
 
-}  // namespace framestorm::stress
+}  // namespace framestorm
