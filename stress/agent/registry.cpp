@@ -66,13 +66,8 @@ void Registry::reap() {
     SampledThread* const thread = entry.second;
     // Signals that were on their way have come, or never will.
     if (!is_gone(entry.first)) return false;
-    add(*thread, &gone_);
-    thread->ticks.store(0);
-    thread->samples.store(0);
-    for (auto& lost : thread->lost) lost.store(0);
     thread->armed.store(false);
     thread->has_timer = false;
-    thread->cpu_ns = thread->wall_ns = 0;
     thread->tid.store(0);
     thread->phase.store(SampledThread::Phase::free);
     free_.push_back(thread);
@@ -80,21 +75,19 @@ void Registry::reap() {
   });
 }
 
-void Registry::add(const SampledThread& thread, Totals* totals) {
-  totals->ticks += thread.ticks.load();
-  totals->samples += thread.samples.load();
-  totals->cpu_ns += thread.cpu_ns;
-  totals->wall_ns += thread.wall_ns;
-  for (size_t i = 0; i < kLostCauses; ++i) totals->lost[i] += thread.lost[i].load();
-}
-
 Registry::Totals Registry::totals() {
   const std::lock_guard lock(mutex_);
-  Totals totals = gone_;
-  for (const auto& [tid, thread] : ending_) add(*thread, &totals);
+  Totals totals;
+  // Free ones, too: a sampler on another thread may have been at one when its thread went.
+  for (const SampledThread& record : records_) {
+    totals.ticks += record.ticks.load();
+    totals.samples += record.samples.load();
+    totals.cpu_ns += record.cpu_ns;
+    totals.wall_ns += record.wall_ns;
+    for (size_t i = 0; i < kLostCauses; ++i) totals.lost[i] += record.lost[i].load();
+  }
   const uint64_t now = monotonic_ns();
   for (const auto& [tid, thread] : by_tid_) {
-    add(*thread, &totals);
     if (!thread->armed) continue;
     totals.wall_ns += now - thread->armed_since_wall;
     const uint64_t cpu = thread_cpu_ns(tid);

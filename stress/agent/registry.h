@@ -39,7 +39,7 @@ struct SampledThread {
   void* jni_env = nullptr;
   uintptr_t stack_base = 0, stack_end = 0;
 
-  // The handler's, on the thread itself.
+  // The handler's, on the thread itself; the counts are of all threads that had this record.
   std::atomic<uint64_t> ticks{0};    // expirations, overruns included
   std::atomic<uint64_t> samples{0};  // walks
   std::array<std::atomic<uint64_t>, kLostCauses> lost = {};
@@ -123,14 +123,11 @@ class Registry {
   Totals totals();
 
  private:
-  static void add(const SampledThread& thread, Totals* totals);
-
   std::mutex mutex_;
   std::deque<SampledThread> records_;
   std::vector<SampledThread*> free_;
   std::unordered_map<int, SampledThread*> by_tid_;  // live
   std::unordered_map<int, SampledThread*> ending_;  // also by tid
-  Totals gone_;                                     // of threads whose record is free again
   uint64_t seen_ = 0, peak_ = 0;
 };
 

@@ -27,10 +27,10 @@ TEST(Registry, CountsOfThreadsThatAreGoneStayInTheTotals) {
       SampledThread* const thread = enter(registry, own_tid());
       ASSERT_NE(thread, nullptr);
       EXPECT_EQ(enter(registry, own_tid()), nullptr) << "known";
-      thread->ticks = 10;
-      thread->samples = 7;
+      thread->ticks += 10;
+      thread->samples += 7;
       thread->lose(LostCause::timer_overrun, 3);
-      registry.leave(own_tid(), [](SampledThread& leaving) { leaving.cpu_ns = 5; });
+      registry.leave(own_tid(), [](SampledThread& leaving) { leaving.cpu_ns += 5; });
     }).join();
     registry.reap();
   }
@@ -42,6 +42,22 @@ TEST(Registry, CountsOfThreadsThatAreGoneStayInTheTotals) {
   EXPECT_EQ(totals.seen, 50U);
   EXPECT_EQ(totals.live, 0U);
   EXPECT_EQ(totals.peak, 1U);
+}
+
+TEST(Registry, CountsThatComeWhenTheirThreadIsGoneAreInTheTotals) {
+  Registry registry;
+  SampledThread* sampled = nullptr;
+  std::thread([&] {
+    sampled = enter(registry, own_tid());
+    sampled->ticks.fetch_add(1);
+    registry.leave(own_tid(), [](SampledThread&) {});
+  }).join();
+  registry.reap();
+  ASSERT_EQ(sampled->phase, SampledThread::Phase::free);
+  sampled->lose(LostCause::thread_exiting);
+  const Registry::Totals totals = registry.totals();
+  EXPECT_EQ(totals.ticks, 1U);
+  EXPECT_EQ(totals.lost[static_cast<size_t>(LostCause::thread_exiting)], 1U);
 }
 
 TEST(Registry, RecordOfAThreadThatStillRunsIsNotUsedAgain) {
