@@ -12,7 +12,7 @@ from pathlib import Path
 from framestorm_cli import native, records
 from framestorm_cli.native import Popen
 from framestorm_cli.records import Json
-from framestorm_cli.stress import agent, stacks
+from framestorm_cli.stress import agent, rates, stacks
 from framestorm_cli.stress.cells import JFR_MODE, Cell
 from framestorm_cli.stress.workloads import Workload
 
@@ -42,9 +42,7 @@ class CellProcess:
     started: float = field(default_factory=time.time)
     asked_to_end: float | None = None
     hung: bool = False
-    # When it was ended: its running threads were being sampled as fast as they can be, which leaves
-    # a program a tenth of its time.
-    slowed: bool = False
+    slowed: bool = False  # when it was ended, sampling was leaving it too little of its time
     interrupted: bool = False
     stats: Json = field(default_factory=dict)
     last_walk: float = field(
@@ -87,8 +85,7 @@ class CellProcess:
         if late and not self.hung:
             self.hung = True
             self.ended = now
-            lost = self.stats.get("lost") or {}
-            self.slowed = "throttled" in lost and now - self.last_walk < _STILL_WALKING
+            self.slowed = rates.slows_down(self.stats) and now - self.last_walk < _STILL_WALKING
             # Beside the other cells: gdb needs a while.
             threading.Thread(target=self._end_hung, name="stacks").start()
         return True

@@ -12,7 +12,7 @@ from framestorm_cli.errors import FramestormError
 from framestorm_cli.jdk import Jdk
 from framestorm_cli.records import Json
 from framestorm_cli.renaissance import outcome, suite
-from framestorm_cli.stress import agent, files, rates, stacks
+from framestorm_cli.stress import agent, files, rates, stacks, walking
 from framestorm_cli.stress.baseline import Baseline
 from framestorm_cli.stress.cell_process import TERMINATED, CellProcess
 from framestorm_cli.stress.cells import JFR_MODE, Cell
@@ -56,6 +56,7 @@ class CellResult:
     core: str = ""
     own_clock: bool = True  # the program ends by itself
     cpu_seconds: float | None = None  # user and system time of the process
+    died_in_walk: bool = False
     environment: dict[str, str] = field(default_factory=dict)  # beside that of framestorm
 
     @property
@@ -82,8 +83,8 @@ class CellResult:
 
     @property
     def crashes(self) -> Proportion:
-        """Walks that did not return, of all: contained ones, and the one the process died of."""
-        lost = int(self.stats.get("contained") or 0) + int(self.died)
+        """Walks that did not return, of all: contained ones, and the one the process died in."""
+        lost = int(self.stats.get("contained") or 0) + int(self.died_in_walk)
         return Proportion(lost, max(self.samples, lost))
 
     @property
@@ -138,10 +139,13 @@ def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> Cell
         why = problem
     if verdict == HARMED:
         verdict, why = alone.judge(process, why)
-    elif verdict == CRASH and not _in_walk(report):
+    in_walk = (verdict == CRASH and _crashed_in_walk(process, report)) or (
+        verdict == HANG and bool(stacks.walker_stack(process.folder))
+    )
+    if verdict in (CRASH, HANG) and not in_walk:
         # It may have nothing to do with walking; a walk may also have broken what it fell over later.
         judged, said = alone.judge(process, why)
-        verdict, why = (UNJUDGED, said) if judged == UNJUDGED else (CRASH, why)
+        verdict, why = (UNJUDGED, said) if judged == UNJUDGED else (verdict, why)
     if core is not None:
         stacks.of_core(core, Path(process.command[0]), process.folder / stacks.CORE_STACKS)
         if len([one for one in process.folder.parent.iterdir() if _core(one)]) > KEPT_CORES:
@@ -166,6 +170,7 @@ def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> Cell
         core=core.name if core else "",
         own_clock=process.workload.own_clock or process.seconds is None,
         cpu_seconds=cpu,
+        died_in_walk=in_walk,
         environment=process.environment,
     )
 
@@ -189,7 +194,7 @@ def _verdict(
         after = "after it was asked to end" if process.asked_to_end else "its time limit"
         why = f"did not end within {process.elapsed:.0f} s ({after})"
         if process.slowed:
-            return UNJUDGED, f"{why}, walked without pause: give a longer interval, or a limit"
+            return UNJUDGED, f"{why}, slowed down by its walks: give a longer interval, or a limit"
         return HANG, why
     if report is not None:
         try:
@@ -242,9 +247,9 @@ def _text(log: Path) -> str:
         return ""
 
 
-def _in_walk(report: Path | None) -> bool:
+def _crashed_in_walk(process: CellProcess, report: Path | None) -> bool:
     if report is None:
-        return False
+        return bool(walking.context(process.agent_folder))
     try:
         return hs_err.parse(report).in_walk
     except (OSError, ValueError):

@@ -6,8 +6,8 @@ Each start of a workload with the agent takes the next entry (the last one again
     {"samples": 20000, "running": 2.0, "findings": [...], "stats": {...}, "flames": "a;b 3", "takes": 0.3,
      "fill": 0, "says": "...", "says_last": "...", "code": 1,
      "end": "ok|die|abort|hang|deaf|fail|not-done|setup|silent|killed"}
-"alone" in an entry is its exit code without the agent. "asked", "asked_alone": with the agent and without
-it runs until it is asked to end (SIGTERM), which it does with this exit code.
+"alone" in an entry is its exit code without the agent, or "hang". "asked", "asked_alone": with the agent
+and without it runs until it is asked to end (SIGTERM), which it does with this exit code.
 """
 
 import json
@@ -133,6 +133,8 @@ def main() -> int:
         entries = plan["cells"].get(name) or [{}]
         if "asked_alone" in entries[0]:
             until_asked(entries[0]["asked_alone"])
+        if entries[0].get("alone") == "hang":
+            time.sleep(600)
         work = {"name": name, "iterations": 3, "seconds": 2.0, "work": {"things": 42}}
         print(f"framestorm-workload {json.dumps(work)}")
         return int(entries[0].get("alone", 0))
@@ -152,7 +154,7 @@ def main() -> int:
     if end == "slowed":
         stats = stats_of(options, entry)
         for samples in range(stats["samples"], 10**6):
-            line = json.dumps({**stats, "samples": samples, "lost": {"throttled": 1}})
+            line = json.dumps({**stats, "samples": samples, "lost": {"throttled": samples}})
             with (Path(options["out"]) / "stats.jsonl").open("a") as file:
                 file.write(line + "\n")
             time.sleep(0.1)

@@ -10,6 +10,8 @@ from framestorm_cli.stress.cells import Cell
 SHARE = 0.95  # of the rate asked for
 MOST = 40_000.0  # samples per second of a running thread; what is asked for beyond it is a gift
 LEAST_SECONDS = 0.25  # of running, before a rate says anything
+_MUCH = 0.5  # of a running thread's time, that sampling takes
+_OFTEN = 0.1  # of its samples, after which a thread had to be left alone
 
 
 def promised(cell: Cell, stats: Json) -> float | None:
@@ -26,6 +28,18 @@ def achieved(stats: Json) -> float | None:
     if float(stats.get("running_seconds") or 0.0) < LEAST_SECONDS:
         return None
     return float(stats.get("rate_hz") or 0.0)
+
+
+def slows_down(stats: Json) -> bool:
+    """Whether sampling took so much of the running threads' time that a program cannot be blamed for
+    taking long: where that is close to all of it, the agent leaves them a tenth ("throttled")."""
+    samples = int(stats.get("samples") or 0)
+    throttled = int((stats.get("lost") or {}).get("throttled") or 0)
+    walks = (stats.get("latency_ns") or {}).values()
+    walk_ns = max((float(walk["p50"]) for walk in walks), default=0.0)
+    sample_ns = float(stats.get("delivery_ns") or 0.0) + walk_ns
+    took = float(stats.get("rate_hz") or 0.0) * sample_ns / 1e9
+    return took > _MUCH or throttled > _OFTEN * samples
 
 
 def shortfall(cell: Cell, stats: Json) -> str:

@@ -3,6 +3,7 @@ nothing else, these runs may say they are not to be believed for."""
 
 import json
 import os
+import resource
 import subprocess
 import zipfile
 from pathlib import Path
@@ -135,6 +136,70 @@ def test_what_is_planted_is_found_and_harms_nobody(
         assert done.returncode == 0, done.stdout + done.stderr
         again = (tmp_path / "framestorm-repro-out" / "agent" / "findings.jsonl").read_text()
         assert kind in {json.loads(line).get("kind") for line in again.splitlines()}
+
+
+@pytest.fixture(scope="module")
+def ends_badly(jdk: Jdk, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """`class:` and what follows, up to how it ends."""
+    folder = tmp_path_factory.mktemp("classes")
+    source = paths.SCRIPTS / "framestorm_cli" / "stress" / "EndsBadly.java"
+    assert jdk.javac is not None
+    subprocess.run([str(jdk.javac), "-nowarn", "-d", str(folder), str(source)], check=True)
+    return f"class:-cp {folder} EndsBadly"
+
+
+def files_of(data: dict[str, Any], out: Path) -> dict[str, str]:
+    """What the one bucket has, by name."""
+    (bucket,) = data["buckets"]
+    files = [out / name for name in bucket["files"]]
+    return {file.name: file.read_text(errors="replace") for file in files}
+
+
+def test_a_jvm_that_dies_leaves_hs_err_and_the_stacks_of_its_core(
+    jdk: Jdk, tmp_path: Path, ends_badly: str
+) -> None:
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    if pattern not in ("core", "core.%p"):
+        pytest.skip(f"cores go elsewhere here: {pattern}")
+    limits = resource.getrlimit(resource.RLIMIT_CORE)
+    if limits[1] == 0:
+        pytest.skip("cores are forbidden here")
+    out = tmp_path / "out"
+    resource.setrlimit(resource.RLIMIT_CORE, (limits[1], limits[1]))
+    try:
+        arguments = ("--workload", f"{ends_badly} crash", "--mode", "same-thread")
+        code, data, _ = run(jdk, out, *arguments, "--duration", "6s")
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, limits)
+    assert code == 1
+    assert data["cells"][0]["verdict"] == "crash"
+    assert data["totals"]["walk_crashes"]["hits"] == 0, "it was in no walk"
+    files = files_of(data, out)
+    (hs_err,) = (text for name, text in files.items() if name.startswith("hs_err"))
+    assert "EndsBadly.main" in hs_err
+    assert "JavaMain" in files["core-stacks.txt"]
+    report = (out / "buckets" / "b01" / "report.md").read_text()
+    assert "EndsBadly.main" in report
+    assert "core-stacks.txt" in report
+
+
+def test_a_jvm_that_does_not_end_leaves_its_stacks(
+    jdk: Jdk, tmp_path: Path, ends_badly: str
+) -> None:
+    matrix = tmp_path / "m.toml"
+    matrix.write_text(
+        f'workloads = ["{ends_badly} hang"]\nmodes = ["same-thread"]\nseconds = 3\nlimit = "8s"\n'
+    )
+    out = tmp_path / "out"
+    code, data, _ = run(jdk, out, "--matrix", matrix)
+    assert code == 1
+    assert data["cells"][0]["verdict"] == "hang"
+    files = files_of(data, out)
+    java = files["java-stacks.txt"]
+    assert "EndsBadly.keep" in java
+    assert "waits-for-holder" in java
+    assert "JavaMain" in files["stacks.txt"]
+    assert "state R" in files["stuck.txt"]
 
 
 def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:

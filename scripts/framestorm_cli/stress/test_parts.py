@@ -18,6 +18,7 @@ from framestorm_cli.stress import (
     live,
     matrix,
     planning,
+    rates,
     repro,
     units,
     walking,
@@ -272,6 +273,21 @@ def test_the_walk_that_a_process_died_in(tmp_path: Path) -> None:
 def test_many_walkers_are_counted() -> None:
     assert Cell("a", "x+y+z", "unstopped", 1000).settings == "3 walkers unstopped 1us"
     assert Cell("a", "x+y", "unstopped", 1000).settings == "x+y unstopped 1us"
+
+
+@pytest.mark.parametrize(
+    ("stats", "slowed"),
+    [
+        ({"rate_hz": 10_800.0, "lost": {"throttled": 480}}, False),  # 100 us: a third of its time
+        ({"rate_hz": 25_000.0, "lost": {}}, True),  # 10 us
+        ({"rate_hz": 5_000.0, "lost": {"throttled": 33_000}}, True),  # a deep stack
+        ({"rate_hz": 5_000.0}, False),
+    ],
+)
+def test_what_a_program_was_slowed_down_by(stats: dict[str, Any], slowed: bool) -> None:
+    common = {"samples": 100_000, "delivery_ns": 27_000, "latency_ns": {"asgct": {"p50": 2_500}}}
+    assert rates.slows_down({**common, **stats}) is slowed
+    assert not rates.slows_down({})
 
 
 def test_an_iteration_of_a_benchmark_may_take_minutes() -> None:

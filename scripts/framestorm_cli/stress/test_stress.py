@@ -208,6 +208,7 @@ def test_a_crash_is_a_bucket_by_its_hs_err_file(
     assert bucket["signature"]["frames"]
     assert "hs_err_pid1.log" in {Path(name).name for name in bucket["files"]}
     assert data["totals"]["cell_crashes"]["hits"] == 1
+    assert data["totals"]["walk_crashes"]["hits"] == 1
     assert "crash" in printed
 
 
@@ -216,6 +217,7 @@ def test_a_death_without_words_is_a_crash_too(stress: Run, java: FakeJava, tmp_p
     assert stress(*ONE, "--out", tmp_path / "out")[0] == 1
     data = read_summary(tmp_path / "out")
     assert (only(data)["verdict"], only(data)["why"]) == ("crash", "SIGSEGV")
+    assert data["totals"]["walk_crashes"]["hits"] == 0, "it was in no walk"
 
 
 def test_few_cores_are_kept(stress: Run, java: FakeJava, tmp_path: Path) -> None:
@@ -264,7 +266,19 @@ def test_a_program_that_walks_slow_down_does_not_hang(
     assert stress("--matrix", matrix, "--out", tmp_path / "out")[0] == 2
     cell = only(read_summary(tmp_path / "out"))
     assert cell["verdict"] == "could not judge"
-    assert "walked without pause" in cell["why"]
+    assert "slowed down by its walks" in cell["why"]
+
+
+def test_a_program_that_does_not_end_by_itself_cannot_be_judged(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    java.plan("alpha", {"end": "hang", "alone": "hang"})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 2\n')
+    assert stress("--matrix", matrix, "--out", tmp_path / "out")[0] == 2
+    cell = only(read_summary(tmp_path / "out"))
+    assert cell["verdict"] == "could not judge"
+    assert cell["why"].endswith("It does not end without walks, too")
 
 
 @pytest.mark.parametrize(("waited", "verdict"), [(3.0, "clean"), (0.5, "hang")])
