@@ -12,7 +12,7 @@ import click
 
 from framestorm_cli import fuzzing, paths, steps
 from framestorm_cli.errors import FramestormError
-from framestorm_cli.evaluating import running, table
+from framestorm_cli.evaluating import DEFAULT_INTERVALS, running, table
 from framestorm_cli.evaluating.measured import NONE, Measured, Row, rows
 from framestorm_cli.evaluating.running import Program, Settings
 from framestorm_cli.fuzz_command import new_folder
@@ -21,7 +21,6 @@ from framestorm_cli.stress.plan import cores
 from framestorm_cli.summary import machine
 
 FORMAT = 1
-DEFAULT_INTERVALS = ("1ms", "10ms")
 DATA, PAGE = "evaluation.json", "evaluation.md"
 
 

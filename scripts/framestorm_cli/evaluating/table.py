@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from framestorm_cli.evaluating import DEFAULT_PROGRAM
+from framestorm_cli.evaluating import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
 from framestorm_cli.evaluating.measured import NONE, Row, Spread, baseline
 from framestorm_cli.stress import units
 
@@ -67,11 +67,16 @@ def docs_stem(data: dict[str, Any]) -> str:
     return "-".join(["evaluation", *slugs])
 
 
-def _command(data: dict[str, Any]) -> str:
+def _command(rows: Sequence[Row], data: dict[str, Any]) -> str:
     words = ["scripts/framestorm", "evaluate"]
     for one in data["programs"]:
         if one["name"] != DEFAULT_PROGRAM:
             words += [f"--{one['role']}", one["name"]]
+    taken = sorted({row.interval_ns for row in rows if row.condition != NONE})
+    if taken != sorted(map(units.interval_ns, DEFAULT_INTERVALS)):
+        words += [word for one in taken for word in ("--interval", units.interval_text(one))]
+    if data["walker"] != DEFAULT_WALKER:
+        words += ["--walker", data["walker"]]
     return " ".join([*words, "--repetitions", str(data["repetitions"]), "--docs"])
 
 
@@ -104,7 +109,7 @@ def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> s
         "A trace is broken when it does not end in a frame that same-thread traces of the program end",
         "in: at the bottom of a thread. The interval of the crash rate is Wilson's at 95 %.",
         "",
-        f"Again: `{_command(data)}` (about {units.duration_text(data['took'])} on that machine).",
+        f"Again: `{_command(rows, data)}` (about {units.duration_text(data['took'])} on that machine).",
     ]
     if failed:
         lines += ["", "Runs that do not count for times:", ""]

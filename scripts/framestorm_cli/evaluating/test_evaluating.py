@@ -127,8 +127,10 @@ def test_an_evaluation(
     copied = (tmp_path / "docs" / "evaluation-alpha-beta.md").read_text()
     assert copied == page.replace("evaluation.png", "evaluation-alpha-beta.png")
     assert (tmp_path / "docs" / "evaluation-alpha-beta.png").exists()
-    command = "scripts/framestorm evaluate --busy alpha --parallel beta --repetitions 2 --docs"
-    assert f"Again: `{command}`" in copied
+    command = (
+        "scripts/framestorm evaluate --busy alpha --parallel beta --interval 1ms --repetitions 2"
+    )
+    assert f"Again: `{command} --docs`" in copied
 
 
 def test_a_condition_that_never_works_fails_the_evaluation(

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from framestorm_cli.cli_options import jdk_option, jvm_arg_option
-from framestorm_cli.evaluating import DEFAULT_PROGRAM
+from framestorm_cli.evaluating import DEFAULT_PROGRAM, DEFAULT_WALKER
 
 
 @click.command()
@@ -80,7 +80,7 @@ def stress(**options: Any) -> None:
               help="Runs of each kind.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=1), default=10, show_default=True,
               help="About what a run without an agent takes; the work follows from it.")  # fmt: skip
-@click.option("--walker", default="asgct", show_default=True, help="As for `stress`.")
+@click.option("--walker", default=DEFAULT_WALKER, show_default=True, help="As for `stress`.")
 @click.option("--walker-plugin", "plugin", type=click.Path(path_type=Path),
               help="The .so of --walker plugin.")  # fmt: skip
 @jdk_option
