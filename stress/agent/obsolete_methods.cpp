@@ -1,10 +1,22 @@
 #include "stress/agent/obsolete_methods.h"
 
+#include <algorithm>
+#include <string>
+
 #include "harness/guard/arch.h"
 #include "harness/jvm/jvm.h"
 
 namespace framestorm::stress {
 namespace {
+
+// A class that is in no archive: `interface framestorm.Learnt { void method(); }`, JDK 17's format.
+constexpr char kLearnt[] =
+    "\xCA\xFE\xBA\xBE\0\0\0\75"
+    "\0\7\7\0\2\1\0\21framestorm/Learnt"
+    "\7\0\4\1\0\20java/lang/Object"
+    "\1\0\6method\1\0\3()V"
+    "\6\1\0\1\0\3\0\0\0\0"
+    "\0\1\4\1\0\5\0\6\0\0\0\0";
 
 bool load_aligned(uintptr_t address, uintptr_t* value) {
   return address % sizeof(*value) == 0 && arch::safe_load(address, value);
@@ -31,16 +43,22 @@ bool ObsoleteMethods::may_have_had(jmethodID id) {
 }
 
 void ObsoleteMethods::learn(JNIEnv* env) {
-  const jclass object = env->FindClass("java/lang/Object");
-  const jmethodID any = object == nullptr ? nullptr : env->GetMethodID(object, "hashCode", "()I");
-  if (any == nullptr) throw SetupError("java.lang.Object.hashCode was not found");
-  env->DeleteLocalRef(object);
-  vtable_ = vtable_of(any);
+  const auto learn = [env](jclass klass, const char* name, const char* signature) {
+    const jmethodID id = klass == nullptr ? nullptr : env->GetMethodID(klass, name, signature);
+    if (id == nullptr) throw SetupError(std::string("no method ") + name + " to learn from");
+    env->DeleteLocalRef(klass);
+    return vtable_of(id);
+  };
+  vtables_ = {learn(env->FindClass("java/lang/Object"), "hashCode", "()I"),
+              learn(env->DefineClass(nullptr, nullptr, reinterpret_cast<const jbyte*>(kLearnt),
+                                     sizeof kLearnt - 1),
+                    "method", "()V")};
 }
 
 bool ObsoleteMethods::has(jmethodID id) const {
   jboolean obsolete = JNI_FALSE;
-  return vtable_ != 0 && vtable_of(id) == vtable_ &&
+  const uintptr_t vtable = vtable_of(id);
+  return vtable != 0 && std::ranges::find(vtables_, vtable) != vtables_.end() &&
          jvmti_->IsMethodObsolete(id, &obsolete) == JVMTI_ERROR_NONE && obsolete == JNI_TRUE;
 }
 

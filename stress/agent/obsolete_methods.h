@@ -4,6 +4,7 @@
 
 #include <jvmti.h>
 
+#include <array>
 #include <cstdint>
 
 namespace framestorm::stress {
@@ -14,7 +15,7 @@ class ObsoleteMethods {
  public:
   explicit ObsoleteMethods(jvmtiEnv* jvmti) : jvmti_(jvmti) {}
 
-  // Learns what an ID looks like. Throws SetupError.
+  // Learns what an ID looks like. Defines a class with the boot loader. Throws SetupError.
   void learn(JNIEnv* env);
   // Whether it is one. What a walker gives may be anything, and JVMTI believes it: it is asked only
   // of what is a Method's address behind an address, as IDs are up to JDK 25.
@@ -25,7 +26,9 @@ class ObsoleteMethods {
 
  private:
   jvmtiEnv* jvmti_;
-  uintptr_t vtable_ = 0;  // Method's
+  // Method's: libjvm's own, and that of Methods in a CDS archive, which has a copy of it
+  // (cppVtables.cpp); the same where there is no archive.
+  std::array<uintptr_t, 2> vtables_ = {};
 };
 
 }  // namespace framestorm::stress

@@ -24,9 +24,9 @@ def _line(run: StressRun, now: float) -> str:
     active = ", ".join(str(process.cell) for process in run.active)
     left = _left(run)
     return (
-        f"{duration(now - run.began)}  {len(run.finished)} of {len(run.plan.cells)} cells  "
-        f"{run.samples:,} walks  {run.findings:,} findings"
-        + (f"  {', '.join(counts)}" if counts else "")
+        f"{duration(now - run.began)}  {len(run.finished)} of {len(run.plan.cells)} cells"
+        + (f" ({', '.join(counts)})" if counts else "")
+        + f"  {run.samples:,} walks  {run.findings:,} findings"
         + (f"  about {left} left" if left else "")
         + (f"  \\[{active}]" if active else "")
     )

@@ -88,6 +88,21 @@ def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> 
         assert "bci-out-of-range" not in clauses
 
 
+@pytest.mark.parametrize("installed", jdks.usable(), ids=lambda one: one.label)
+def test_ids_that_are_none_are_found_where_hotspot_gives_them(
+    installed: Jdk, tmp_path: Path
+) -> None:
+    """docs/stress.md, "Found": InstanceKlass::jmethod_id_or_null reads past its array."""
+    arguments = ("--workload", "class-redefinition", "--walker", "asgct", "--duration", "10s")
+    _, data, _ = run(installed, tmp_path / "out", *arguments)
+    found = {bucket["signature"]["clause"] for bucket in data["buckets"]}
+    if installed.version.startswith("25.0.3"):
+        assert found == {"method-unresolved"}
+        assert data["buckets"][0]["count"] > 1
+    elif installed.feature < 23:
+        assert not found
+
+
 @pytest.mark.parametrize(
     ("planted", "kind", "frame"),
     [

@@ -5,17 +5,18 @@ import java.lang.instrument.Instrumentation;
 import java.nio.ByteBuffer;
 
 /**
- * Replaces a class by another version of itself while its methods are on the stack, compiled and
- * interpreted, of the thread that does it and of others: obsolete methods under the walker.
+ * Replaces classes by other versions of themselves while their methods are on the stack, compiled
+ * and interpreted, of the thread that does it and of others: obsolete methods under the walker, and
+ * threads that stand still while one class after the other is being replaced.
  */
 public final class ClassRedefinition extends Workload {
-  private static final int FRAMES = 12;
-  private static final int CALLS = 4_000;
+  private static final int CLASSES = 24;
+  private static final int CALLS = 2_000;
 
   private static volatile Instrumentation instrumentation;
 
+  private final Versioned[] all = new Versioned[CLASSES];
   private int versions;
-  private final Redefined redefined = new Redefined();
   private volatile long sink;
 
   /** The JVM's call with -javaagent. */
@@ -24,22 +25,26 @@ public final class ClassRedefinition extends Workload {
   }
 
   @Override
-  void prepare(Run run) {
+  void prepare(Run run) throws ReflectiveOperationException {
     if (instrumentation == null) {
       throw new IllegalStateException("needs this jar as its agent: -javaagent:PATH");
+    }
+    for (int i = 0; i < all.length; i++) {
+      all[i] = FreshLoader.copyOf(Redefined.class, Versioned.class);
     }
   }
 
   @Override
   void iterate(Worker worker) throws Exception {
-    int last = redefined.version();
+    int last = all[0].version();
     for (int i = 0; i < CALLS; i++) {
-      sink = redefined.recurse(FRAMES, null);
+      sink = all[0].descend(all, 1, null);
       last = look(worker, last);
     }
     if (worker.index() % 2 == 0) {
-      redefined.recurse(
-          FRAMES,
+      all[0].descend(
+          all,
+          1,
           () -> {
             redefine();
             worker.count("redefinitions", 1);
@@ -50,7 +55,7 @@ public final class ClassRedefinition extends Workload {
 
   /** The version that runs now; counted when it is another than the last. */
   private int look(Worker worker, int last) {
-    int version = redefined.version();
+    int version = all[0].version();
     worker.count("new versions seen", version != last ? 1 : 0);
     return version;
   }
@@ -72,7 +77,11 @@ public final class ClassRedefinition extends Workload {
       if (changed != 1) {
         throw new IllegalStateException("the version is in the class file " + changed + " times");
       }
-      instrumentation.redefineClasses(new ClassDefinition(Redefined.class, code));
+      ClassDefinition[] definitions = new ClassDefinition[all.length];
+      for (int i = 0; i < all.length; i++) {
+        definitions[i] = new ClassDefinition(all[i].getClass(), code);
+      }
+      instrumentation.redefineClasses(definitions);
     } catch (ReflectiveOperationException | java.lang.instrument.UnmodifiableClassException e) {
       throw new IllegalStateException(e);
     }
@@ -86,7 +95,9 @@ public final class ClassRedefinition extends Workload {
   @Override
   void prove(Run run) throws NotDone {
     run.require("redefinitions", 1);
-    run.require("last version run", redefined.version(), versions);
+    for (Versioned one : all) {
+      run.require("last version run", one.version(), versions);
+    }
     run.require("new versions seen", run.counted("redefinitions"));
   }
 }
