@@ -72,7 +72,7 @@ class InstalledGuard : public ::testing::Environment {
     Guard::install({.claim = guard_test::dispatch_claim}, guard_test::kTestLimits);
   }
 };
-[[maybe_unused]] const auto* const installed_guard =
+[[maybe_unused]] const auto* const kInstalledGuard =
     ::testing::AddGlobalTestEnvironment(new InstalledGuard);  // owned by GoogleTest
 
 class GuardTest : public ::testing::Test {
@@ -504,14 +504,15 @@ TEST_F(GuardTest, OtherSignalsDuringAWalkAreHarmless) {
   action.sa_handler = [](int) { ++ticks; };
   sigaction(SIGPROF, &action, nullptr);
   ticks = 0;
-  const pthread_t self = pthread_self();
-  std::atomic<bool> done{false};
-  std::thread sender([&] {
-    while (!done) {
-      pthread_kill(self, SIGPROF);
-      std::this_thread::yield();
-    }
-  });
+  // By the kernel: another thread may not get the time to, and the walk would be a hang.
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGPROF;
+  event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+  timer_t timer{};
+  ASSERT_EQ(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+  const itimerspec often{{0, 50'000}, {0, 50'000}};
+  ASSERT_EQ(timer_settime(timer, 0, &often, nullptr), 0);
   for (int i = 0; i < 200; ++i) {
     const int start = ticks;
     const Walk result = walk(
@@ -523,8 +524,7 @@ TEST_F(GuardTest, OtherSignalsDuringAWalkAreHarmless) {
         const_cast<int*>(&start));
     EXPECT_EQ(result.end, WalkEnd::fault);
   }
-  done = true;
-  sender.join();
+  timer_delete(timer);
 }
 
 size_t open_files() {

@@ -26,10 +26,11 @@ struct Ran {
 uint64_t accounted(const nlohmann::json& stats);
 
 class AgentTest : public testing::Test {
- protected:
+ public:
   AgentTest();
   ~AgentTest() override;
 
+ protected:
   // programs/Sampled.java with its arguments, under the agent with these options and a folder.
   // `launcher`: a command that java is given to, like prlimit.
   Ran run(const std::string& options, const std::string& arguments,

@@ -34,6 +34,11 @@ std::vector<uint8_t> version_of(int64_t version) {
   return file.bytes();
 }
 
+jvmtiEnv* jvmti = nullptr;
+ObsoleteMethods* methods = nullptr;
+jmethodID running = nullptr;
+void (*on_running)(jmethodID) = nullptr;
+
 class ObsoleteMethodsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -43,10 +48,10 @@ class ObsoleteMethodsTest : public testing::Test {
     options.home = home;
     jvm_ = &Jvm::start(options);
     Guard::install({&Jvm::claim_fault}, {});
-    ASSERT_EQ(jvm_->vm()->GetEnv(reinterpret_cast<void**>(&jvmti_), JVMTI_VERSION_11), JNI_OK);
+    ASSERT_EQ(jvm_->vm()->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11), JNI_OK);
     jvmtiCapabilities capabilities = {};
     capabilities.can_redefine_classes = 1;
-    ASSERT_EQ(jvmti_->AddCapabilities(&capabilities), JVMTI_ERROR_NONE);
+    ASSERT_EQ(jvmti->AddCapabilities(&capabilities), JVMTI_ERROR_NONE);
   }
 
   JNIEnv* env() { return jvm_->env(); }
@@ -55,17 +60,17 @@ class ObsoleteMethodsTest : public testing::Test {
   static void JNICALL replace(JNIEnv*, jclass klass) {
     const std::vector<uint8_t> next = version_of(2);
     const jvmtiClassDefinition definition = {klass, static_cast<jint>(next.size()), next.data()};
-    ASSERT_EQ(jvmti_->RedefineClasses(1, &definition), JVMTI_ERROR_NONE);
+    ASSERT_EQ(jvmti->RedefineClasses(1, &definition), JVMTI_ERROR_NONE);
     jvmtiFrameInfo caller = {};
     jint count = 0;
-    ASSERT_EQ(jvmti_->GetStackTrace(nullptr, 1, 1, &caller, &count), JVMTI_ERROR_NONE);
+    ASSERT_EQ(jvmti->GetStackTrace(nullptr, 1, 1, &caller, &count), JVMTI_ERROR_NONE);
     ASSERT_EQ(count, 1);
-    running_ = caller.method;
-    asked_(running_);
+    running = caller.method;
+    on_running(running);
   }
 
   jmethodID call_what_is_replaced(void (*asked)(jmethodID)) {
-    asked_ = asked;
+    on_running = asked;
     const std::vector<uint8_t> first = version_of(1);
     const jclass klass =
         env()->DefineClass(nullptr, nullptr, reinterpret_cast<const jbyte*>(first.data()),
@@ -79,25 +84,21 @@ class ObsoleteMethodsTest : public testing::Test {
   }
 
   Jvm* jvm_ = nullptr;
-  static inline jvmtiEnv* jvmti_ = nullptr;
-  static inline ObsoleteMethods* obsolete_ = nullptr;
-  static inline jmethodID running_ = nullptr;
-  static inline void (*asked_)(jmethodID) = nullptr;
 };
 
 TEST_F(ObsoleteMethodsTest, AMethodThatWasReplacedWhileItRunsIsOne) {
-  ObsoleteMethods obsolete(jvmti_);
+  ObsoleteMethods obsolete(jvmti);
   obsolete.learn(env());
-  obsolete_ = &obsolete;
+  methods = &obsolete;
   const jmethodID current =
-      call_what_is_replaced([](jmethodID running) { EXPECT_TRUE(obsolete_->has(running)); });
-  ASSERT_NE(running_, nullptr);
-  EXPECT_NE(running_, current) << "the ID goes over to the new version";
+      call_what_is_replaced([](jmethodID id) { EXPECT_TRUE(methods->has(id)); });
+  ASSERT_NE(running, nullptr);
+  EXPECT_NE(running, current) << "the ID goes over to the new version";
   EXPECT_FALSE(obsolete.has(current));
 }
 
 TEST_F(ObsoleteMethodsTest, WhatIsNoMethodIsNone) {
-  ObsoleteMethods obsolete(jvmti_);
+  ObsoleteMethods obsolete(jvmti);
   obsolete.learn(env());
   uintptr_t zeros[4] = {};
   uintptr_t* in_zeros = &zeros[1];

@@ -133,6 +133,7 @@ TEST(SampleRing, ManyProducersLoseNothingSilently) {
   SampleRing ring(64, 256);
   std::atomic<uint64_t> full{0};
   std::vector<std::thread> producers;
+  producers.reserve(3);
   for (uint64_t p = 0; p < 3; ++p) {
     producers.emplace_back([&, p] {
       for (uint64_t i = 0; i < kEach; ++i) {
