@@ -122,6 +122,7 @@ TEST(HandOver, NoAnswerIsEverAnotherRequests) {
   std::atomic<bool> over{false};
   std::atomic<uint64_t> stood{0};
   std::vector<std::thread> victims;
+  victims.reserve(kVictims);
   for (int v = 0; v < kVictims; ++v) {
     victims.emplace_back([&, v] {
       std::mt19937 random(static_cast<unsigned>(v));

@@ -95,12 +95,11 @@ def test_ids_that_are_none_are_found_where_hotspot_gives_them(
     """docs/stress.md, "Found": InstanceKlass::jmethod_id_or_null reads past its array."""
     arguments = ("--workload", "class-redefinition", "--walker", "asgct", "--duration", "10s")
     _, data, _ = run(installed, tmp_path / "out", *arguments)
-    found = {bucket["signature"]["clause"] for bucket in data["buckets"]}
+    found = {bucket["signature"]["clause"]: bucket["count"] for bucket in data["buckets"]}
     if installed.version.startswith("25.0.3"):
-        assert found == {"method-unresolved"}
-        assert data["buckets"][0]["count"] > 1
+        assert found.get("method-unresolved", 0) > 1
     elif installed.feature < 23:
-        assert not found
+        assert "method-unresolved" not in found
 
 
 @pytest.mark.parametrize(
