@@ -111,6 +111,31 @@ TEST_F(AdaptersTest, AFrameOfNoKnownTypeIsInvalid) {
   EXPECT_EQ(frames[0].type, FrameType::invalid);
 }
 
+TEST(Frames, LostMethodsAreToldFromOtherDifferences) {
+  struct Plain {
+    uint64_t bci;
+    uint64_t method;
+  };
+  FrameLayout layout;
+  layout.stride = sizeof(Plain);
+  layout.bci = offsetof(Plain, bci);
+  layout.method = offsetof(Plain, method);
+  using Frames = std::array<Plain, 3>;
+  const auto lost = [&layout](const Frames& earlier, const Frames& later) {
+    const auto bytes = [](const Frames& frames) {
+      return reinterpret_cast<const std::byte*>(frames.data());
+    };
+    return lost_methods(layout, bytes(earlier), bytes(later), earlier.size());
+  };
+  const Frames whole = {{{7, 0x10}, {8, 0x20}, {9, 0x30}}};
+  const Frames less = {{{7, 0x10}, {8, 0}, {9, 0x30}}};
+  EXPECT_TRUE(lost(whole, less));
+  EXPECT_FALSE(lost(less, whole)) << "nothing gives them back";
+  EXPECT_FALSE(lost(whole, whole));
+  EXPECT_FALSE(lost(whole, {{{7, 0x10}, {8, 0x28}, {9, 0x30}}})) << "another method";
+  EXPECT_FALSE(lost(whole, {{{7, 0x10}, {8, 0}, {10, 0x30}}})) << "another bci, too";
+}
+
 TEST_F(AdaptersTest, AsgstIsToldItsModeByTheModeAlone) {
   const auto walker = make_asgst(exports_);
   target_.options = 0xffffffff;

@@ -51,6 +51,21 @@ bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte*
   return true;
 }
 
+bool lost_methods(const FrameLayout& layout, const std::byte* earlier, const std::byte* later,
+                  size_t count) {
+  bool lost = false;
+  for (size_t i = 0; i < count; ++i) {
+    Frame before = read_frame(layout, earlier, i);
+    const Frame after = read_frame(layout, later, i);
+    if (before.method != nullptr && after.method == nullptr) {
+      lost = true;
+      before.method = nullptr;
+    }
+    if (before != after) return false;
+  }
+  return lost;
+}
+
 Exports::Exports(const Jvm& jvm)
     : library(jvm.library_path().string()),
       find([&jvm](const char* name) { return jvm.symbol(name); }) {}

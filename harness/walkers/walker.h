@@ -160,6 +160,11 @@ Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t inde
 // Whether the first `count` frames of two arrays say the same; padding does not count.
 bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte* b, size_t count);
 
+// Whether the frames of the second array are those of the first but for methods that have no ID any
+// more, as those have not that a redefinition makes obsolete. Any context.
+bool lost_methods(const FrameLayout& layout, const std::byte* earlier, const std::byte* later,
+                  size_t count);
+
 // Where adapters look up the functions they call.
 struct Exports {
   std::string library;  // for messages

@@ -10,6 +10,7 @@
 
 #include "harness/guard/clock.h"
 #include "harness/input/walker_traits.h"
+#include "harness/jvm/thread_state.h"
 #include "harness/victim/context.h"
 
 namespace framestorm::stress {
@@ -287,6 +288,11 @@ void WalkRoom::see_whether_vm_went_on(const WalkRequest& request) {
   if (!rewalk(request, request.walker, sample_.depth, 0)) return;
   const Seen last = again(rewalk_count_ - 1);
   if (same(first, last)) return;
+  // A redefinition goes on from class to class while threads stand at its safepoint.
+  vm_went_on_ = is_outside_java(sample_.thread_state) && first.result == last.result &&
+                lost_methods(layout, first.frames, last.frames,
+                             static_cast<size_t>(std::clamp(first.result, 0, sample_.depth)));
+  if (vm_went_on_) return;
   if (!rewalk(request, request.walker, sample_.depth, 0)) return;
   vm_went_on_ = same(last, again(rewalk_count_ - 1)) && (same(second, first) || same(second, last));
 }

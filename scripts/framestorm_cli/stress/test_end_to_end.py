@@ -88,18 +88,14 @@ def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> 
         assert "bci-out-of-range" not in clauses
 
 
-@pytest.mark.parametrize("installed", jdks.usable(), ids=lambda one: one.label)
-def test_ids_that_are_none_are_found_where_hotspot_gives_them(
-    installed: Jdk, tmp_path: Path
-) -> None:
+def test_ids_that_are_none_are_found(jdk: Jdk, tmp_path: Path) -> None:
     """docs/stress.md, "Found": InstanceKlass::jmethod_id_or_null reads past its array."""
+    if not jdk.version.startswith("25.0.3"):
+        pytest.skip(f"of {jdk.label} it is not known whether it gives such IDs")
     arguments = ("--workload", "class-redefinition", "--walker", "asgct", "--duration", "10s")
-    _, data, _ = run(installed, tmp_path / "out", *arguments)
+    _, data, _ = run(jdk, tmp_path / "out", *arguments)
     found = {bucket["signature"]["clause"]: bucket["count"] for bucket in data["buckets"]}
-    if installed.version.startswith("25.0.3"):
-        assert found.get("method-unresolved", 0) > 1
-    elif installed.feature < 23:
-        assert "method-unresolved" not in found
+    assert found.get("method-unresolved", 0) > 1
 
 
 @pytest.mark.parametrize(
