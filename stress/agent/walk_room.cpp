@@ -271,10 +271,14 @@ void WalkRoom::see_whether_vm_went_on(const WalkRequest& request) {
   const auto again = [&](size_t index) {
     return Seen{rewalks_[index].result, rewalk_frames(rewalks_[index])};
   };
-  const auto same = [&](const Seen& one, const Seen& other) {
+  // By same_frames or its like.
+  const auto alike = [&](const Seen& one, const Seen& other, auto compare) {
     const int32_t count = std::clamp(one.result, 0, sample_.depth);
     return one.result == other.result &&
-           same_frames(layout, one.frames, other.frames, static_cast<size_t>(count));
+           compare(layout, one.frames, other.frames, static_cast<size_t>(count));
+  };
+  const auto same = [&](const Seen& one, const Seen& other) {
+    return alike(one, other, same_frames);
   };
   // A safepoint may begin and end meanwhile: what walkers say of one is no answer of theirs.
   const Walker& own = *walkers_[static_cast<size_t>(request.walker)];
@@ -289,9 +293,7 @@ void WalkRoom::see_whether_vm_went_on(const WalkRequest& request) {
   const Seen last = again(rewalk_count_ - 1);
   if (same(first, last)) return;
   // A redefinition goes on from class to class while threads stand at its safepoint.
-  vm_went_on_ = is_outside_java(sample_.thread_state) && first.result == last.result &&
-                lost_methods(layout, first.frames, last.frames,
-                             static_cast<size_t>(std::clamp(first.result, 0, sample_.depth)));
+  vm_went_on_ = is_outside_java(sample_.thread_state) && alike(first, last, lost_methods);
   if (vm_went_on_) return;
   if (!rewalk(request, request.walker, sample_.depth, 0)) return;
   vm_went_on_ = same(last, again(rewalk_count_ - 1)) && (same(second, first) || same(second, last));

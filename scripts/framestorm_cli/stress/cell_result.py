@@ -139,9 +139,7 @@ def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> Cell
         why = problem
     if verdict == HARMED:
         verdict, why = alone.judge(process, why)
-    in_walk = (verdict == CRASH and _crashed_in_walk(process, report)) or (
-        verdict == HANG and bool(stacks.walker_stack(process.folder))
-    )
+    in_walk = _died_in_walk(process, verdict, report)
     if verdict in (CRASH, HANG) and not in_walk:
         # It may have nothing to do with walking; a walk may also have broken what it fell over later.
         judged, said = alone.judge(process, why)
@@ -247,7 +245,11 @@ def _text(log: Path) -> str:
         return ""
 
 
-def _crashed_in_walk(process: CellProcess, report: Path | None) -> bool:
+def _died_in_walk(process: CellProcess, verdict: str, report: Path | None) -> bool:
+    if verdict == HANG:
+        return bool(stacks.walker_stack(process.folder))
+    if verdict != CRASH:
+        return False
     if report is None:
         return bool(walking.context(process.agent_folder))
     try:

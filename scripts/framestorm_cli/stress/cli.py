@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from framestorm_cli.cli_options import jdk_option, jvm_arg_option
-from framestorm_cli.evaluating import DEFAULT_PROGRAM, DEFAULT_WALKER
+from framestorm_cli.evaluating import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
 
 
 @click.command()
@@ -75,7 +75,8 @@ def stress(**options: Any) -> None:
 @click.option("--parallel", default=DEFAULT_PROGRAM, show_default=True, metavar="NAME",
               help="Workload for as many threads as there are cores.")  # fmt: skip
 @click.option("--interval", "intervals", multiple=True, metavar="TIME",
-              help="Time between two samples; repeatable.  [default: 1ms, 10ms]")  # fmt: skip
+              help="Time between two samples; repeatable.  "
+              f"[default: {', '.join(DEFAULT_INTERVALS)}]")  # fmt: skip
 @click.option("--repetitions", type=click.IntRange(min=1), default=5, show_default=True,
               help="Runs of each kind.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=1), default=10, show_default=True,

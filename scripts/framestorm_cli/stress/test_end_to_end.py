@@ -94,8 +94,8 @@ def test_ids_that_are_none_are_found(jdk: Jdk, tmp_path: Path) -> None:
         pytest.skip(f"of {jdk.label} it is not known whether it gives such IDs")
     arguments = ("--workload", "class-redefinition", "--walker", "asgct", "--duration", "10s")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
-    found = {bucket["signature"]["clause"]: bucket["count"] for bucket in data["buckets"]}
-    assert found.get("method-unresolved", 0) > 1
+    found = [one for one in data["buckets"] if one["signature"]["clause"] == "method-unresolved"]
+    assert sum(bucket["count"] for bucket in found) > 1
 
 
 @pytest.mark.parametrize(

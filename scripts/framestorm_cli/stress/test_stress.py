@@ -4,16 +4,13 @@ import errno
 import json
 import re
 import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from framestorm_cli import elf, native, paths
+from framestorm_cli import elf, paths
 from framestorm_cli.conftest import Run
 from framestorm_cli.stress import cell_process, cell_result
 from framestorm_cli.stress.cell_process import CellProcess
@@ -230,100 +227,6 @@ def test_few_cores_are_kept(stress: Run, java: FakeJava, tmp_path: Path) -> None
     assert stress("--matrix", matrix, "--out", out)[0] == 1
     assert len(list(out.glob("cells/*/core"))) == cell_result.KEPT_CORES
     assert len(list(out.glob("cells/*/core-stacks.txt"))) == 4
-
-
-@pytest.mark.parametrize("end", ["hang", "deaf"])
-def test_a_hang_is_ended_with_all_it_started_and_its_stacks_are_kept(
-    stress: Run, java: FakeJava, tmp_path: Path, end: str
-) -> None:
-    java.plan("alpha", {"end": end})
-    matrix = tmp_path / "m.toml"
-    matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 2\n')
-    out = tmp_path / "out"
-    code, _, _ = stress("--matrix", matrix, "--out", out)
-    assert code == 1
-    data = read_summary(out)
-    assert only(data)["verdict"] == "hang"
-    (bucket,) = data["buckets"]
-    assert bucket["signature"]["clause"] == "did not end"
-    folder = out / only(data)["folder"]
-    assert "state S" in (folder / "stuck.txt").read_text()
-    assert "thread apply all bt" in (folder / "stacks.txt").read_text()
-    assert "stacks.txt" in {Path(name).name for name in bucket["files"]}
-    for _ in range(50):
-        if not psutil.pid_exists(java.child_of("alpha")):
-            break
-        time.sleep(0.1)
-    assert not psutil.pid_exists(java.child_of("alpha"))
-
-
-def test_a_program_that_walks_slow_down_does_not_hang(
-    stress: Run, java: FakeJava, tmp_path: Path
-) -> None:
-    java.plan("alpha", {"end": "slowed"})
-    matrix = tmp_path / "m.toml"
-    matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 2\n')
-    assert stress("--matrix", matrix, "--out", tmp_path / "out")[0] == 2
-    cell = only(read_summary(tmp_path / "out"))
-    assert cell["verdict"] == "could not judge"
-    assert "slowed down by its walks" in cell["why"]
-
-
-def test_a_program_that_does_not_end_by_itself_cannot_be_judged(
-    stress: Run, java: FakeJava, tmp_path: Path
-) -> None:
-    java.plan("alpha", {"end": "hang", "alone": "hang"})
-    matrix = tmp_path / "m.toml"
-    matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 2\n')
-    assert stress("--matrix", matrix, "--out", tmp_path / "out")[0] == 2
-    cell = only(read_summary(tmp_path / "out"))
-    assert cell["verdict"] == "could not judge"
-    assert cell["why"].endswith("It does not end without walks, too")
-
-
-@pytest.mark.parametrize(("waited", "verdict"), [(3.0, "clean"), (0.5, "hang")])
-def test_waiting_for_a_core_is_no_hang(
-    stress: Run,
-    java: FakeJava,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    waited: float,
-    verdict: str,
-) -> None:
-    monkeypatch.setattr(native, "starved", lambda _: waited)
-    java.plan("alpha", {"takes": 3.0})
-    matrix = tmp_path / "m.toml"
-    matrix.write_text('workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 1\nlimit = 1\n')
-    stress("--matrix", matrix, "--out", tmp_path / "out")
-    assert only(read_summary(tmp_path / "out"))["verdict"] == verdict
-
-
-def test_a_process_that_waits_for_a_core_is_starved() -> None:
-    spin = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
-    processes = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(3)]
-    try:
-        wait_for(lambda: all(native.starved(one.pid) > 0.2 for one in processes))
-    finally:
-        for one in processes:
-            one.kill()
-            one.wait()
-    assert native.starved(processes[0].pid) == 0
-
-
-def test_a_hang_in_a_walk_is_named_after_the_walker(tmp_path: Path) -> None:
-    from framestorm_cli.stress import stacks
-
-    (tmp_path / stacks.NATIVE_STACKS).write_text(
-        'Thread 2 (Thread 0x7f (LWP 2) "main"):\n'
-        "#0  0x00007f in frame::sender(RegisterMap*) const () from /jdk/libjvm.so\n"
-        "#1  0x00007f in forte_fill_call_trace_given_top(JavaThread*, ASGCT_CallTrace*, int) ()\n"
-        "#2  0x00007f in AsyncGetCallTrace () from /jdk/libjvm.so\n"
-        "#3  <signal handler called>\n\n"
-        'Thread 1 (Thread 0x7f (LWP 1) "java"):\n#0  0x00007f in __futex_wait () from /libc.so\n'
-    )
-    assert stacks.walker_stack(tmp_path)[:3] == [
-        "frame::sender", "forte_fill_call_trace_given_top", "AsyncGetCallTrace",
-    ]  # fmt: skip
 
 
 def test_a_wrong_frame_is_a_finding(stress: Run, java: FakeJava, tmp_path: Path) -> None:

@@ -100,11 +100,7 @@ public final class ClassRedefinition extends Workload {
     run.require("redefinitions", 1);
     for (Versioned one : all) {
       if (one.version() != version) {
-        throw new NotDone(
-            "did not do what it is named after: version "
-                + one.version()
-                + " runs, the last is "
-                + version);
+        throw new NotDone("version " + one.version() + " runs, the last is " + version);
       }
     }
     run.require("new versions seen", run.counted("redefinitions"));

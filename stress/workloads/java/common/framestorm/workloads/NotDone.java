@@ -4,7 +4,7 @@ package framestorm.workloads;
 final class NotDone extends Exception {
   private static final long serialVersionUID = 1;
 
-  NotDone(String message) {
-    super(message);
+  NotDone(String what) {
+    super("did not do what it is named after: " + what);
   }
 }

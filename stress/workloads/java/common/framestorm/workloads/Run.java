@@ -122,13 +122,7 @@ final class Run {
 
   void require(String what, long count, long least) throws NotDone {
     if (count < least) {
-      throw new NotDone(
-          "did not do what it is named after: "
-              + what
-              + " is "
-              + count
-              + ", has to be at least "
-              + least);
+      throw new NotDone(what + " is " + count + ", has to be at least " + least);
     }
   }
 }
