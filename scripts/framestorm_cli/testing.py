@@ -7,13 +7,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from framestorm_cli import jdk, packages, paths, steps, toolchain
+from framestorm_cli import failed_tests, jdk, packages, paths, steps, toolchain
 from framestorm_cli.errors import FramestormError
+from framestorm_cli.failed_tests import FailedTest
 
 # Variants of the instrumented JDK that steps of the test command build.
 BUILT = ("sanitized", "plain")
@@ -34,6 +35,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 class Outcome:
     code: int
     words: str = ""  # its closing line
+    failures: tuple[FailedTest, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,28 @@ def _call(
     return subprocess.run(command, cwd=folder, check=False, env=whole).returncode
 
 
+def _run_tests(
+    runner: list[str],
+    junit_option: str,
+    arguments: list[str],
+    closing: "re.Pattern[str]",
+    environment: dict[str, str] | None = None,
+) -> Outcome:
+    """_call() for what runs tests: its closing line and its failures are kept, and a run of none has
+    failed."""
+    with tempfile.TemporaryDirectory(prefix="framestorm-test-") as folder:
+        junit = Path(folder) / "junit.xml"
+        command = [*runner, junit_option, str(junit), *arguments]
+        outcome = _call_counted(command, closing, environment)
+        if outcome.code == 0:
+            return outcome
+        return replace(outcome, failures=tuple(failed_tests.read(junit)))
+
+
 def _call_counted(
     command: list[str], closing: "re.Pattern[str]", environment: dict[str, str] | None = None
 ) -> Outcome:
-    """_call() for what runs tests: its closing line is kept, and a run of none has failed."""
+    """_call(), with the closing line; a run that counted no test has failed."""
     steps.say(" ".join(command[:6]) + (" ..." if len(command) > 6 else ""))
     words, count = "", 0
     with subprocess.Popen(
@@ -109,25 +129,29 @@ def _clang_tidy() -> int:
 def _ctest(ci: bool) -> Outcome:
     """All C++ tests with the newest JDK, those on a live JVM with every other one too. The walkers'
     own need a JDK that has them: _walkers()."""
-    command = _ctest_command(ci)
     newest = jdk.choose(None)
     others = [other for other in jdk.usable() if other.home != newest.home]
-    code, words = 0, []
+    code, words, failures = 0, [], list[FailedTest]()
     for index, under_test in enumerate([newest, *others]):
         classes = str(toolchain.victims(under_test))
         steps.say(f"C++ tests on {under_test}")
         only = ["-LE", "walkers"] if index == 0 else ["-L", "jvm"]
         environment = _test_environment(under_test.home, classes)
-        outcome = _call_counted([*command, *only], _CTEST_CLOSING, environment)
+        outcome = _run_ctest([*_ctest_options(ci), *only], environment)
         code = outcome.code or code
         words.append(f"JDK {under_test.version}: {outcome.words}")
-    return Outcome(code, "; ".join(words))
+        failures += outcome.failures
+    return Outcome(code, "; ".join(words), tuple(failures))
 
 
-def _ctest_command(ci: bool) -> list[str]:
-    command = ["ctest", "--test-dir", str(paths.build()), "--output-on-failure", "--no-tests=error"]
-    command += ["-j", str(os.cpu_count() or 1)]
-    return command + (["--no-label-summary"] if ci else [])
+def _run_ctest(options: list[str], environment: dict[str, str]) -> Outcome:
+    return _run_tests(["ctest"], "--output-junit", options, _CTEST_CLOSING, environment)
+
+
+def _ctest_options(ci: bool) -> list[str]:
+    options = ["--test-dir", str(paths.build()), "--output-on-failure", "--no-tests=error"]
+    options += ["-j", str(os.cpu_count() or 1)]
+    return options + (["--no-label-summary"] if ci else [])
 
 
 def _test_environment(home: Path, classes: str) -> dict[str, str]:
@@ -140,11 +164,8 @@ def _walkers(ci: bool) -> Outcome:
     plain = jdk.choose(Path("instrumented:plain"))
     classes = str(toolchain.victims(plain))
     steps.say(f"tests of the walkers on {plain}")
-    return _call_counted(
-        [*_ctest_command(ci), "-L", "walkers"],
-        _CTEST_CLOSING,
-        _test_environment(plain.home, classes),
-    )
+    environment = _test_environment(plain.home, classes)
+    return _run_ctest([*_ctest_options(ci), "-L", "walkers"], environment)
 
 
 def _pytest(ci: bool, arguments: tuple[str, ...]) -> Outcome:
@@ -152,8 +173,8 @@ def _pytest(ci: bool, arguments: tuple[str, ...]) -> Outcome:
     options += ["--durations=10"] if ci else []
     # By files: what a file sets up for its tests is set up once.
     options += ["-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder"]
-    command = [sys.executable, "-m", "pytest", *options, *arguments]
-    return _call_counted(command, _PYTEST_CLOSING)
+    pytest = [sys.executable, "-m", "pytest"]
+    return _run_tests(pytest, "--junitxml", [*options, *arguments], _PYTEST_CLOSING)
 
 
 def _instrumented() -> Outcome:
@@ -258,8 +279,8 @@ def test_command(
     packages.ensure()
     if {"ctest", "walkers", "clang-tidy"} & {step.name for step in chosen}:
         toolchain.build(())
-    failed = []
-    closing = []
+    failed, closing = [], []
+    failures: list[FailedTest] = []
     for step in chosen:
         start = time.monotonic()
         try:
@@ -273,9 +294,13 @@ def test_command(
         steps.say(line)
         if outcome.code != 0:
             failed.append(step.name)
+        failures += outcome.failures
     took = f"{time.monotonic() - began:.0f} s"
     passed = len(chosen) - len(failed)
     verdict = f"FAILED: {', '.join(failed)}" if failed else "all passed"
+    # At the end, where a service that keeps only a log's end still shows them.
+    if failures:
+        click.echo("\n" + failed_tests.told(failures))
     click.echo("\n" + "\n".join(closing))
     click.echo(f"framestorm test: {passed} of {len(chosen)} steps passed in {took}; {verdict}")
     # In the words that services which count tests look for.
