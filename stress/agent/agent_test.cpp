@@ -68,14 +68,14 @@ TEST_F(AgentTestPlain, ChurnOfThreadsIsNormal) {
 }
 
 TEST_F(AgentTestPlain, TenThousandThreadsAreNormal) {
-  const Ran ran = run("threads=all,interval=1s", "1 4000 10000 0");
+  const Ran ran = run("threads=all,interval=1s", "1 3000 10000 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
   EXPECT_GT(ran.stats["samples"], 1000);
 }
 
 TEST_F(AgentTestPlain, TenThousandThreadsAreNormalFromOutside) {
-  const Ran ran = run("mode=separate-thread,threads=all,interval=1s", "1 8000 10000 0");
+  const Ran ran = run("mode=separate-thread,threads=all,interval=1s", "1 6000 10000 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
   EXPECT_GT(ran.stats["samples"], 3000) << ran.stats.dump();
@@ -177,7 +177,7 @@ TEST_F(AgentTestPlain, WrongOptionsKeepTheJvmFromStarting) {
 }
 
 TEST_F(AgentTestPlain, AJvmThatCannotBeJoinedGoesOn) {
-  const Ran ran = attach("walker=plugin,plugin=/none.so", "1 4000 0 0");
+  const Ran ran = attach("walker=plugin,plugin=/none.so", "1 100 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_NE(ran.output.find("/none.so"), std::string::npos) << ran.output;
   EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
@@ -186,13 +186,13 @@ TEST_F(AgentTestPlain, AJvmThatCannotBeJoinedGoesOn) {
 
 // Threads start and end while the agent is being set up.
 TEST_F(AgentTestPlain, JoinsAJvmThatStartsThreads) {
-  const Ran ran = attach("interval=500us", "2 6000 0 20000");
+  const Ran ran = attach("interval=500us", "2 2000 0 1000");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["samples"], 100) << ran.output;
 }
 
 TEST_F(AgentTestPlain, JoinsAJvmThatRuns) {
-  const Ran ran = attach("interval=500us", "2 6000 2 0");
+  const Ran ran = attach("interval=500us", "2 2000 2 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["samples"], 100) << ran.output;
   EXPECT_NE(ran.read("flames.folded").find("Sampled.fibonacci"), std::string::npos);

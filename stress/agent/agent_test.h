@@ -35,7 +35,8 @@ class AgentTest : public testing::Test {
   // `launcher`: a command that java is given to, like prlimit.
   Ran run(const std::string& options, const std::string& arguments,
           const std::string& launcher = "");
-  // The same, but the agent is loaded into the process once it runs.
+  // The same, but the agent is loaded into the process once it runs, which lasts two seconds longer
+  // than the loading takes.
   Ran attach(const std::string& options, const std::string& arguments);
 
  private:

@@ -99,14 +99,15 @@ Ran AgentTest::attach(const std::string& options, const std::string& arguments) 
   const std::string out = folder_ + "/run" + std::to_string(++runs_);
   const std::string output = out + ".txt";
   // jcmd takes what has an '=' for an argument of its own, unless it is quoted for it too.
-  const std::string script = "timeout -s KILL 200 " + jdk_ + "/bin/java " FRAMESTORM_SAMPLED " " +
-                             arguments + " > " + output + " 2>&1 &\n" +
-                             "program=$!\n"
-                             "until pid=$(pgrep -P $program java); do sleep 0.1; done\n"
-                             "until grep -q Sampled /proc/$pid/cmdline; do sleep 0.1; done\n" +
-                             jdk_ +
-                             "/bin/jcmd $pid JVMTI.agent_load " FRAMESTORM_AGENT " '\"out=" + out +
-                             "," + options + "\"'\n" + "wait $program\n";
+  const std::string keep = folder_ + "/keep";
+  const std::string script =
+      "touch " + keep + "\n" + "timeout -s KILL 200 " + jdk_ + "/bin/java -Dkeep=" + keep +
+      " " FRAMESTORM_SAMPLED " " + arguments + " > " + output + " 2>&1 &\n" +
+      "program=$!\n"
+      "until pid=$(pgrep -P $program java); do sleep 0.1; done\n"
+      "until grep -q Sampled /proc/$pid/cmdline; do sleep 0.1; done\n" +
+      jdk_ + "/bin/jcmd $pid JVMTI.agent_load " FRAMESTORM_AGENT " '\"out=" + out + "," + options +
+      "\"'\n" + "sleep 2; rm " + keep + "; wait $program\n";
   std::ofstream(folder_ + "/attach.sh") << script;
   const int status = run_command("cd " + folder_ + " && sh attach.sh > attach.txt 2>&1");
   if (status != 0) ADD_FAILURE() << read_file(folder_ + "/attach.txt");

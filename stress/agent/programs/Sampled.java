@@ -1,3 +1,7 @@
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -6,9 +10,15 @@ import java.util.Map;
  * shows, and as many idle or short-lived threads as asked for.
  *
  * <p>Arguments: busy threads, milliseconds, idle threads, threads that come and go, and if there are
- * to be any, stack overflows.
+ * to be any, stack overflows. Busy threads run for the milliseconds, and until each has had half of
+ * its share of the processors for as long: where other load takes them, the work is no less. While
+ * the file that the property "keep" names is there, nothing ends.
  */
 public class Sampled {
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+  private static final Path KEEP =
+      System.getProperty("keep") == null ? null : Path.of(System.getProperty("keep"));
+
   private static long fibonacci(int n) {
     return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
   }
@@ -24,9 +34,28 @@ public class Sampled {
     return overflow(n + 1) + 1;
   }
 
+  /** Until when a busy thread runs. */
+  private record Quota(long end, long processorTime) {
+    static Quota of(int busy, long milliseconds) {
+      long nanoseconds = milliseconds * 1_000_000;
+      int processors = Math.min(busy, Runtime.getRuntime().availableProcessors());
+      long share = nanoseconds * processors / Math.max(busy, 1);
+      return new Quota(System.nanoTime() + nanoseconds, share / 2);
+    }
+
+    boolean isUsed() {
+      return System.nanoTime() >= end
+          && THREADS.getCurrentThreadCpuTime() >= processorTime
+          && !isKept();
+    }
+  }
+
+  private static boolean isKept() {
+    return KEEP != null && Files.exists(KEEP);
+  }
+
   public static void main(String[] arguments) throws InterruptedException {
     int busy = Integer.parseInt(arguments[0]);
-    long end = System.nanoTime() + Long.parseLong(arguments[1]) * 1_000_000;
     int idle = Integer.parseInt(arguments[2]);
     int churn = Integer.parseInt(arguments[3]);
     int overflows = arguments.length > 4 ? Integer.parseInt(arguments[4]) : 0;
@@ -47,6 +76,7 @@ public class Sampled {
       thread.setDaemon(true);
       thread.start();
     }
+    Quota quota = Quota.of(busy, Long.parseLong(arguments[1]));
     Thread[] threads = new Thread[busy];
     for (int i = 0; i < busy; i++) {
       threads[i] =
@@ -54,11 +84,11 @@ public class Sampled {
               () -> {
                 do {
                   if (work(30) != 144 + 4950) wrong[0] = true;
-                } while (System.nanoTime() < end);
+                } while (!quota.isUsed());
               });
       threads[i].start();
     }
-    for (int i = 0; i < churn; i++) {
+    for (int i = 0; i < churn || (churn > 0 && isKept()); i++) {
       Thread thread = new Thread(() -> work(10));
       thread.start();
       if (i % 8 == 7) thread.join();
