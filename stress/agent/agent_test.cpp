@@ -95,7 +95,7 @@ TEST_F(AgentTestPlain, OfManyRunningThreadsSomeAreSampledAtOnce) {
 
 // HotSpot looks at each frame of the stack in its SIGSEGV handler, where no signal arrives.
 TEST_F(AgentTestPlain, TicksInHotSpotsOwnHandlersAreToldApart) {
-  const Ran ran = run("interval=100us", "0 0 0 0 10");
+  const Ran ran = run("interval=100us", "0 0 0 0 40");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["lost"].value("signals-blocked", 0), 10) << ran.stats["lost"].dump();
   EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
