@@ -2,37 +2,37 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "harness/guard/guard.h"
-#include "harness/walkers/walker.h"
 
 namespace framestorm::stress {
 namespace {
 
+using Asgct = void (*)(void* trace, jint depth, void* ucontext);
+
 struct Trial {
-  Walker* walker;
-  WalkTarget target;
-  void* context;
+  Asgct asgct;
+  void* trace;
 };
 
 void walk(void* arg) {
-  auto* trial = static_cast<Trial*>(arg);
-  std::byte frame[64];
-  trial->walker->walk(trial->target, frame, 1, trial->context);
+  const auto* const trial = static_cast<const Trial*>(arg);
+  trial->asgct(trial->trace, 1, nullptr);
 }
 
 }  // namespace
 
 WalkResidue learn_residue(Jvm& jvm) {
   WalkResidue residue;
-  // A page that cannot be read in place of a context. The thread has no Java frames, so that the
-  // walk has nothing else to begin with.
-  void* const unreadable = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (unreadable == MAP_FAILED) return residue;
-  const std::unique_ptr<Walker> walker = make_asgct(jvm);
+  const auto asgct = reinterpret_cast<Asgct>(jvm.symbol("AsyncGetCallTrace"));
+  // An ASGCT_CallTrace that cannot be written: of a thread without Java frames the walk reads
+  // nothing, but it has to say so.
+  constexpr size_t kPage = 4096;
+  void* const trace =
+      mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (asgct == nullptr || trace == MAP_FAILED) return residue;
   std::thread([&] {
     JavaVMAttachArgs arguments = {JNI_VERSION_10, const_cast<char*>("framestorm-trial"), nullptr};
     JNIEnv* env = nullptr;
@@ -40,13 +40,12 @@ WalkResidue learn_residue(Jvm& jvm) {
         JNI_OK) {
       return;
     }
+    *static_cast<JNIEnv**>(trace) = env;  // its first field, the only one that is read
+    mprotect(trace, kPage, PROT_READ);
     auto* const thread = static_cast<std::byte*>(jvm.identity().current());
     const size_t size = jvm.layout().java_thread_size;
     const std::vector<std::byte> before(thread, thread + size);
-    Trial trial = {walker.get(), {}, unreadable};
-    trial.target.java_thread = thread;
-    trial.target.jni_env = env;
-    trial.target.same_thread = true;
+    Trial trial = {asgct, trace};
     FaultRecord fault;
     UnsafeCalls unsafe;
     const WalkEnd end = Guard::call(&walk, &trial, &fault, &unsafe);
@@ -57,7 +56,7 @@ WalkResidue learn_residue(Jvm& jvm) {
     }
     jvm.vm()->DetachCurrentThread();
   }).join();
-  munmap(unreadable, 4096);
+  munmap(trace, kPage);
   return residue;
 }
 

@@ -78,6 +78,18 @@ def test_a_sanitized_jdk(tmp_path: Path) -> None:
             assert cell["figures"]["checks"][check]["made"] == cell["samples"]
 
 
+def test_a_running_thread(jdk: Jdk, tmp_path: Path) -> None:
+    """AsyncGetCallTrace writes to the stack that it walks (corpus/crashes,
+    entry-frame-walk-writes-call-wrapper): a program that runs on may die of it, which is a finding."""
+    arguments = ("--workload", "exceptions", "--mode", "unstopped", "--duration", "6s")
+    _, data, _ = run(jdk, tmp_path / "out", *arguments)
+    (cell,) = data["cells"]
+    assert cell["verdict"] in ("clean", "findings", "crash")
+    if cell["verdict"] != "crash":
+        assert cell["samples"] > 100
+        assert cell["figures"]["checks"]["fault"]["made"] == cell["samples"]
+
+
 def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> None:
     arguments = ("--workload", "class-redefinition", "--mode", "same-thread", "--duration", "10s")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
