@@ -19,8 +19,6 @@ TEST(LearnResidue, FindsTheMarkOfAWalkThatWasAbandoned) {
   Guard::install({&Jvm::claim_fault}, {});
   const WalkResidue residue = learn_residue(jvm);
   EXPECT_EQ(residue.count(), 1U) << "JavaThread::_in_asgct";
-  const auto marks = residue.read(jvm.identity().current());
-  EXPECT_EQ(marks, decltype(marks){}) << "no thread is in a walk now";
 }
 
 }  // namespace

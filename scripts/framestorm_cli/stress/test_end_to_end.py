@@ -190,9 +190,10 @@ def test_a_jvm_that_dies_leaves_hs_err_and_the_stacks_of_its_core(
     resource.setrlimit(resource.RLIMIT_CORE, (limits[1], limits[1]))
     try:
         arguments = ("--workload", f"{ends_badly} crash", "--mode", "same-thread")
-        _, data, _ = run(jdk, out, *arguments, "--duration", "6s")
+        code, data, _ = run(jdk, out, *arguments, "--duration", "6s")
     finally:
         resource.setrlimit(resource.RLIMIT_CORE, limits)
+    assert code == 1
     assert data["cells"][0]["verdict"] == "crash"
     assert data["totals"]["walk_crashes"]["hits"] == 0, "it was in no walk"
     files = files_of(data, out)
@@ -214,7 +215,8 @@ def test_a_jvm_that_does_not_end_leaves_its_stacks(
         'seconds = 3\nlimit = "8s"\n'
     )
     out = tmp_path / "out"
-    _, data, _ = run(jdk, out, "--matrix", matrix)
+    code, data, _ = run(jdk, out, "--matrix", matrix)
+    assert code == 1
     assert data["cells"][0]["verdict"] == "hang"
     files = files_of(data, out)
     java = files["java-stacks.txt"]
