@@ -21,7 +21,7 @@
 #include <string>
 
 #include "fuzz/options.h"
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
 
 // afl-compiler-rt.o (AFL++'s instrumentation/README.persistent_mode.md).
 // NOLINTBEGIN(readability-identifier-naming): its names.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
 
 namespace framestorm {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <vector>
 
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
 
 // Two edges, where an instrumented library has its counters.
 __attribute__((section("__sancov_cntrs"), used)) static uint8_t own_counters[2];

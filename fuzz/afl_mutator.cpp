@@ -7,8 +7,8 @@
 // is the target's output folder, where it leaves the names of the code that exists.
 //
 // The world is halted for one scenario at a time, and another one costs a millisecond. So an entry
-// of AFL++'s queue is good for a turn of kTurn mutants with one scenario and mode: the entry's own
-// or, one turn in kMoveOneIn, any.
+// of AFL++'s queue is good for a round of kRound mutants with one scenario and mode: the entry's
+// own or, one round in kMoveOneIn, any.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -25,7 +25,7 @@
 namespace framestorm {
 namespace {
 
-constexpr uint32_t kTurn = 512;
+constexpr uint32_t kRound = 512;
 constexpr uint32_t kMoveOneIn = 2;
 constexpr uint32_t kCrossOneIn = 8;
 // Executions between looks for the names of code, until they are there.
@@ -68,7 +68,7 @@ class AflMutator {
     }
   }
 
-  // Another entry of the queue: a new turn.
+  // Another entry of the queue: a new round.
   void next_entry() { pinned_ = false; }
 
   std::span<uint8_t> mutate(std::span<const uint8_t> entry, std::span<const uint8_t> other,
@@ -89,7 +89,7 @@ class AflMutator {
   }
 
  private:
-  // The scenario and mode of input_, or others, for the turn.
+  // The scenario and mode of input_, or others, for the round.
   void pin() {
     pinned_ = true;
     if (rng_.one_in(kMoveOneIn)) {
@@ -128,10 +128,10 @@ uint8_t afl_custom_queue_get(void* data, const unsigned char* /*file*/) {
   return 1;
 }
 
-// Mutants of an entry in a row: one turn.
+// Mutants of an entry in a row: one round.
 unsigned int afl_custom_fuzz_count(void* /*data*/, const unsigned char* /*buffer*/,
                                    size_t /*size*/) {
-  return framestorm::kTurn;
+  return framestorm::kRound;
 }
 
 size_t afl_custom_fuzz(void* data, uint8_t* buffer, size_t size, uint8_t** out, uint8_t* other,

@@ -46,42 +46,42 @@ class AflMutatorTest : public testing::Test {
     decode({out, size}, &input);
     return input;
   }
-  unsigned turn() { return afl_custom_fuzz_count(mutator_, entry_.data(), entry_.size()); }
+  unsigned round() { return afl_custom_fuzz_count(mutator_, entry_.data(), entry_.size()); }
 
   void* mutator_ = nullptr;
   Bytes entry_;
 };
 
-TEST_F(AflMutatorTest, AnEntryKeepsAScenarioForItsTurn) {
+TEST_F(AflMutatorTest, AnEntryKeepsAScenarioForItsRound) {
   Input elsewhere;
   elsewhere.scenario = ScenarioId::c2_inlined;
   Bytes other;
   encode(elsewhere, &other);
-  std::map<ScenarioId, int> turns;
+  std::map<ScenarioId, int> rounds;
   for (int entries = 0; entries < 64; ++entries) {
     afl_custom_queue_get(mutator_, nullptr);
     const Input first = mutate(other);
-    ++turns[first.scenario];
-    for (unsigned i = 1; i < turn(); ++i) {
+    ++rounds[first.scenario];
+    for (unsigned i = 1; i < round(); ++i) {
       const Input next = mutate(i % 2 == 0 ? other : Bytes());
       ASSERT_EQ(next.scenario, first.scenario) << i;
       ASSERT_EQ(next.mode, first.mode) << i;
     }
   }
   // Those asked for and no others, its own most often.
-  EXPECT_EQ(turns.size(), 3U);
-  EXPECT_GT(turns[ScenarioId::osr], turns[ScenarioId::c1]);
-  EXPECT_GT(turns[ScenarioId::osr], turns[ScenarioId::c2_inlined]);
+  EXPECT_EQ(rounds.size(), 3U);
+  EXPECT_GT(rounds[ScenarioId::osr], rounds[ScenarioId::c1]);
+  EXPECT_GT(rounds[ScenarioId::osr], rounds[ScenarioId::c2_inlined]);
 }
 
 TEST_F(AflMutatorTest, MutantsDiffer) {
   std::set<Bytes> seen;
   Bytes bytes;
-  for (unsigned i = 0; i < turn(); ++i) {
+  for (unsigned i = 0; i < round(); ++i) {
     encode(mutate(), &bytes);
     seen.insert(bytes);
   }
-  EXPECT_GT(seen.size(), turn() / 2);
+  EXPECT_GT(seen.size(), round() / 2);
 }
 
 }  // namespace

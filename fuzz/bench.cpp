@@ -9,7 +9,7 @@
 namespace framestorm {
 namespace {
 
-// Walks of a turn that are repeated; more would only cost memory.
+// Walks of a halt that are repeated; more would only cost memory.
 constexpr size_t kMaxSamples = 20'000;
 
 uint64_t now_ns() {
@@ -19,7 +19,7 @@ uint64_t now_ns() {
 }
 
 struct BareRun {
-  std::vector<Engine::BareWalk> items;
+  std::vector<Executor::BareWalk> items;
   const ThreadIdentity* identity = nullptr;
   uint32_t repeats = 1;
   uint64_t ns = 0;
@@ -29,7 +29,7 @@ struct BareRun {
 // stay below its time limit.
 struct BareShare {
   static constexpr size_t kSize = 64;
-  std::span<Engine::BareWalk> items;
+  std::span<Executor::BareWalk> items;
   ucontext_t* scratch = nullptr;
   size_t walked = 0;  // beyond a walk that does not return, too
 };
@@ -37,7 +37,7 @@ struct BareShare {
 void walk_share(void* argument) {
   auto* share = static_cast<BareShare*>(argument);
   while (share->walked < share->items.size()) {
-    const Engine::BareWalk& walk = share->items[share->walked++];
+    const Executor::BareWalk& walk = share->items[share->walked++];
     copy_context(walk.context, share->scratch);
     walk.walker->walk(walk.target, walk.frames, walk.depth,
                       walk.null_context ? nullptr : share->scratch);
@@ -73,7 +73,7 @@ void run_bare(BareRun* run, Mode mode) {
   loop.call_on_host(
       [](void* arg) {
         auto* r = static_cast<BareRun*>(arg);
-        const Engine::BareWalk& first = r->items.front();
+        const Executor::BareWalk& first = r->items.front();
         if (!first.walker->borrows_identity()) {
           run_items(r);
           return;
@@ -92,7 +92,7 @@ void Bench::observe(std::span<const uint8_t> bytes, const Outcome& outcome) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
 
-void Bench::end_turn(Mode mode, uint64_t loop_ns) {
+void Bench::end_halt(Mode mode, uint64_t loop_ns) {
   if (samples_.empty()) return;
   BareRun run;
   run.identity = &session_.jvm().identity();
@@ -101,17 +101,17 @@ void Bench::end_turn(Mode mode, uint64_t loop_ns) {
   bool mixed = false;
   for (size_t i = 0; i < std::min(samples_.size(), kMaxSamples); ++i) {
     decode(std::span(bytes_).subspan(samples_[i].offset, samples_[i].size), &input);
-    // A turn's inputs are of one scenario and mode; the seeds at the start are not.
+    // A halt's inputs are of one scenario and mode; the seeds at the start are not.
     mixed = mixed || input.mode != mode ||
             (scenario != ScenarioId::count && input.scenario != scenario);
     scenario = input.scenario;
-    Engine::BareWalk item;
-    if (session_.engine().prepare_bare(input, &item)) run.items.push_back(item);
+    Executor::BareWalk item;
+    if (session_.executor().prepare_bare(input, &item)) run.items.push_back(item);
   }
   if (!mixed && !run.items.empty()) {
     run_bare(&run, mode);
     std::string difference;
-    session_.engine().repair(*run.items.front().victim, &difference);
+    session_.executor().repair(*run.items.front().victim, &difference);
     Rates& rates = rates_[static_cast<size_t>(mode)];
     rates.walks += samples_.size();
     rates.loop_ns += loop_ns;
@@ -123,10 +123,10 @@ void Bench::end_turn(Mode mode, uint64_t loop_ns) {
 }
 
 void Bench::measure_depths() {
-  if (session_.crew().of(ScenarioId::deep_stack).slot == nullptr) return;
+  if (session_.victims().of(ScenarioId::deep_stack).slot == nullptr) return;
   for (const WalkerId walker : {WalkerId::asgct, WalkerId::asgst, WalkerId::asgst_thread,
                                 WalkerId::asgct2, WalkerId::asgst_iterator}) {
-    if (session_.engine().walker(walker) != nullptr) measure_depths(walker);
+    if (session_.executor().walker(walker) != nullptr) measure_depths(walker);
   }
 }
 
@@ -143,18 +143,18 @@ void Bench::measure_depths(WalkerId walker) {
     BareRun run;
     run.identity = &session_.jvm().identity();
     run.repeats = repeats / BareShare::kSize;
-    Engine::BareWalk item;
-    const Outcome outcome = session_.engine().execute(input);
-    if (!outcome.succeeded() || !session_.engine().prepare_bare(input, &item)) continue;
+    Executor::BareWalk item;
+    const Outcome outcome = session_.executor().execute(input);
+    if (!outcome.succeeded() || !session_.executor().prepare_bare(input, &item)) continue;
     run.items.assign(BareShare::kSize, item);
     run_bare(&run, Mode::separate_thread);
     const uint64_t start = now_ns();
-    for (uint32_t i = 0; i < repeats; ++i) session_.engine().execute(input);
-    const uint64_t engine_ns = now_ns() - start;
+    for (uint32_t i = 0; i < repeats; ++i) session_.executor().execute(input);
+    const uint64_t executor_ns = now_ns() - start;
     depth_costs_.push_back(
         {walker, depth, outcome.result,
          static_cast<double>(run.ns) / static_cast<double>(run.repeats * BareShare::kSize),
-         static_cast<double>(engine_ns) / repeats});
+         static_cast<double>(executor_ns) / repeats});
   }
 }
 
@@ -177,10 +177,10 @@ void Bench::report(FILE* out) const {
                       {"depth", cost.depth},
                       {"frames", cost.frames},
                       {"bare_ns", cost.bare_ns},
-                      {"engine_ns", cost.engine_ns}});
+                      {"executor_ns", cost.executor_ns}});
   }
   const nlohmann::json all = {{"jvm", session_.jvm().version()},
-                              {"edges", session_.engine().coverage().counters().size()},
+                              {"edges", session_.executor().coverage().counters().size()},
                               {"modes", modes},
                               {"depths", depths}};
   std::fprintf(out, "%s\n", all.dump(2).c_str());

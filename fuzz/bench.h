@@ -1,4 +1,4 @@
-// The loop's cost against bare calls: each turn's walks are done again afterwards, on the same
+// The loop's cost against bare calls: each halt's walks are done again afterwards, on the same
 // halted victim and the same sequence of mutated contexts, with nothing around the calls but one
 // guard for many of them.
 #pragma once
@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/engine/session.h"
+#include "harness/executor/session.h"
 
 namespace framestorm {
 
@@ -19,8 +19,8 @@ class Bench {
 
   // Loop's stack, after each walk of the loop, with the bytes of its input.
   void observe(std::span<const uint8_t> bytes, const Outcome& outcome);
-  // Loop's stack, world still halted: repeats the turn's walks bare. `loop_ns`: what the loop took.
-  void end_turn(Mode mode, uint64_t loop_ns);
+  // Loop's stack, world still halted: repeats the halt's walks bare. `loop_ns`: what the loop took.
+  void end_halt(Mode mode, uint64_t loop_ns);
   // Loop's stack: cost per walk of the deep-stack victim by depth, bare and through the engine, of
   // each walker that there is.
   void measure_depths();
@@ -39,7 +39,7 @@ class Bench {
   struct DepthCost {
     WalkerId walker = WalkerId::asgct;
     int32_t depth = 0, frames = 0;
-    double bare_ns = 0, engine_ns = 0;
+    double bare_ns = 0, executor_ns = 0;
   };
 
   Session& session_;

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "harness/input/test_folder.h"
+#include "harness/base/test_folder.h"
 
 namespace framestorm {
 namespace {

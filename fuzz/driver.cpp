@@ -19,14 +19,14 @@
 #include "fuzz/code_names.h"
 #include "fuzz/feedback.h"
 #include "fuzz/fuzz_engine.h"
+#include "fuzz/halt_schedule.h"
 #include "fuzz/mutator.h"
 #include "fuzz/novelty.h"
 #include "fuzz/options.h"
 #include "fuzz/strict_end.h"
-#include "fuzz/turns.h"
 #include "fuzz/walker_choice.h"
-#include "harness/engine/recorder.h"
-#include "harness/engine/session.h"
+#include "harness/executor/recorder.h"
+#include "harness/executor/session.h"
 #include "harness/input/binary.h"
 #include "harness/input/seed_folder.h"
 #include "harness/input/text.h"
@@ -34,11 +34,11 @@
 namespace framestorm {
 namespace {
 
-// How long the world stays halted at one set of points, in processor time: a turn has as many walks
+// How long the world stays halted at one set of points, in processor time: a halt has as many walks
 // on a busy machine as on an idle one, and halting the world takes no larger share.
-constexpr uint64_t kTurnNs = 30'000'000;
+constexpr uint64_t kHaltNs = 30'000'000;
 // The same where inputs come from elsewhere, at a tenth of the rate.
-constexpr uint64_t kFollowedTurnNs = 200'000'000;
+constexpr uint64_t kFollowedHaltNs = 200'000'000;
 constexpr double kStatsPeriodS = 0.5;
 // In the output folder: what sanitizers said outside walks.
 constexpr const char* kSanitizerLog = "sanitizer.log";
@@ -56,7 +56,7 @@ constexpr unsigned kChainLength = 4;
 constexpr size_t kMostPromising = 8;
 // Of a scenario: as many as a process finds in an hour or so.
 constexpr size_t kMostFinds = 1024;
-constexpr size_t kDullEnds = 3;
+constexpr size_t kSaturatedEnds = 3;
 constexpr unsigned kStopLimitS = 20;
 // An artifact is walked at this many halts, every other one its own, as long as it shows nothing.
 constexpr int kReplayHalts = 16;
@@ -82,8 +82,8 @@ class Driver final : public InputLoop {
         recorder_(options.out, session_),
         walkers_(options.walkers, find_mutator_profile(target)->walkers, session_.missing_walkers(),
                  options.modes),
-        turns_(session_.available().empty() ? std::vector{ScenarioId::c1} : session_.available(),
-               walkers_.modes(), options.seed),
+        schedule_(session_.available().empty() ? std::vector{ScenarioId::c1} : session_.available(),
+                  walkers_.modes(), options.seed),
         rng_(options.seed) {
     MutatorProfile profile = *find_mutator_profile(target);
     profile.scenarios = session_.available();
@@ -93,18 +93,18 @@ class Driver final : public InputLoop {
     if (options.bench) bench_ = std::make_unique<Bench>(session_);
   }
 
-  // Conductor. Does not return: the process ends from the loop.
+  // Control thread. Does not return: the process ends from the loop.
   [[noreturn]] void run() {
     if (options_.unguided) load_seeds();
     if (options_.engine.source != InputSource::engine) {
-      session_.engine().set_rigour(Rigour::everything);
+      session_.executor().set_rigour(Rigour::everything);
       chains_ = 0;
     }
     records_edges_ = coverage().available() && (options_.record_edges || !engine_.mutates_here());
     if (!engine_.mutates_here()) chains_ = 0;
     session_.run_loop([this] {
       try {
-        if (engine_.mutates_here()) next_turn();
+        if (engine_.mutates_here()) next_halt();
         engine_.run(options_, coverage(), *this);
       } catch (const std::exception& error) {
         fail(error);
@@ -151,7 +151,7 @@ class Driver final : public InputLoop {
   }
 
  private:
-  Coverage& coverage() { return session_.engine().coverage(); }
+  Coverage& coverage() { return session_.executor().coverage(); }
 
   [[noreturn]] void fail(const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", std::string(target_).c_str(), error.what());
@@ -182,7 +182,7 @@ class Driver final : public InputLoop {
     if (chains_ != 0) novelty_.told(coverage().counters());
     feedback_.note(cell);
     feedback_.tell(options_.unguided ? seed : cell);
-    // Last, so that the next input is already one of the new turn.
+    // Last, so that the next input is already one of the new halt.
     if (++executions_ % kClockShare == 0) check_clock();
   }
 
@@ -249,15 +249,17 @@ class Driver final : public InputLoop {
 
   // Whether a scenario's walks all end the same few ways, as those of threads that a walker
   // refuses.
-  bool is_dull(ScenarioId scenario) const { return feedback_.ends_of(scenario) <= kDullEnds; }
+  bool is_saturated(ScenarioId scenario) const {
+    return feedback_.ends_of(scenario) <= kSaturatedEnds;
+  }
 
   // `bytes`: the encoding of `input`. Returns how it ended.
   Feedback::Cell walk(const Input& input, std::span<const uint8_t> bytes) {
     recorder_.executing(input, bytes);
-    const Outcome outcome = session_.engine().execute(input);
+    const Outcome outcome = session_.executor().execute(input);
     if (bench_ != nullptr) bench_->observe(bytes, outcome);
-    const Feedback::Cell cell = Feedback::cell_of(input, outcome, session_.engine().last_frame(0),
-                                                  session_.engine().last_frame(1));
+    const Feedback::Cell cell = Feedback::cell_of(input, outcome, session_.executor().last_frame(0),
+                                                  session_.executor().last_frame(1));
     if (options_.strict) {
       const std::vector<Finding> found = *outcome.findings;  // recording one walks again
       for (const Finding& finding : found) {
@@ -265,7 +267,7 @@ class Driver final : public InputLoop {
       }
     }
     recorder_.executed(input, outcome);
-    if (recorder_.poisoned() || recorder_.contained() >= kMostContained) wear_out();
+    if (recorder_.not_reusable() || recorder_.contained() >= kMostContained) wear_out();
     if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
     return cell;
   }
@@ -287,17 +289,17 @@ class Driver final : public InputLoop {
     return encoded_.size();
   }
 
-  // Halts the world for an input that comes from elsewhere: its scenario's turn, as long as others
+  // Halts the world for an input that comes from elsewhere: its scenario, halted, as long as others
   // of it follow. The same bytes again are always walked at the same halt, because AFL++ takes what
   // differs then for noise.
   void follow(const Input& input, std::span<const uint8_t> bytes) {
     if (std::ranges::equal(bytes, followed_)) return;
     followed_.assign(bytes.begin(), bytes.end());
-    const bool there = turn_start_ != 0 && input.scenario == scenario_;
-    if (there && (options_.one_halt || used_ns() - turn_start_used_ <= kFollowedTurnNs)) {
+    const bool there = halt_start_ != 0 && input.scenario == scenario_;
+    if (there && (options_.one_halt || used_ns() - halt_start_used_ <= kFollowedHaltNs)) {
       return;
     }
-    turn(input.scenario, input.mode);
+    halt_at(input.scenario, input.mode);
   }
 
   // An input that nobody made for the present halt: one that the engine reads from a file. The
@@ -305,8 +307,8 @@ class Driver final : public InputLoop {
   void place(const Input& input, std::span<const uint8_t> bytes) {
     if (options_.engine.source == InputSource::files) {
       replay(input, bytes);
-    } else if (input.scenario != scenario_ && Crew::is_transient(input.scenario)) {
-      turn(input.scenario, input.mode);
+    } else if (input.scenario != scenario_ && Victims::is_transient(input.scenario)) {
+      halt_at(input.scenario, input.mode);
     }
   }
 
@@ -342,7 +344,7 @@ class Driver final : public InputLoop {
     for (int i = 0; i < (again ? 1 : kReplayHalts); ++i) {
       if (static_cast<double>(now_ns() - start) > kReplaySeconds * 1e9) break;
       const bool seek = (i + static_cast<int>(executions_)) % 2 == 0;
-      turn(input.scenario, input.mode, seek ? input.halt : HaltPoint{});
+      halt_at(input.scenario, input.mode, seek ? input.halt : HaltPoint{});
       walk(input, bytes);
       if (origin_key_) break;
     }
@@ -354,30 +356,31 @@ class Driver final : public InputLoop {
     if (!options_.bundled && options_.runs == 0 && recorder_.elapsed() > options_.seconds) {
       finish(kExitDone);
     }
-    if (used_ns() - turn_start_used_ > kTurnNs) next_turn();
+    if (used_ns() - halt_start_used_ > kHaltNs) next_halt();
   }
 
   // Loop's stack.
-  void next_turn() {
+  void next_halt() {
     if (const Input& origin = options_.engine.origin;
         options_.engine.source == InputSource::origin) {
-      turn(origin.scenario, origin.mode, origin.halt);
+      halt_at(origin.scenario, origin.mode, origin.halt);
       return;
     }
-    const auto [scenario, mode] = turns_.next([this](ScenarioId id) { return is_dull(id); });
-    turn(scenario, mode);
+    const auto [scenario, mode] =
+        schedule_.next([this](ScenarioId id) { return is_saturated(id); });
+    halt_at(scenario, mode);
   }
 
   // Loop's stack.
-  void turn(ScenarioId scenario, Mode mode, const HaltPoint& halt = {}) {
+  void halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt = {}) {
     const Coverage::Aside aside(coverage());
-    if (bench_ != nullptr) bench_->end_turn(turn_mode_, now_ns() - turn_start_);
-    session_.on_conductor([this, scenario, mode, &halt] {
+    if (bench_ != nullptr) bench_->end_halt(halt_mode_, now_ns() - halt_start_);
+    session_.on_control_thread([this, scenario, mode, &halt] {
       session_.halt_world(scenario, halt, rng_.next());
       refresh_names();
       mutator_->pin(scenario, mode);
       scenario_ = scenario;
-      turn_mode_ = mode;
+      halt_mode_ = mode;
       if (recorder_.elapsed() - last_stats_ > kStatsPeriodS) {
         last_stats_ = recorder_.elapsed();
         recorder_.write_stats();
@@ -386,12 +389,12 @@ class Driver final : public InputLoop {
     promising_.clear();
     novelty_.forget();
     recorder_.recheck(scenario_);
-    if (recorder_.poisoned()) wear_out();
-    turn_start_ = now_ns();
-    turn_start_used_ = used_ns();
+    if (recorder_.not_reusable()) wear_out();
+    halt_start_ = now_ns();
+    halt_start_used_ = used_ns();
   }
 
-  // Conductor.
+  // Control thread.
   void refresh_names() {
     const CodeMap& code_map = session_.jvm().code_map();
     if (names_epoch_ == code_map.epoch()) return;
@@ -414,7 +417,7 @@ class Driver final : public InputLoop {
     };
     recorder_.record_all(outcome);
     recorder_.write_stats();
-    session_.on_conductor([&] {
+    session_.on_control_thread([&] {
       try {
         end_process(report_crash(
             finding, recorder_.with_halt(finding.input),
@@ -440,9 +443,9 @@ class Driver final : public InputLoop {
   // Loop's stack.
   [[noreturn]] void finish(int code) {
     if (bench_ != nullptr) bench_->measure_depths();
-    session_.on_conductor([this, code] {
+    session_.on_control_thread([this, code] {
       // A thread that a walk destroyed must not run any more.
-      if (!recorder_.poisoned()) session_.release_world();
+      if (!recorder_.not_reusable()) session_.release_world();
       recorder_.write_stats();
       if (bench_ != nullptr) bench_->report(stdout);
       std::fflush(stdout);
@@ -460,7 +463,7 @@ class Driver final : public InputLoop {
   WalkerChoice walkers_;
   CodeNameList names_;
   uint64_t names_epoch_ = 0;
-  Turns turns_;
+  HaltSchedule schedule_;
   Rng rng_;
   std::unique_ptr<Mutator> mutator_;
   std::unique_ptr<Bench> bench_;
@@ -483,9 +486,9 @@ class Driver final : public InputLoop {
   bool learns_ = false;   // what the artifact that is made smaller shows
   std::optional<uint64_t> origin_key_;
   ScenarioId scenario_ = ScenarioId::c1;
-  Mode turn_mode_ = Mode::same_thread;
-  uint64_t turn_start_ = 0;
-  uint64_t turn_start_used_ = 0;
+  Mode halt_mode_ = Mode::same_thread;
+  uint64_t halt_start_ = 0;
+  uint64_t halt_start_used_ = 0;
   uint64_t executions_ = 0;
   double last_stats_ = 0;
 };
@@ -519,7 +522,7 @@ int run_target(std::string_view target, FuzzOptions options) {
   sigaction(SIGINT, &action, nullptr);
   int code = kExitDone;
   // Not on the primordial thread, whose stack HotSpot does not like to measure.
-  std::thread conductor([&] {
+  std::thread control_thread([&] {
     try {
       if (!options.out.empty()) options.session.sanitizer_log = options.out / kSanitizerLog;
       Driver driver(target, options);
@@ -529,7 +532,7 @@ int run_target(std::string_view target, FuzzOptions options) {
       end_process(kExitSetup);
     }
   });
-  conductor.join();
+  control_thread.join();
   return code;
 }
 

@@ -1,11 +1,11 @@
 // What every fuzz target's main() calls: an engine's loop (fuzz_engine.h) over the one data path.
 //
-//   main ─> run_target ─> conductor thread: Session ─> loop's stack: FuzzEngine::run
+//   main ─> run_target ─> control thread: Session ─> loop's stack: FuzzEngine::run
 //                                                         │ libFuzzer's mutations: pinned to the
-//                                                         ▼ turn's scenario and mode
-//                                            one input ─> Engine::execute ─> Recorder
+//                                                         ▼ halt's scenario and mode
+//                                            one input ─> Executor::execute ─> Recorder
 //
-// A turn is the time the world stays halted at one set of points (kTurnNs). The engine itself sees
+// A halt is the time the world stays halted at one set of points (kHaltNs). The engine itself sees
 // no crash in survey mode; in strict mode the first finding ends the process with its artifact.
 #pragma once
 

@@ -9,9 +9,9 @@
 #include "fuzz/afl_map.h"
 #include "fuzz/feedback.h"
 #include "fuzz/fuzz_engine.h"
+#include "harness/base/error.h"
 #include "harness/input/binary.h"
 #include "harness/input/seed_folder.h"
-#include "harness/jvm/error.h"
 
 namespace framestorm {
 namespace {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "fuzz/fuzz_engine.h"
+#include "harness/base/error.h"
 #include "harness/guard/sanitizer.h"
 #include "harness/input/binary.h"
 #include "harness/input/seed_folder.h"
-#include "harness/jvm/error.h"
 
 extern "C" {
 int LLVMFuzzerRunDriver(int* argc, char*** argv, int (*callback)(const uint8_t* data, size_t size));

@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "harness/engine/engine.h"
+#include "harness/executor/executor.h"
 #include "harness/input/input.h"
 
 namespace framestorm {

@@ -1,7 +1,7 @@
 // What brings the inputs: libFuzzer or AFL++. A program is linked with one of them
 // (engine_libfuzzer.cpp, engine_afl.cpp); the driver knows neither.
 //
-//   main ─> run_target ─> FuzzEngine::prepare ─> conductor thread, JVM, victims
+//   main ─> run_target ─> FuzzEngine::prepare ─> control thread, JVM, victims
 //                                                   └─ loop's stack: FuzzEngine::run ─> InputLoop
 #pragma once
 
@@ -50,12 +50,13 @@ class FuzzEngine {
   // writes. Returns a negative number to go on, else the process's exit code. Throws SetupError.
   virtual int prepare(FuzzOptions* options) = 0;
 
-  // Whether it is this process that mutates, and so can be told which scenario has its turn. Else
+  // Whether it is this process that mutates, and so can be told which scenario is halted. Else
   // the world is halted for the scenario of the input that came, and time and runs are limited by
   // somebody else.
   virtual bool mutates_here() const = 0;
 
-  // The code that exists now, when it has changed, for whoever mutates. Conductor, world halted.
+  // The code that exists now, when it has changed, for whoever mutates. Control thread, world
+  // halted.
   virtual void tell(const CodeNameList& names) = 0;
 
   // Inputs to the loop, and what they reached back, until the loop ends the process. Loop's stack.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "harness/input/test_folder.h"
+#include "harness/base/test_folder.h"
 
 namespace framestorm {
 namespace {

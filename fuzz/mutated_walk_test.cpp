@@ -1,7 +1,7 @@
 // What a target's mutator makes leaves nothing behind in a live JVM's victim.
 #include "fuzz/mutator.h"
-#include "harness/engine/fake_walker.h"
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/fake_walker.h"
+#include "harness/executor/jvm_fixture.h"
 
 namespace framestorm {
 namespace {
@@ -32,22 +32,22 @@ class MutatedWalk : public JvmTest, public testing::WithParamInterface<std::stri
                              int times, int* mutated) {
     std::string wrong;
     Victim& halted = victim(scenario);
-    bool poisoned = false;
+    bool not_reusable = false;
     loop([&] {
       Input input;
-      for (int i = 0; i < times && wrong.empty() && !poisoned; ++i) {
+      for (int i = 0; i < times && wrong.empty() && !not_reusable; ++i) {
         base.mutate(&input, rng);
         input.walker = walker;
-        const Outcome outcome = engine().execute(input);
+        const Outcome outcome = executor().execute(input);
         *mutated += outcome.unmutated ? 0 : 1;
-        poisoned = outcome.poisoned;
+        not_reusable = outcome.not_reusable;
         for (const Finding& finding : *outcome.findings) {
           if (finding.clause == "victim-changed" || finding.clause == "undo-failed") {
             wrong = finding.detail;
           }
         }
         std::string difference;
-        if (!session().crew().verify(halted, false, &difference)) wrong = difference;
+        if (!session().victims().verify(halted, false, &difference)) wrong = difference;
       }
     });
     return wrong;
@@ -65,8 +65,8 @@ TEST_P(MutatedWalk, LeavesTheVictimAsItWas) {
                                              ScenarioId::native_unattached};
   start(scenarios);
   ASSERT_FALSE(HasFatalFailure());
-  engine().add_walker(std::make_unique<FakeWalker>(engine().walker(WalkerId::asgct),
-                                                   [](const FakeWalk&) { return -1; }));
+  executor().add_walker(std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct),
+                                                     [](const FakeWalk&) { return -1; }));
   const MapNames names(session().jvm().code_map());
   Mutator mutator(*find_mutator_profile(GetParam()), &names);
   Rng rng(7);

@@ -28,7 +28,7 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
   app.add_option("--out", options->out, "output folder")->required(!options->bundled);
   app.add_option("--seconds", options->seconds, "time from the first walk on");
   app.add_option("--runs", options->runs, "stop after so many walks; 0: no limit");
-  app.add_option("--seed", options->seed, "of the mutator and the turns");
+  app.add_option("--seed", options->seed, "of the mutator and the order of halts");
   app.add_option("--scenario", options->session.scenarios, "only these; may be repeated")
       ->transform(CLI::CheckedTransformer(names_to_values<ScenarioId>()));
   app.add_option("--mode", options->modes, "same-thread, separate-thread; may be repeated")

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/engine/session.h"
+#include "harness/executor/session.h"
 #include "harness/input/input.h"
 
 namespace framestorm {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "fuzz/options.h"
+#include "harness/base/error.h"
 #include "harness/input/binary.h"
 #include "harness/input/text.h"
-#include "harness/jvm/error.h"
 #include "harness/jvm/modules.h"
 
 extern "C" [[gnu::weak]] int __llvm_profile_write_file();  // -fprofile-instr-generate

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/engine/finding.h"
+#include "harness/executor/finding.h"
 
 namespace framestorm {
 

@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "fuzz/options.h"
+#include "harness/base/error.h"
+#include "harness/base/test_folder.h"
 #include "harness/input/binary.h"
-#include "harness/input/test_folder.h"
-#include "harness/jvm/error.h"
 
 namespace strict_end_test {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/base/error.h"
 #include "harness/input/walker_traits.h"
-#include "harness/jvm/error.h"
 
 namespace framestorm {
 

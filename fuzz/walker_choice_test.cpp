@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/base/error.h"
 #include "harness/input/walker_traits.h"
-#include "harness/jvm/error.h"
 
 namespace framestorm {
 namespace {

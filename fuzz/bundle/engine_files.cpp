@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "fuzz/fuzz_engine.h"
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
 
 namespace framestorm {
 namespace {

@@ -87,8 +87,8 @@ framestorm_safe_load_failed:
 )");
 
 // Functions of the dynamic linker look at their return address (RTLD_NEXT, $ORIGIN), so their
-// interposers must be entered and left with the caller's: tell the tripwire, then jump to the real
-// one.
+// interposers must be entered and left with the caller's: tell the interposer, then jump to the
+// real one.
 #define FRAMESTORM_DL_STUB(name)                                  \
   asm(".globl " #name "\n.type " #name ", @function\n" #name      \
       ":\n"                                                       \

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/guard/guard_test_support.h"
+#include "harness/guard/guard_fixture.h"
 
 namespace framestorm {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 #include <system_error>
 
+#include "harness/base/clock.h"
 #include "harness/guard/arch.h"
-#include "harness/guard/clock.h"
 #include "harness/guard/thread_table.h"
-#include "harness/guard/tripwire_record.h"
+#include "harness/guard/unsafe_calls_record.h"
 #include "harness/guard/walk_state.h"
 #include "harness/guard/watchdog.h"
 

@@ -3,7 +3,7 @@
 //   Guard::call(fn)  ── saves a recovery point ──> fn ──> returned
 //        ▲                                          │ SIGSEGV SIGBUS SIGILL SIGFPE, watchdog
 //        signal, └── handler rewrites its ucontext to the ◄─┘ abort/exit/stdio reached through the
-//        tripwire
+//        interposer
 //            recovery point and returns (the kernel restores mask and signal stack)
 //
 // A fault outside a walk is passed on to whoever owned the signal before: HotSpot, which dies as it
@@ -21,7 +21,7 @@
 #include <span>
 
 #include "harness/guard/sanitizer.h"
-#include "harness/guard/tripwire.h"
+#include "harness/guard/unsafe_calls.h"
 
 namespace framestorm {
 

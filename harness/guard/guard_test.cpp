@@ -22,7 +22,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "harness/guard/guard_test_support.h"
+#include "harness/guard/guard_fixture.h"
 
 namespace framestorm {
 namespace {

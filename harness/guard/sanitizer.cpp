@@ -11,9 +11,9 @@
 #include <string_view>
 
 #include "harness/guard/guard.h"
-#include "harness/guard/interpose.h"
+#include "harness/guard/interposer.h"
 #include "harness/guard/sanitizer_record.h"
-#include "harness/guard/tripwire_record.h"
+#include "harness/guard/unsafe_calls_record.h"
 
 // Bound when the process has ASan's runtime, null otherwise: one build of the harness serves both.
 extern "C" {

@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "harness/guard/interpose.h"
-#include "harness/guard/tripwire_record.h"
+#include "harness/guard/interposer.h"
+#include "harness/guard/unsafe_calls_record.h"
 
 namespace framestorm::vm_error {
 namespace {
@@ -33,7 +33,7 @@ class Text {
     add(std::string_view(at, static_cast<size_t>(digits + sizeof digits - at)));
   }
   void add_formatted(const char* format, va_list values) {
-    format_past_tripwire(room_.data() + size_, room_.size() - size_, format, values);
+    format_past_interposer(room_.data() + size_, room_.size() - size_, format, values);
     size_ = std::strlen(room_.data());
   }
 

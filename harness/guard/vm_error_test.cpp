@@ -7,7 +7,7 @@
 #include <cstdarg>
 #include <string_view>
 
-#include "harness/guard/guard_test_support.h"
+#include "harness/guard/guard_fixture.h"
 
 namespace framestorm {
 namespace {

@@ -14,8 +14,8 @@
 #include <cstring>
 #include <system_error>
 
-#include "harness/guard/clock.h"
-#include "harness/guard/interpose.h"
+#include "harness/base/clock.h"
+#include "harness/guard/interposer.h"
 #include "harness/guard/thread_table.h"
 
 namespace framestorm::watchdog {

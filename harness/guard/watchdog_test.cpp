@@ -11,7 +11,7 @@
 #include <chrono>
 #include <thread>
 
-#include "harness/guard/guard_test_support.h"
+#include "harness/guard/guard_fixture.h"
 #include "harness/guard/watchdog.h"
 
 namespace framestorm {

@@ -1,7 +1,7 @@
 // The decoded form of one fuzz input. Every driver (fuzz targets, replay, tests, bench) hands one
-// of these to the engine; nothing else describes a walk.
+// of these to the executor; nothing else describes a walk.
 //
-//   bytes ──decode──> Input ──engine──> walk          decode is total, see binary.h
+//   bytes ──decode──> Input ──executor──> walk          decode is total, see binary.h
 //   text  ──parse───> Input ──to_text─> text          text -> Input -> text is the identity, text.h
 #pragma once
 

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "harness/base/test_folder.h"
 #include "harness/input/binary.h"
-#include "harness/input/test_folder.h"
 
 namespace framestorm {
 namespace {

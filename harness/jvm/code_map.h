@@ -4,8 +4,8 @@
 //
 // Sources: JVMTI CompiledMethodLoad/Unload and DynamicCodeGenerated, the code heaps' segment maps
 // (nmethod headers) and the interpreter's StubQueue by VM structures; libjvm's symbol table.
-// Threads: as MethodTable - callbacks append, the conductor absorbs, the owner of the halted world
-// reads.
+// Threads: as MethodTable - callbacks append, the control thread absorbs, the owner of the halted
+// world reads.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class CodeMap {
   // Reads the interpreter's codelets; once, after VM_INIT.
   void add_codelets();
 
-  // Conductor, VM running: makes what was added visible below.
+  // Control thread, VM running: makes what was added visible below.
   void absorb();
   // The same with the world halted; false when a halted thread holds the lock.
   bool try_absorb();

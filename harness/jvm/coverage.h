@@ -38,7 +38,7 @@ class Coverage {
   }
 
   // Counters as they are now, put back when it goes: what happens meanwhile (a second walk by an
-  // oracle, the world running between two turns) is not the input's doing. Scopes may be nested.
+  // oracle, the world running between two halts) is not the input's doing. Scopes may be nested.
   // Any stack; allocates, so not in signal context outside the loop.
   class Aside {
    public:

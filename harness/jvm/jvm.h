@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/error.h"
 #include "harness/jvm/code_map.h"
-#include "harness/jvm/error.h"
 #include "harness/jvm/methods.h"
 #include "harness/jvm/thread_identity.h"
 #include "harness/jvm/vm_structs.h"

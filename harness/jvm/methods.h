@@ -1,8 +1,8 @@
 // Names of all Java methods whose jmethodID exists, filled by JVMTI ClassPrepare.
 //
 // Two halves, because the fuzz loop must not take a lock that a halted thread may hold: the event
-// callbacks append to a pending list under a mutex; the conductor absorbs it while the VM runs, and
-// only it (or code it has handed the world to) reads the table.
+// callbacks append to a pending list under a mutex; the control thread absorbs it while the VM
+// runs, and only it (or code it has handed the world to) reads the table.
 #pragma once
 
 #include <jni.h>
@@ -24,7 +24,7 @@ class MethodTable {
  public:
   // Any thread, VM running.
   void add(jmethodID method, MethodInfo info);
-  // Conductor. With the world halted it can only try: a halted thread may hold the lock (false
+  // Control thread. With the world halted it can only try: a halted thread may hold the lock (false
   // then).
   void absorb();
   bool try_absorb();

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <fstream>
 
-#include "harness/input/test_folder.h"
+#include "harness/base/test_folder.h"
 
 namespace framestorm {
 namespace {

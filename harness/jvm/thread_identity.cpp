@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
 
 // The dynamic linker's; not async-signal-safe the first time on a thread.
 extern "C" void* __tls_get_addr(void* index);

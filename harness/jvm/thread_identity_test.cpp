@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/jvm_fixture.h"
 
 namespace framestorm::jvm_test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
 
 namespace framestorm {
 namespace {

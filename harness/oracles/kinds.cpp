@@ -121,7 +121,7 @@ class KindsOracle final : public Oracle {
     } else if (walk.error.empty() && !accepted) {
       out->add(FindingKind::contract, "state-not-accepted", values);
     }
-    if (!walk.plain || !victim.is_java_thread || Crew::is_transient(victim.scenario)) return;
+    if (!walk.plain || !victim.is_java_thread || Victims::is_transient(victim.scenario)) return;
     const uint32_t wanted =
         victim.scenario == ScenarioId::monitor_blocked ? kAlive | kBlockedOnMonitor : kAlive;
     if ((walk.state & wanted) != wanted) {
@@ -131,7 +131,7 @@ class KindsOracle final : public Oracle {
 
   static void check_thread(const Case& walk, Violations* out) {
     const Victim& victim = *walk.view.victim;
-    if (Crew::is_transient(victim.scenario) && !victim.is_java_thread) return;
+    if (Victims::is_transient(victim.scenario) && !victim.is_java_thread) return;
     const void* const env = victim.is_java_thread ? victim.jni_env : nullptr;
     if (walk.facts.has_env && walk.facts.env != env) {
       out->add(FindingKind::contract, "env-of-another-thread",
@@ -139,7 +139,7 @@ class KindsOracle final : public Oracle {
                                          : "the trace has a JNIEnv that is not its thread's");
     }
     if (walk.error == "no_thread" && victim.is_java_thread &&
-        !Crew::is_transient(victim.scenario)) {
+        !Victims::is_transient(victim.scenario)) {
       out->add(FindingKind::contract, "thread-not-found", "the victim was not found");
     }
   }

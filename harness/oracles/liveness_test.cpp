@@ -1,10 +1,10 @@
 // Oracle 7 on counts, and on a run with a walker that does nothing.
 #include "harness/oracles/liveness.h"
 
-#include "harness/engine/fake_walker.h"
-#include "harness/engine/jvm_test.h"
-#include "harness/engine/recorder.h"
-#include "harness/input/test_folder.h"
+#include "harness/base/test_folder.h"
+#include "harness/executor/fake_walker.h"
+#include "harness/executor/jvm_fixture.h"
+#include "harness/executor/recorder.h"
 
 namespace framestorm {
 namespace {
@@ -40,7 +40,7 @@ class LivenessTest : public JvmTest {
         input.walker = walker;
         for (int i = 0; i < 40; ++i) {
           input.mutations.resize(static_cast<size_t>(i % 2));  // pc = real
-          recorder.executed(input, engine().execute(input));
+          recorder.executed(input, executor().execute(input));
         }
       });
       counts = recorder.liveness();
@@ -53,8 +53,8 @@ class LivenessTest : public JvmTest {
 TEST_F(LivenessTest, AWalkerThatDoesNothingDoesNotPass) {
   start({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());
-  engine().add_walker(std::make_unique<FakeWalker>(engine().walker(WalkerId::asgct),
-                                                   [](const FakeWalk&) -> int32_t { return 0; }));
+  executor().add_walker(std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct),
+                                                     [](const FakeWalk&) -> int32_t { return 0; }));
   halt_in_java(ScenarioId::c1);  // all walks of these runs are made at one halt
   ASSERT_FALSE(HasFatalFailure());
   EXPECT_TRUE(run(WalkerId::asgct).empty());

@@ -25,12 +25,12 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/engine/finding.h"
-#include "harness/engine/frame_buffer.h"
+#include "harness/executor/finding.h"
+#include "harness/executor/frame_buffer.h"
 #include "harness/input/input.h"
 #include "harness/jvm/jvm.h"
-#include "harness/victim/crew.h"
 #include "harness/victim/undo_log.h"
+#include "harness/victim/victims.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {
@@ -122,7 +122,7 @@ class Oracle {
  public:
   virtual ~Oracle() = default;
   virtual std::string_view name() const = 0;
-  // Costly oracles walk again; the engine runs them on a share of the walks.
+  // Costly oracles walk again; the executor runs them on a share of the walks.
   virtual bool costly() const { return false; }
   // Looks at one walk by itself, and so also at those that a costly oracle makes.
   virtual bool judges_rewalks() const { return false; }

@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "harness/engine/fake_walker.h"
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/fake_walker.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/guard/vm_error.h"
 #include "harness/victim/scenario.h"
 
@@ -120,7 +120,7 @@ const std::array kDefects = {
            {"contract:errno-changed"}},
     Defect{"ChangesTheSignalMask",
            [](const FakeWalk& walk) -> int32_t {
-             // Not through libc, which the tripwire would see and the guard take back.
+             // Not through libc, which the interposer would see and the guard take back.
              const uint64_t mask = uint64_t{1} << (SIGUSR2 - 1);
              syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, nullptr, sizeof mask);
              return walk.right();
@@ -198,8 +198,8 @@ const std::array kDefects = {
            {"contract:sp-not-advancing"}},
     Defect{"OtherFramesForOtherDepths",  // the outermost instead of the innermost
            [](const FakeWalk& walk) -> int32_t {
-             static std::array<FakeFrame, FakeWalk::kRoom> all;
-             const int32_t count = walk.right(all.data(), FakeWalk::kRoom);
+             static std::array<FakeFrame, FakeWalk::kCapacity> all;
+             const int32_t count = walk.right(all.data(), FakeWalk::kCapacity);
              const int32_t given = std::min(count, walk.depth);
              std::copy_n(all.data() + (count - given), given, walk.frames);
              return given;
@@ -228,8 +228,8 @@ const std::array kDefects = {
            {"fault:"}},
     Defect{"LeavesOutAFrame",
            [](const FakeWalk& walk) -> int32_t {
-             static std::array<FakeFrame, FakeWalk::kRoom> all;
-             const int32_t count = walk.right(all.data(), FakeWalk::kRoom);
+             static std::array<FakeFrame, FakeWalk::kCapacity> all;
+             const int32_t count = walk.right(all.data(), FakeWalk::kCapacity);
              const int32_t given = std::min(count - 1, walk.depth);
              for (int32_t i = 0; i < given; ++i)
                walk.frames[i] = all[static_cast<size_t>(i == 0 ? 0 : i + 1)];
@@ -253,7 +253,7 @@ class OracleTest : public JvmTest {
   void start(FakeWalker::Body walk, const std::vector<ScenarioId>& scenarios = {ScenarioId::c1}) {
     JvmTest::start(scenarios, {.cpu_ns = 50'000'000, .wall_ns = 5'000'000'000});
     if (HasFatalFailure()) return;
-    engine().add_walker(std::make_unique<FakeWalker>(engine().walker(WalkerId::asgct), walk));
+    executor().add_walker(std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct), walk));
   }
   static Input input(Mode mode, ScenarioId scenario = ScenarioId::c1) {
     Input input;
@@ -281,7 +281,7 @@ TEST_P(EachDefect, IsReported) {
     EXPECT_EQ(clauses_of(walked.findings), GetParam().expected)
         << name_of(mode) << ": " << explain(walked);
     std::string difference;
-    EXPECT_TRUE(session().crew().verify(victim(ScenarioId::c1), false, &difference))
+    EXPECT_TRUE(session().victims().verify(victim(ScenarioId::c1), false, &difference))
         << "the victim was not put right: " << difference;
     for (const Finding& finding : walked.findings) {
       EXPECT_FALSE(finding.detail.empty());
@@ -393,7 +393,8 @@ TEST_P(EachShallowDefect, IsAFindingOfItsDepth) {
     shallow.call.raw_depth = deep.outcome.result / 2;
     for (const Finding& finding : deep.findings) EXPECT_EQ(finding.input, shallow);
     std::string difference;
-    EXPECT_TRUE(session().crew().verify(victim(ScenarioId::c1), false, &difference)) << difference;
+    EXPECT_TRUE(session().victims().verify(victim(ScenarioId::c1), false, &difference))
+        << difference;
     EXPECT_EQ(clauses_of(walk(shallow).findings), GetParam().expected);
     session().release_world();
   }
@@ -432,9 +433,9 @@ TEST_F(OracleTest, AnAbandonedWalkThatHadCalledWhatItMustNotPoisons) {
   ASSERT_FALSE(HasFatalFailure());
   Input faults = input(Mode::separate_thread);
   faults.call.depth = DepthKind::zero;
-  EXPECT_FALSE(walk(faults).outcome.poisoned);
+  EXPECT_FALSE(walk(faults).outcome.not_reusable);
   faults.call.depth = DepthKind::normal;
-  EXPECT_TRUE(walk(faults).outcome.poisoned);
+  EXPECT_TRUE(walk(faults).outcome.not_reusable);
 }
 
 // -------------------------------------------------------------------------------------------------
@@ -577,9 +578,9 @@ TEST_F(OracleTest, AWalkThatFreesAndChangesItsVictimPoisons) {
   Input changes = input(Mode::separate_thread);
   const Walked changed = walk(changes);
   EXPECT_EQ(clauses_of(changed.findings), std::vector<std::string>{"contract:victim-changed"});
-  EXPECT_FALSE(changed.outcome.poisoned);
+  EXPECT_FALSE(changed.outcome.not_reusable);
   changes.call.depth = DepthKind::zero;
-  EXPECT_TRUE(walk(changes).outcome.poisoned);
+  EXPECT_TRUE(walk(changes).outcome.not_reusable);
 }
 
 TEST_F(OracleTest, AnOraclesOwnWalkCanBeTheProcessLastOne) {
@@ -593,7 +594,7 @@ TEST_F(OracleTest, AnOraclesOwnWalkCanBeTheProcessLastOne) {
   ASSERT_FALSE(HasFatalFailure());
   const Walked walked = walk(input(Mode::separate_thread));
   EXPECT_TRUE(walked.outcome.succeeded());
-  EXPECT_TRUE(walked.outcome.poisoned);
+  EXPECT_TRUE(walked.outcome.not_reusable);
   EXPECT_EQ(calls, 2) << "walked on after the last walk";
 }
 
@@ -604,13 +605,13 @@ TEST_F(OracleTest, CostlyOraclesLookAtAShareOfTheWalks) {
   ASSERT_NE(defect, kDefects.end());
   start(defect->walk);
   ASSERT_FALSE(HasFatalFailure());
-  engine().set_rigour(Rigour::per_walk);
+  executor().set_rigour(Rigour::per_walk);
   halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   Input mutated = input(Mode::same_thread);
   mutated.mutations.resize(1);  // the truth oracle does not look at it
   uint32_t found = 0;
-  for (uint32_t i = 0; i < 4 * Engine::kCostlyShare; ++i) {
+  for (uint32_t i = 0; i < 4 * Executor::kCostlyShare; ++i) {
     found += walk(mutated).findings.empty() ? 0 : 1;
   }
   EXPECT_EQ(found, 4U);
@@ -622,7 +623,7 @@ TEST_F(OracleTest, BareWalksAreNotJudged) {
     return -11;
   });
   ASSERT_FALSE(HasFatalFailure());
-  engine().set_rigour(Rigour::bare);
+  executor().set_rigour(Rigour::bare);
   halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   EXPECT_TRUE(walk(input(Mode::same_thread)).findings.empty());

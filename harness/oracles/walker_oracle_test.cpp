@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/input/walker_traits.h"
 #include "harness/jvm/thread_state.h"
 #include "harness/walkers/stand_in/stand_in.h"
@@ -101,9 +101,9 @@ class WalkerOracleTest : public JvmTest {
     const Exports exports("stand-in", [library](const char* name) { return dlsym(library, name); });
     for (const auto make : {&make_asgst, &make_asgst_env, &make_asgst_thread, &make_asgct2,
                             &make_asgst_iterator, &make_asgst_frame}) {
-      engine().replace_walker(make(exports));
+      executor().replace_walker(make(exports));
     }
-    walked_thread.asgct = engine().walker(WalkerId::asgct);
+    walked_thread.asgct = executor().walker(WalkerId::asgct);
     top_is_inlined = one_more_inlined = caller_missing = false;
     top_without_stack = 0;
   }

@@ -34,8 +34,8 @@ void MigratingLoop::run(std::function<void()> body) {
   loop_sp_ = prepare_stack(stack_, kStackSize, &MigratingLoop::entry);
   host_ = nullptr;
   while (!serve(nullptr)) {
-    // The loop is on a victim; it wakes the conductor to come back.
-    World::await(&conductor_);
+    // The loop is on a victim; it wakes the control thread to come back.
+    World::await(&control_thread_);
   }
 }
 
@@ -50,7 +50,7 @@ bool MigratingLoop::serve(ThreadSlot* slot) {
   Guard::detach_thread();
   if (request_ == Request::finish) return true;
   // Once this is sent the loop runs elsewhere: touch nothing of it any more.
-  World::send(target_ == nullptr ? &conductor_ : target_, World::kCommandHost);
+  World::send(target_ == nullptr ? &control_thread_ : target_, World::kCommandHost);
   return false;
 }
 

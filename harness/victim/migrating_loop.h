@@ -1,6 +1,6 @@
 // The fuzz loop has a stack of its own and moves from thread to thread: in same-thread mode it runs
-// on the victim, inside the victim's signal handler, in separate-thread mode on the conductor. A
-// move is one futex hand-over; between moves nothing crosses threads.
+// on the victim, inside the victim's signal handler, in separate-thread mode on the control thread.
+// A move is one futex hand-over; between moves nothing crosses threads.
 //
 //   loop stack:      body ... call_on_host(walk) ... move_to(victim) ... body
 //   host's stack:    ── switch ──> walk() in the signal handler's frame, right below the victim's
@@ -21,16 +21,16 @@ class MigratingLoop {
  public:
   static MigratingLoop& get();
 
-  // Conductor: runs `body` on the loop's stack and returns when it has returned. The loop must be
-  // back on the conductor then. `body` may throw nothing.
+  // Control thread: runs `body` on the loop's stack and returns when it has returned. The loop must
+  // be back on the control thread then. `body` may throw nothing.
   void run(std::function<void()> body);
 
   // From the loop's stack -----------------------------------------------------------------------
-  // Continue on that parked thread (null: on the conductor).
+  // Continue on that parked thread (null: on the control thread).
   void move_to(ThreadSlot* slot);
   // Calls fn(arg) on the stack of the thread that hosts the loop.
   void call_on_host(void (*fn)(void*), void* arg);
-  ThreadSlot* host() const { return host_; }  // null: the conductor
+  ThreadSlot* host() const { return host_; }  // null: the control thread
 
   // World's host callback; signal context.
   static void host_from_signal(ThreadSlot* slot);
@@ -52,7 +52,7 @@ class MigratingLoop {
   void* call_arg_ = nullptr;
   ThreadSlot* target_ = nullptr;
   ThreadSlot* host_ = nullptr;
-  ThreadSlot conductor_;
+  ThreadSlot control_thread_;
 };
 
 }  // namespace framestorm

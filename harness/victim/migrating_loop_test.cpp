@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/victim/context.h"
-#include "harness/victim/world_test_support.h"
+#include "harness/victim/world_fixture.h"
 
 namespace framestorm {
 namespace {

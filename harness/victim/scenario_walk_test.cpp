@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "harness/engine/fake_walker.h"
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/fake_walker.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/jvm/thread_state.h"
 #include "harness/victim/scenario.h"
 
@@ -80,7 +80,7 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
     halt(GetParam());
     ASSERT_FALSE(HasFatalFailure());
     in_top += in_top_code(GetParam()) ? 1 : 0;
-    const std::string where = engine().addresses().describe(victim().pc, victim());
+    const std::string where = executor().addresses().describe(victim().pc, victim());
     places.insert(where);
     for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
       Input input;
@@ -129,15 +129,15 @@ TEST_P(ScenarioWalk, AgreesWithGetStackTrace) {
                      GetParam() == ScenarioId::stack_overflow || GetParam() == ScenarioId::adapters;
   if (!info().java || info().asgct_percent == 0 || !info().asgct_trace.empty() || moves ||
       session().jvm().feature() < info().min_feature) {
-    Walker* gst = engine().walker(WalkerId::gst);
+    Walker* gst = executor().walker(WalkerId::gst);
     ASSERT_NE(gst, nullptr);
     if (info().java && session().jvm().feature() >= info().min_feature) {
       // The reference alone still shows the scenario.
-      session().crew().resume(GetParam());
+      session().victims().resume(GetParam());
       std::vector<Frame> frames;
       ASSERT_GT(session().walk_running(gst, GetParam(), &frames), 0);
       std::vector<std::string> methods;
-      for (const auto& frame : engine().name_frames(frames)) methods.push_back(frame.method);
+      for (const auto& frame : executor().name_frames(frames)) methods.push_back(frame.method);
       std::string why;
       EXPECT_TRUE(matches_pattern(methods, info().trace, false, &why)) << why;
     }
@@ -161,8 +161,8 @@ TEST_P(ScenarioWalk, IsWalkedByTheThreadOfTheMode) {
   start({GetParam()});
   ASSERT_FALSE(HasFatalFailure());
   if (session().jvm().feature() < info().min_feature) return;
-  engine().add_walker(std::make_unique<FakeWalker>(
-      engine().walker(WalkerId::asgct), [](const FakeWalk&) -> int32_t {
+  executor().add_walker(std::make_unique<FakeWalker>(
+      executor().walker(WalkerId::asgct), [](const FakeWalk&) -> int32_t {
         walked_by = static_cast<int>(syscall(SYS_gettid));
         return -1;
       }));

@@ -15,8 +15,8 @@
 #include <string>
 #include <system_error>
 
-#include "harness/guard/clock.h"
-#include "harness/guard/tripwire.h"
+#include "harness/base/clock.h"
+#include "harness/guard/unsafe_calls.h"
 #include "harness/victim/context.h"
 
 namespace framestorm {
@@ -104,8 +104,8 @@ std::atomic<void (*)()> start_action{nullptr};
 }  // namespace
 
 void World::watch_threads() {
-  tripwire::set_thread_start_hook(&on_thread_start);
-  tripwire::set_thread_end_hook(&World::on_thread_end);
+  interposer::set_thread_start_hook(&on_thread_start);
+  interposer::set_thread_end_hook(&World::on_thread_end);
 }
 
 // On the ending thread. It may wait in glibc for a lock that a halted thread holds: nobody must
@@ -158,9 +158,9 @@ ThreadSlot* World::find(int tid) {
 
 ThreadSlot* World::claim(int tid) {
   if (ThreadSlot* slot = find(tid)) return slot;
-  // The conductor and the thread itself may claim at once. Both take the first free slot in the
-  // same order, and only the conductor ever frees one, so the one who comes second finds the
-  // other's tid where it wanted to write its own. A free slot is ready for use: nothing is set
+  // The control thread and the thread itself may claim at once. Both take the first free slot in
+  // the same order, and only the control thread ever frees one, so the one who comes second finds
+  // the other's tid where it wanted to write its own. A free slot is ready for use: nothing is set
   // after the claim.
   const auto start = static_cast<size_t>(tid) % kMaxThreads;
   for (size_t i = 0; i < kMaxThreads; ++i) {
@@ -171,7 +171,7 @@ ThreadSlot* World::claim(int tid) {
   return nullptr;
 }
 
-// Conductor; the thread is gone.
+// Control thread; the thread is gone.
 void World::free_slot(ThreadSlot* slot) {
   slot->stepping = false;
   slot->goal_met = false;
@@ -207,7 +207,7 @@ void World::park(ThreadSlot* slot, ucontext_t* context) {
   parked_changes_.fetch_add(1, std::memory_order_release);
   futex_wake(&parked_changes_);
   while (await(slot) == kCommandHost) host_(slot);
-  // Its phase is the conductor's to change: see release().
+  // Its phase is the control thread's to change: see release().
   slot->context = nullptr;
 }
 
@@ -232,8 +232,8 @@ void World::on_halt_signal(int, siginfo_t*, void* context) {
     const uint64_t not_before = slot->not_before_ns.load(std::memory_order_acquire);
     if (not_before != 0 && own_cpu_ns() < not_before) {
       // The timer comes again.
-    } else if (tripwire::in_allocator()) {
-      tripwire::on_allocator_exit(&World::on_allocator_left);
+    } else if (interposer::in_allocator()) {
+      interposer::on_allocator_exit(&World::on_allocator_left);
     } else {
       world.park(slot, static_cast<ucontext_t*>(context));
     }
@@ -253,10 +253,10 @@ void World::on_step_signal(int, siginfo_t*, void* raw_context) {
     errno = saved_errno;
     return;
   }
-  if (tripwire::in_allocator()) {
+  if (interposer::in_allocator()) {
     // It cannot be parked here, and clearing a megabyte may be a million steps.
     set_single_step(context, false);
-    tripwire::on_allocator_exit(&World::on_allocator_left);
+    interposer::on_allocator_exit(&World::on_allocator_left);
     errno = saved_errno;
     return;
   }

@@ -1,9 +1,9 @@
 // Halting: every thread of the process stands still in a signal handler while victims are mutated
 // and walked, so that nothing - collector, compiler, another victim - can see or move what a walk
-// sees. Only the conductor (the thread that started the JVM), the guard's threads and the thread
-// the loop is on run.
+// sees. Only the control thread (the thread that started the JVM), the guard's threads and the
+// thread the loop is on run.
 //
-//   conductor:   halt_all() ──────────── the world is halted ──────────── release_all()
+//   control thread:   halt_all() ──────────── the world is halted ──────────── release_all()
 //   any thread:  ── halt signal ─> park (futex) ·· hosts the loop when asked ·· ─> goes on
 //
 // A thread inside the allocator is not halted there (the loop allocates, on any thread's arena): it
@@ -79,12 +79,14 @@ class World {
   // HotSpot thread, `host` runs the migrating loop on it; both are called in signal handlers.
   void install(void* (*current_vm_thread)(), void (*host)(ThreadSlot*));
 
-  // Conductor only ------------------------------------------------------------------------------
-  // Halts one thread; false when it is gone or does not react.
+  // Control thread only
+  // ------------------------------------------------------------------------------ Halts one
+  // thread; false when it is gone or does not react.
   bool halt(int tid);
   // Halts a running thread once it has used `cpu_ns` of CPU time (or, when it does not get that
   // within the patience of a halt, then). The thread halts itself, on a timer: it does not go on
-  // running while the conductor waits for a core. Returns false when it is gone or does not react.
+  // running while the control thread waits for a core. Returns false when it is gone or does not
+  // react.
   bool halt_after(int tid, uint64_t cpu_ns);
   // Halts all threads of the process except `exempt` and the caller.
   HaltReport halt_all(const std::vector<int>& exempt);
@@ -99,7 +101,7 @@ class World {
   // The calling thread steps itself from here on and parks at the goal: for threads that are halted
   // while they start or end. Not in signal context.
   void step_self(const StepGoal& goal);
-  // Waits until a thread that was told to step_self has parked; conductor. False on time-out.
+  // Waits until a thread that was told to step_self has parked; control thread. False on time-out.
   ThreadSlot* wait_parked(int tid, int timeout_ms);
 
   // Futex helpers on a slot's command word; async-signal-safe.
@@ -118,7 +120,7 @@ class World {
   bool ask(ThreadSlot* slot);
 
   std::array<ThreadSlot, kMaxThreads> slots_;
-  std::atomic<uint32_t> parked_changes_{0};  // futex word of the conductor
+  std::atomic<uint32_t> parked_changes_{0};  // futex word of the control thread
   void* (*current_vm_thread_)() = nullptr;
   void (*host_)(ThreadSlot*) = nullptr;
 };

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/guard/tripwire.h"
+#include "harness/guard/unsafe_calls.h"
 #include "harness/victim/context.h"
-#include "harness/victim/world_test_support.h"
+#include "harness/victim/world_fixture.h"
 
 namespace framestorm {
 namespace {
@@ -269,7 +269,7 @@ TEST_F(WorldTest, ParksOutsideTheAllocator) {
   // Called where the thread parks.
   World::get().install(
       []() -> void* {
-        if (tripwire::in_allocator()) ++parked_in_allocator;
+        if (interposer::in_allocator()) ++parked_in_allocator;
         return nullptr;
       },
       &MigratingLoop::host_from_signal);

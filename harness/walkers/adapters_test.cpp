@@ -33,7 +33,7 @@ const std::array kStack = {
     StandInFrame{method(5), 65534, 0, Type::java, 0x50, 0x1050, 0x1058},
     StandInFrame{nullptr, -1, -1, Type::cpp, 0x60, 0x1060, 0x1068},
 };
-constexpr size_t kRoom = 16;
+constexpr size_t kCapacity = 16;
 
 class AdaptersTest : public testing::Test {
  protected:
@@ -50,8 +50,8 @@ class AdaptersTest : public testing::Test {
     target_.same_thread = true;
   }
 
-  std::vector<Frame> walk(Walker& walker, int32_t depth = kRoom) {
-    alignas(16) std::array<std::byte, kRoom * 64> memory;
+  std::vector<Frame> walk(Walker& walker, int32_t depth = kCapacity) {
+    alignas(16) std::array<std::byte, kCapacity * 64> memory;
     result_ = walker.walk(target_, memory.data(), depth, &context_);
     std::vector<Frame> frames;
     frames.reserve(static_cast<size_t>(std::max(result_, 0)));

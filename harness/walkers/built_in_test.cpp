@@ -2,7 +2,7 @@
 // every oracle on every walk, on a JDK that has them.
 #include <random>
 
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/input/text.h"
 #include "harness/input/walker_traits.h"
 
@@ -32,7 +32,7 @@ class BuiltInTest : public JvmTest {
     loop([&] {
       for (int i = 0; i < count && wrong.empty(); ++i) {
         const Input input = make();
-        const Outcome outcome = engine().execute(input);
+        const Outcome outcome = executor().execute(input);
         for (const Finding& finding : *outcome.findings) {
           wrong += finding.clause + ": " + finding.detail + "\n" + to_text(input);
         }
@@ -72,7 +72,7 @@ TEST_F(BuiltInTest, SequencesOfIteratorCallsDoWhatTheModelSays) {
                                              ScenarioId::jni_sandwich, ScenarioId::deep_stack};
   start_with_all(scenarios);
   ASSERT_FALSE(HasFatalFailure());
-  engine().set_rigour(Rigour::per_walk);
+  executor().set_rigour(Rigour::per_walk);
   std::mt19937 rng(3);
   for (const ScenarioId scenario : scenarios) {
     halt(scenario);

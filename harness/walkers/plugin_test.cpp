@@ -4,9 +4,9 @@
 #include <fstream>
 #include <random>
 
-#include "harness/engine/jvm_test.h"
+#include "harness/base/test_folder.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/input/random_input.h"
-#include "harness/input/test_folder.h"
 #include "harness/input/text.h"
 
 namespace framestorm {
@@ -26,7 +26,7 @@ class PluginTest : public JvmTest {
   void start_with(const std::string& shared_object, const std::vector<ScenarioId>& scenarios) {
     start(scenarios);
     if (HasFatalFailure()) return;
-    engine().add_walker(make_plugin(session().jvm(), shared_object));
+    executor().add_walker(make_plugin(session().jvm(), shared_object));
   }
   static Input input(ScenarioId scenario) {
     Input input;

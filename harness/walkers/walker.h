@@ -1,4 +1,4 @@
-// A walker under test, as the engine sees it.
+// A walker under test, as the executor sees it.
 #pragma once
 
 #include <jni.h>
@@ -125,7 +125,7 @@ class Walker {
   virtual std::string_view description() const = 0;
   virtual const FrameLayout& layout() const = 0;
   // True for a walker that needs the victim at a safepoint: it is called with the world released,
-  // on the conductor, and nothing is mutated.
+  // on the control thread, and nothing is mutated.
   virtual bool needs_running_vm() const { return false; }
   // Whether it takes the calling thread for the one to walk, so that in separate-thread mode it has
   // to be called under the victim's identity (ThreadIdentity::Scoped). Otherwise it finds the

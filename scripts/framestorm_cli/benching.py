@@ -114,7 +114,7 @@ def _mode_table(modes: Json) -> Table:
 def _depth_table(depths: list[Json]) -> Table:
     columns = [
         *("walker", "depth", "frames given", "bare, us", "to asgct", "bare, ns per frame"),
-        "with the engine, us",
+        "with the executor, us",
     ]
     table = _table(columns)
     asgct = {row["depth"]: row["bare_ns"] for row in depths if row["walker"] == "asgct"}
@@ -128,7 +128,7 @@ def _depth_table(depths: list[Json]) -> Table:
             f"{row['bare_ns'] / 1000:,.1f}",
             f"{row['bare_ns'] / same:,.2f}" if same else "",
             f"{row['bare_ns'] / frames:,.0f}",
-            f"{row['engine_ns'] / 1000:,.1f}",
+            f"{row['executor_ns'] / 1000:,.1f}",
         )
     return table
 

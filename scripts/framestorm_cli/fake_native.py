@@ -121,18 +121,18 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
 
 def coverage(plan: dict[str, Any]) -> int:
     """Each file reaches the edges its plan names ({"edges": {stem: [index, ...]}}), in c1; one named
-    in "poison" ends the process."""
+    in "not_reusable" ends the process."""
     start = next_start(plan, "coverage")
     out = Path(option("--out"))
     reached: set[int] = set()
     inputs = []
-    poisoned = False
+    not_reusable = False
     for name in Path(option("--list")).read_text().split():
         edges = start["edges"].get(Path(name).stem)
-        walked = edges is not None and not poisoned
+        walked = edges is not None and not not_reusable
         added = len(set(edges or ()) - reached) if walked else 0
         reached |= set(edges or ()) if walked else set()
-        poisoned = poisoned or (walked and Path(name).stem in start.get("poison", ()))
+        not_reusable = not_reusable or (walked and Path(name).stem in start.get("not_reusable", ()))
         inputs.append(
             {
                 "file": name,
@@ -149,10 +149,10 @@ def coverage(plan: dict[str, Any]) -> int:
         "edges": [{"pc": pc, "entry": True} for pc in start["pcs"]],
         "scenarios": {"c1": sorted(reached)},
         "inputs": inputs,
-        "poisoned": poisoned,
+        "not_reusable": not_reusable,
     }
     (out / "coverage.json").write_text(json.dumps(answer))
-    return 3 if poisoned else 0
+    return 3 if not_reusable else 0
 
 
 def native(plan: dict[str, Any]) -> int:

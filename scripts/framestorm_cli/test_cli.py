@@ -470,8 +470,8 @@ BENCH = {
         },
     },
     "depths": [
-        {"walker": "asgct", "depth": 1000, "frames": 500, "bare_ns": 50000.0, "engine_ns": 75000.0},
-        {"walker": "asgst", "depth": 1000, "frames": 500, "bare_ns": 60000.0, "engine_ns": 80000.0},
+        {"walker": "asgct", "depth": 1000, "frames": 500, "bare_ns": 50000.0, "executor_ns": 75000.0},
+        {"walker": "asgst", "depth": 1000, "frames": 500, "bare_ns": 60000.0, "executor_ns": 80000.0},
     ],
 }  # fmt: skip
 

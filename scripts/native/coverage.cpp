@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "harness/engine/recorder.h"
+#include "harness/executor/recorder.h"
 #include "harness/input/seed_folder.h"
 #include "harness/jvm/modules.h"
 
@@ -76,11 +76,11 @@ class Corpus {
         session_.halt_world(scenario, HaltPoint{}, static_cast<uint64_t>(i) * 7919);
         session_.run_loop([&] {
           for (CorpusInput& input : inputs_) {
-            if (input.input.scenario == scenario && !poisoned_) walk(&input);
+            if (input.input.scenario == scenario && !not_reusable_) walk(&input);
           }
-          session_.on_conductor([] {});
+          session_.on_control_thread([] {});
         });
-        if (poisoned_) return false;
+        if (not_reusable_) return false;
       }
     }
     return true;
@@ -117,7 +117,7 @@ class Corpus {
                       {"edges", edges},
                       {"scenarios", scenarios},
                       {"inputs", inputs},
-                      {"poisoned", poisoned_}};
+                      {"not_reusable", not_reusable_}};
     std::ofstream file(options_.out / "coverage.json");
     file << all.dump() << '\n';
     file.flush();
@@ -125,13 +125,13 @@ class Corpus {
   }
 
  private:
-  Coverage& coverage() { return session_.engine().coverage(); }
+  Coverage& coverage() { return session_.executor().coverage(); }
 
   std::vector<uint8_t> counters_after(const Input& input, Outcome* outcome) {
     const std::span<uint8_t> counters = coverage().counters();
     std::ranges::fill(counters, uint8_t{0});
     recorder_.executing(input, {});
-    *outcome = session_.engine().execute(input);
+    *outcome = session_.executor().execute(input);
     return {counters.begin(), counters.end()};
   }
 
@@ -139,13 +139,13 @@ class Corpus {
   void walk(CorpusInput* input) {
     Outcome outcome;
     const std::vector<uint8_t> first = counters_after(input->input, &outcome);
-    poisoned_ = outcome.poisoned;
+    not_reusable_ = outcome.not_reusable;
     if (outcome.status != Outcome::Status::walked) return;
     input->walked = true;
     const auto end = end_of(outcome);
     std::vector<uint8_t> second = first;
-    if (!poisoned_) second = counters_after(input->input, &outcome);
-    poisoned_ = poisoned_ || outcome.poisoned;
+    if (!not_reusable_) second = counters_after(input->input, &outcome);
+    not_reusable_ = not_reusable_ || outcome.not_reusable;
     auto& reached = reached_[input->input.scenario];
     reached.resize(first.size());
     if (ends_[input->input.scenario].insert(end).second) {
@@ -175,7 +175,7 @@ class Corpus {
   std::vector<uint8_t> seen_;                           // features, one bit each, by counter
   std::map<ScenarioId, std::vector<uint8_t>> reached_;  // the same, of one scenario
   std::map<ScenarioId, std::set<std::pair<WalkEnd, int>>> ends_;
-  bool poisoned_ = false;
+  bool not_reusable_ = false;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/engine/session.h"
+#include "harness/executor/session.h"
 
 namespace framestorm {
 

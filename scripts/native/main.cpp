@@ -5,7 +5,7 @@
 #include <map>
 #include <thread>
 
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
 #include "scripts/native/codec.h"
 #include "scripts/native/coverage.h"
 #include "scripts/native/replay.h"
@@ -19,8 +19,8 @@ constexpr int kSetupError = 2;
 // On a thread of its own: HotSpot does not like to measure the primordial thread's stack. The
 // process ends without exit handlers, which would wait for victims.
 template <typename Function>
-[[noreturn]] void run_as_conductor(Function function) {
-  std::thread conductor([&] {
+[[noreturn]] void run_as_control_thread(Function function) {
+  std::thread control_thread([&] {
     int code = kSetupError;
     try {
       code = function();
@@ -30,7 +30,7 @@ template <typename Function>
     std::fflush(stdout);
     std::_Exit(code);
   });
-  conductor.join();
+  control_thread.join();
   std::_Exit(kSetupError);
 }
 
@@ -96,10 +96,10 @@ int run(int argc, char** argv) {
   if (*encode) return run_encode(std::cin, std::cout, std::cerr);
   if (*names) return run_names(std::cout);
   if (*show) return show_sample(sample, std::cout, std::cerr);
-  if (*replay) run_as_conductor([&] { return run_replay(replay_options); });
-  if (*minimize) run_as_conductor([&] { return run_minimize(replay_options); });
-  if (*coverage) run_as_conductor([&] { return run_coverage(coverage_options); });
-  run_as_conductor([&] { return run_scenarios(scenario_options, scenario_halts); });
+  if (*replay) run_as_control_thread([&] { return run_replay(replay_options); });
+  if (*minimize) run_as_control_thread([&] { return run_minimize(replay_options); });
+  if (*coverage) run_as_control_thread([&] { return run_coverage(coverage_options); });
+  run_as_control_thread([&] { return run_scenarios(scenario_options, scenario_halts); });
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include <optional>
 #include <random>
 
-#include "harness/engine/minimizer.h"
-#include "harness/engine/recorder.h"
+#include "harness/executor/minimizer.h"
+#include "harness/executor/recorder.h"
 #include "harness/input/binary.h"
 #include "harness/input/seed_folder.h"
 #include "harness/victim/scenario.h"
@@ -81,7 +81,7 @@ class Try {
     require_available(session_, input_.scenario);
     require_walker(session_, input_.walker);
     if (!options.signature.empty()) signature_.emplace(options.signature);
-    session_.engine().set_rigour(Rigour::everything);
+    session_.executor().set_rigour(Rigour::everything);
   }
 
   // Halts the victim again and again until the walk shows what is looked for. True when it did;
@@ -103,18 +103,18 @@ class Try {
       bool found = false;
       session_.run_loop([&] {
         recorder_.executing(input_, {});
-        outcome_ = session_.engine().execute(input_);
+        outcome_ = session_.executor().execute(input_);
         found = wanted(*outcome_.findings);
         if (!outcome_.findings->empty()) {
           ++findings_;
           recorder_.record_all(outcome_);
         }
-        trace_ = session_.engine().last_trace();
-        session_.on_conductor([] {});
+        trace_ = session_.executor().last_trace();
+        session_.on_control_thread([] {});
       });
       ++walks_;
       if (found) return true;
-      if (outcome_.poisoned) break;
+      if (outcome_.not_reusable) break;
     }
     return false;
   }
@@ -126,13 +126,13 @@ class Try {
           input_,
           [&](const Input& candidate) {
             recorder_.executing(candidate, {});
-            return wanted(*session_.engine().execute(candidate).findings);
+            return wanted(*session_.executor().execute(candidate).findings);
           },
           kMinimizeBudget);
-      session_.on_conductor([] {});
+      session_.on_control_thread([] {});
     });
-    if (smallest.halt.any && !Crew::is_transient(smallest.scenario)) {
-      smallest.halt = session_.describe_halt(session_.crew().of(smallest.scenario));
+    if (smallest.halt.any && !Victims::is_transient(smallest.scenario)) {
+      smallest.halt = session_.describe_halt(session_.victims().of(smallest.scenario));
     }
     return smallest;
   }
@@ -160,7 +160,7 @@ class Try {
     recorder_.write_stats();
   }
 
-  bool poisoned() const { return outcome_.poisoned; }
+  bool not_reusable() const { return outcome_.not_reusable; }
 
  private:
   bool wanted(const std::vector<Finding>& findings) const {
@@ -175,7 +175,7 @@ class Try {
   Recorder recorder_;
   std::optional<SignatureFile> signature_;
   Outcome outcome_;
-  std::vector<Engine::NamedFrame> trace_;
+  std::vector<Executor::NamedFrame> trace_;
   int halts_ = 0;
   int walks_ = 0;
   int findings_ = 0;
@@ -189,13 +189,13 @@ class ScenarioWalks {
 
   void halt_and_walk(uint64_t random) {
     if (!session_.halt_world(info_.id, HaltPoint{}, random).focus_there) return;
-    const Victim& victim = session_.crew().of(info_.id);
-    where_ = session_.engine().addresses().describe(victim.pc, victim);
+    const Victim& victim = session_.victims().of(info_.id);
+    where_ = session_.executor().addresses().describe(victim.pc, victim);
     session_.run_loop([&] {
       for (const WalkerId walker : walkers_of(session_)) {
         for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) walk(walker, mode);
       }
-      session_.on_conductor([] {});
+      session_.on_control_thread([] {});
     });
   }
 
@@ -242,8 +242,8 @@ class ScenarioWalks {
     input.scenario = info_.id;
     input.mode = mode;
     input.walker = walker;
-    Engine& engine = session_.engine();
-    const Outcome outcome = engine.execute(input);
+    Executor& executor = session_.executor();
+    const Outcome outcome = executor.execute(input);
     if (outcome.status != Outcome::Status::walked) return;
     json& counts = by_walker_[std::string(name_of(walker))];
     if (counts.is_null()) {
@@ -253,14 +253,14 @@ class ScenarioWalks {
     count(counts["walks"]);
     if (outcome.succeeded()) {
       count(counts["succeeded"]);
-      if (!counts.contains("frames")) counts["frames"] = names_of(engine.last_trace());
+      if (!counts.contains("frames")) counts["frames"] = names_of(executor.last_trace());
     } else if (outcome.end == WalkEnd::returned) {
       json& code = counts["error_codes"][std::to_string(outcome.result)];
       if (code.is_null()) code = 0;
       count(code);
     }
     if (outcome.succeeded() && outcome.findings->empty()) count(counts["right"]);
-    const WalkFacts* facts = engine.walker(walker)->facts();
+    const WalkFacts* facts = executor.walker(walker)->facts();
     if (facts != nullptr && facts->stopped != nullptr) {
       json& stopped = counts["stopped"][facts->stopped];
       if (stopped.is_null()) stopped = 0;
@@ -276,7 +276,7 @@ class ScenarioWalks {
     return std::string(name_of(walker)) + ": " + text;
   }
 
-  static json names_of(const std::vector<Engine::NamedFrame>& frames) {
+  static json names_of(const std::vector<Executor::NamedFrame>& frames) {
     json names = json::array();
     for (size_t i = 0; i < std::min(frames.size(), kShownFrames); ++i) {
       names.push_back(frames[i].method);
@@ -332,7 +332,7 @@ int run_replay(const ReplayOptions& options) {
   Try one_try(options);
   const bool found = one_try.search();
   one_try.write_result(found);
-  if (one_try.poisoned()) leave_halted();
+  if (one_try.not_reusable()) leave_halted();
   return 0;
 }
 
@@ -340,7 +340,7 @@ int run_minimize(const ReplayOptions& options) {
   if (options.signature.empty()) throw SetupError("minimize needs --signature");
   Try one_try(options);
   const bool found = one_try.search();
-  if (found && !one_try.poisoned()) {
+  if (found && !one_try.not_reusable()) {
     std::vector<uint8_t> bytes;
     encode(one_try.minimized(), &bytes);
     std::ofstream file(options.out / "minimized.bin", std::ios::binary);
@@ -350,14 +350,14 @@ int run_minimize(const ReplayOptions& options) {
     if (!file) throw SetupError("cannot write " + (options.out / "minimized.bin").string());
   }
   one_try.write_result(found);
-  if (one_try.poisoned()) leave_halted();
+  if (one_try.not_reusable()) leave_halted();
   return 0;
 }
 
 int run_scenarios(const SessionOptions& options, int halts) {
   const StdoutAnswer answer;
   Session session(options);
-  session.engine().set_rigour(Rigour::everything);
+  session.executor().set_rigour(Rigour::everything);
   json all = json::array();
   for (const ScenarioInfo& info : all_scenarios()) {
     if (!options.scenarios.empty() &&

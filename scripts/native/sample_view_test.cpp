@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/input/test_folder.h"
+#include "harness/base/test_folder.h"
 
 namespace framestorm {
 namespace {

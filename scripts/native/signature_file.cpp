@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
 
 namespace framestorm {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/engine/finding.h"
+#include "harness/executor/finding.h"
 #include "harness/jvm/modules.h"
 
 namespace framestorm {

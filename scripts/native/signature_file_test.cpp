@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "harness/input/test_folder.h"
-#include "harness/jvm/error.h"
+#include "harness/base/error.h"
+#include "harness/base/test_folder.h"
 
 namespace framestorm {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "harness/guard/guard.h"
-#include "harness/guard/tripwire.h"
+#include "harness/guard/unsafe_calls.h"
 #include "harness/guard/vm_error.h"
 #include "harness/input/walker_traits.h"
 #include "stress/agent/judge.h"
@@ -134,7 +134,7 @@ Agent* agent = nullptr;
 jint join(JavaVM* vm, const char* text, bool running) {
   try {
     if (agent != nullptr) throw SetupError("framestorm's agent is in this JVM already");
-    if (sanitizer::has_asan() && !tripwire::is_active()) {
+    if (sanitizer::has_asan() && !interposer::is_active()) {
       throw SetupError(
           "this JDK was built with AddressSanitizer: load the agent ahead of its runtime, "
           "LD_PRELOAD=/path/to/libframestorm.so:/path/to/libclang_rt.asan-x86_64.so");
@@ -154,7 +154,7 @@ jint join(JavaVM* vm, const char* text, bool running) {
 }
 
 // Before anything else when the library is preloaded: the program's threads are its own.
-[[gnu::constructor]] void leave_threads_alone() { tripwire::leave_threads_alone(); }
+[[gnu::constructor]] void leave_threads_alone() { interposer::leave_threads_alone(); }
 
 }  // namespace
 }  // namespace framestorm::stress

@@ -1,5 +1,5 @@
 // The agent as a user runs it, in java processes of the JDK under test.
-#include "stress/agent/agent_test.h"
+#include "stress/agent/agent_fixture.h"
 
 #include <gtest/gtest.h>
 

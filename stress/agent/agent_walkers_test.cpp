@@ -1,7 +1,7 @@
 // The agent with the walkers of the instrumented JDK.
 #include <gtest/gtest.h>
 
-#include "stress/agent/agent_test.h"
+#include "stress/agent/agent_fixture.h"
 
 namespace framestorm::stress {
 namespace {

@@ -9,7 +9,7 @@
 #include <array>
 #include <atomic>
 
-#include "harness/guard/clock.h"
+#include "harness/base/clock.h"
 #include "stress/agent/registry.h"
 
 namespace framestorm::stress {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "harness/engine/run_files.h"
-#include "harness/guard/clock.h"
+#include "harness/base/clock.h"
+#include "harness/executor/run_files.h"
 #include "harness/input/binary.h"
 #include "harness/input/text.h"
 #include "stress/agent/kept_sample.h"
@@ -55,7 +55,7 @@ void Findings::append(const std::string& line) {
   }
 }
 
-void Findings::record(const Finding& finding, const SampleRing::Entry& entry, const WalkRoom* room,
+void Findings::record(const Finding& finding, const SampleRing::Entry& entry, const WalkSlot* slot,
                       const WalkView& view) {
   ++count_;
   const uint64_t key = signatures_.key_of(finding);
@@ -67,7 +67,7 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
   const std::string artifact = "samples/" + std::to_string(++kept_) + ".sample";
   const std::vector<NamedFrame> trace = named_trace(view);
   const std::span<const std::byte> stack =
-      room != nullptr ? room->stack() : std::span(entry.stack, entry.sample->stack_bytes);
+      slot != nullptr ? slot->stack() : std::span(entry.stack, entry.sample->stack_bytes);
   const Input input = input_of(*entry.sample, stack, jvm_.code_map(), options_.mode);
   std::vector<uint8_t> bytes;
   encode(input, &bytes);
@@ -89,9 +89,9 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
   append(line.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
-void Findings::keep_seed(const SampleRing::Entry& entry, const WalkRoom& room) {
+void Findings::keep_seed(const SampleRing::Entry& entry, const WalkSlot& slot) {
   if (seeds_.size() >= options_.seeds) return;
-  const Input input = input_of(*entry.sample, room.stack(), jvm_.code_map(), options_.mode);
+  const Input input = input_of(*entry.sample, slot.stack(), jvm_.code_map(), options_.mode);
   std::vector<uint8_t> bytes;
   encode(input, &bytes);
   if (!seeds_.insert(bytes).second) return;

@@ -7,12 +7,12 @@
 #include <set>
 #include <vector>
 
-#include "harness/engine/signature.h"
+#include "harness/executor/signature.h"
 #include "harness/jvm/modules.h"
 #include "harness/oracles/oracle.h"
 #include "stress/agent/options.h"
 #include "stress/agent/sample_ring.h"
-#include "stress/agent/walk_room.h"
+#include "stress/agent/walk_slot.h"
 
 namespace framestorm::stress {
 
@@ -22,12 +22,12 @@ class Findings {
   // written; so do the methods.
   Findings(const Options& options, Jvm& jvm);
 
-  // Counts a finding, and writes it with its sample while few of its signature are kept. `room`:
+  // Counts a finding, and writes it with its sample while few of its signature are kept. `slot`:
   // null for a sample that was judged by its trace alone.
-  void record(const Finding& finding, const SampleRing::Entry& entry, const WalkRoom* room,
+  void record(const Finding& finding, const SampleRing::Entry& entry, const WalkSlot* slot,
               const WalkView& view);
   // Keeps an unmutated sample as an input for the fuzzers, as long as few are.
-  void keep_seed(const SampleRing::Entry& entry, const WalkRoom& room);
+  void keep_seed(const SampleRing::Entry& entry, const WalkSlot& slot);
   // The running counts per signature.
   void write_counts();
   uint64_t count() const { return count_; }

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-#include "harness/engine/run_files.h"
+#include "harness/executor/run_files.h"
 
 namespace framestorm::stress {
 namespace {

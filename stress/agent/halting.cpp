@@ -15,7 +15,7 @@
 
 #include "stress/agent/sampler.h"
 
-#include "harness/guard/clock.h"
+#include "harness/base/clock.h"
 
 namespace framestorm::stress {
 namespace {
@@ -163,31 +163,31 @@ void Sampler::run_halting() {
 Sampler::Rest Sampler::sample_from_outside(SampledThread& thread) {
   Rest rest;
   int32_t index = 0;
-  WalkRoom* const room = take_room(thread.index, &index);
-  if (room == nullptr) {
+  WalkSlot* const slot = take_slot(thread.index, &index);
+  if (slot == nullptr) {
     thread.lose(LostCause::buffer_full);
     return rest;
   }
   if (options_.mode == SamplingMode::unstopped) {
     // Its ThreadEnd waits for the lock, so the JavaThread stays while it is walked.
     bool walked = false;
-    registry_.with_lock([&] { walked = halt_and_walk(thread, *room, &rest); });
-    finish_walk(walked, *room, index, thread);
+    registry_.with_lock([&] { walked = halt_and_walk(thread, *slot, &rest); });
+    finish_walk(walked, *slot, index, thread);
   } else {
-    finish_walk(halt_and_walk(thread, *room, &rest), *room, index, thread);
+    finish_walk(halt_and_walk(thread, *slot, &rest), *slot, index, thread);
   }
   return rest;
 }
 
-void Sampler::finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThread& thread) {
+void Sampler::finish_walk(bool walked, WalkSlot& slot, int32_t index, SampledThread& thread) {
   if (walked) {
-    hand_over(room, index, thread);
+    hand_over(slot, index, thread);
   } else {
-    room.release();
+    slot.release();
   }
 }
 
-bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest) {
+bool Sampler::halt_and_walk(SampledThread& thread, WalkSlot& slot, Rest* rest) {
   if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
     thread.lose(LostCause::thread_exiting);
     return false;
@@ -210,7 +210,7 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest) {
   const uint64_t halted_ns =
       options_.mode == SamplingMode::separate_thread ? answer.given_ns : monotonic_ns();
   const InterruptedCall call = interrupted_call(*answer.context);
-  const bool is_walked = walk_answer(thread, answer, call.waiting, room);
+  const bool is_walked = walk_answer(thread, answer, call.waiting, slot);
   // Released, it may leave and be entered again, which begins its record anew.
   *rest = rest_after(thread, call, halted_ns);
   hand_over_.release(number);
@@ -218,7 +218,7 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest) {
 }
 
 bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer, bool waiting,
-                          WalkRoom& room) {
+                          WalkSlot& slot) {
   // It may have left since it was asked, and be just about to be entered again.
   if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
     thread.lose(LostCause::thread_exiting);
@@ -231,9 +231,9 @@ bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer,
   WalkRequest request = request_for(thread, *answer.context);
   request.target.same_thread = false;
   request.borrow_identity = true;
-  room.walk(request);
+  slot.walk(request);
   count_sample(thread, waiting);
-  room.copy_window();
+  slot.copy_window();
   return true;
 }
 

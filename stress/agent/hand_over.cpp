@@ -10,7 +10,7 @@
 #include <bit>
 #include <climits>
 
-#include "harness/guard/clock.h"
+#include "harness/base/clock.h"
 #include "harness/victim/context.h"
 
 namespace framestorm::stress {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "harness/guard/clock.h"
+#include "harness/base/clock.h"
 
 namespace framestorm::stress {
 namespace {

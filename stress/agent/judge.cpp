@@ -11,8 +11,8 @@
 #include <cstring>
 #include <ranges>
 
-#include "harness/guard/clock.h"
-#include "harness/guard/tripwire.h"
+#include "harness/base/clock.h"
+#include "harness/guard/unsafe_calls.h"
 #include "harness/jvm/agent.h"
 
 namespace framestorm::stress {
@@ -23,9 +23,9 @@ constexpr timespec kNap = {0, 1'000'000};
 // The JVM tells of methods it compiled or threw away when its service thread comes to it, not
 // before the safepoint is over.
 constexpr uint64_t kEventPatience = kSecond / 5;
-constexpr int kErrnoMarker = 0x5a5a;  // walk_room.cpp
+constexpr int kErrnoMarker = 0x5a5a;  // walk_slot.cpp
 
-// What a trace alone can break. The others look at a room's records; where a sample has none, its
+// What a trace alone can break. The others look at a slot's records; where a sample has none, its
 // handler has seen that nothing was wrong with them.
 constexpr std::string_view kCheapOracles[] = {"contract", "kinds", "calls"};
 constexpr std::string_view kRecordOracles[] = {"fault", "sanitizer", "memory", "signal-safety"};
@@ -38,11 +38,11 @@ bool is_any_of(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// As WalkView has it. `room`: null when the stack was not kept.
-uintptr_t last_java_pc(const Sample& sample, const WalkRoom* room) {
+// As WalkView has it. `slot`: null when the stack was not kept.
+uintptr_t last_java_pc(const Sample& sample, const WalkSlot* slot) {
   uintptr_t pc = sample.last_java_pc;
-  if (pc != 0 || sample.last_java_sp == 0 || room == nullptr) return pc;
-  const std::span<const std::byte> stack = room->stack();
+  if (pc != 0 || sample.last_java_sp == 0 || slot == nullptr) return pc;
+  const std::span<const std::byte> stack = slot->stack();
   const uintptr_t pushed = sample.last_java_sp - sizeof(pc);
   if (pushed < sample.sp() || pushed - sample.sp() + sizeof(pc) > stack.size()) return 0;
   std::memcpy(&pc, &stack[pushed - sample.sp()], sizeof(pc));
@@ -52,7 +52,7 @@ uintptr_t last_java_pc(const Sample& sample, const WalkRoom* room) {
 // Whether a walker looks behind an ID before it gives it, so that one was good when it did.
 bool checks_ids(WalkerId walker) { return walker != WalkerId::asgct && walker != WalkerId::plugin; }
 
-// A walker may say more than there was room for.
+// A walker may say more than there was slot for.
 size_t frames_there(const WalkView& view) {
   return std::min(view.frame_count(), static_cast<size_t>(view.depth));
 }
@@ -73,7 +73,7 @@ Judge::Judge(const Options& options, Jvm& jvm, Sampler& sampler)
       obsolete_(jvm.jvmti()) {
   for (std::unique_ptr<Oracle>& oracle : make_oracles()) {
     if (oracle->name() == kScenarioOracle) continue;
-    if (oracle->name() == "signal-safety" && !tripwire::is_active()) continue;
+    if (oracle->name() == "signal-safety" && !interposer::is_active()) continue;
     const bool cheap = is_any_of(oracle->name(), kCheapOracles);
     const bool by_records = is_any_of(oracle->name(), kRecordOracles);
     (cheap ? cheap_ : close_).push_back({std::move(oracle), by_records});
@@ -205,7 +205,7 @@ bool Judge::judge_next() {
   SampleRing::Entry entry = {};
   if (!sampler_.ring().front(&entry)) return false;
   judge(entry);
-  if (entry.sample->room >= 0) sampler_.room(static_cast<size_t>(entry.sample->room)).release();
+  if (entry.sample->slot >= 0) sampler_.slot(static_cast<size_t>(entry.sample->slot)).release();
   sampler_.ring().pop();
   return true;
 }
@@ -213,8 +213,8 @@ bool Judge::judge_next() {
 void Judge::judge(const SampleRing::Entry& entry) {
   const Sample& sample = *entry.sample;
   RecordedWalker& walker = *walkers_[static_cast<size_t>(sample.walker)];
-  WalkRoom* const room =
-      sample.room < 0 ? nullptr : &sampler_.room(static_cast<size_t>(sample.room));
+  WalkSlot* const slot =
+      sample.slot < 0 ? nullptr : &sampler_.slot(static_cast<size_t>(sample.slot));
   stats_.count(sample, walker, entry.frames);
   if (sample.end != WalkEnd::returned) ++contained_;
 
@@ -242,7 +242,7 @@ void Judge::judge(const SampleRing::Entry& entry) {
   view.methods = &jvm_.methods();
   view.unmutated = true;
   view.thread_state = sample.thread_state;
-  view.last_java_pc = last_java_pc(sample, room);
+  view.last_java_pc = last_java_pc(sample, slot);
   view.depth = sample.depth;
   view.end = sample.end;
   view.result = sample.result;
@@ -256,20 +256,20 @@ void Judge::judge(const SampleRing::Entry& entry) {
   view.fault = &no_fault_;
   view.unsafe = &nothing_unsafe_;
   view.reports = &no_reports_;
-  if (room != nullptr) {
-    view.buffer = room->buffer(sample.walker);
-    view.frames = const_cast<std::byte*>(room->frames());
-    view.fault = &room->fault();
-    view.unsafe = &room->unsafe();
-    view.reports = &room->reports();
-    view.context = &room->context();
-    view.expected_context = &room->expected_context();
+  if (slot != nullptr) {
+    view.buffer = slot->buffer(sample.walker);
+    view.frames = const_cast<std::byte*>(slot->frames());
+    view.fault = &slot->fault();
+    view.unsafe = &slot->unsafe();
+    view.reports = &slot->reports();
+    view.context = &slot->context();
+    view.expected_context = &slot->expected_context();
   }
   walker.set_facts(sample.has_facts ? &sample.facts : nullptr);
-  RecordedRewalks rewalks(room, walkers_, sample.walker);
+  RecordedRewalks rewalks(slot, walkers_, sample.walker);
   violations_.clear();
-  if (room == nullptr) ++traces_only_;
-  check(view, rewalks, room != nullptr, false);
+  if (slot == nullptr) ++traces_only_;
+  check(view, rewalks, slot != nullptr, false);
   if (!violations_.empty()) {
     // Something that was loaded or replaced meanwhile may explain it.
     ask_for_replaced(view);
@@ -279,9 +279,9 @@ void Judge::judge(const SampleRing::Entry& entry) {
     wait_for_unknown(view);
     walker.set_facts(sample.has_facts ? &sample.facts : nullptr);
     violations_.clear();
-    check(view, rewalks, room != nullptr, true);
+    check(view, rewalks, slot != nullptr, true);
   }
-  const bool rewalk_wrong = room != nullptr && judge_rewalk(entry, view, rewalks, *room);
+  const bool rewalk_wrong = slot != nullptr && judge_rewalk(entry, view, rewalks, *slot);
   if (sample.costly && options_.mode != SamplingMode::unstopped && violations_.empty() &&
       !rewalk_wrong) {
     const std::string lost = reference_.check(env_, view, sample, sampler_.registry());
@@ -291,19 +291,19 @@ void Judge::judge(const SampleRing::Entry& entry) {
     if (!lost.empty() && !may_stop) {
       violations_.add(FindingKind::contract, "outermost-frame-differs", lost);
     }
-    if (violations_.empty()) findings_.keep_seed(entry, *room);
+    if (violations_.empty()) findings_.keep_seed(entry, *slot);
   }
   for (const Finding& finding : violations_.findings()) {
     // A stack that changes while it is read makes traces that are wrong: figures, no findings.
     if (options_.mode == SamplingMode::unstopped && finding.kind == FindingKind::contract) continue;
-    findings_.record(finding, entry, room, view);
+    findings_.record(finding, entry, slot, view);
   }
 }
 
 bool Judge::judge_rewalk(const SampleRing::Entry& entry, const WalkView& first,
-                         RecordedRewalks& rewalks, const WalkRoom& room) {
-  if (!room.rewalk_went_wrong()) return false;
-  const Rewalked& made = room.rewalks().back();
+                         RecordedRewalks& rewalks, const WalkSlot& slot) {
+  if (!slot.rewalk_went_wrong()) return false;
+  const Rewalked& made = slot.rewalks().back();
   if (made.end != WalkEnd::returned) ++contained_;
   Sample sample = *entry.sample;
   sample.walker = made.walker;
@@ -321,13 +321,13 @@ bool Judge::judge_rewalk(const SampleRing::Entry& entry, const WalkView& first,
   again.input = &input;
   again.walker = &walker;
   again.depth = made.depth;
-  again.frames = const_cast<std::byte*>(room.rewalk_frames(made));
+  again.frames = const_cast<std::byte*>(slot.rewalk_frames(made));
   again.end = made.end;
   again.result = made.result;
   again.stopped = made.has_facts ? made.facts.stopped : nullptr;
-  again.fault = &room.rewalk_fault();
-  again.unsafe = &room.rewalk_unsafe();
-  again.reports = &room.rewalk_reports();
+  again.fault = &slot.rewalk_fault();
+  again.unsafe = &slot.rewalk_unsafe();
+  again.reports = &slot.rewalk_reports();
   rewalk_violations_.clear();
   for (Judged& judged : close_) {
     if (!judged.oracle->judges_rewalks() || judged.oracle->name() == kMemoryOracle) continue;
@@ -336,7 +336,7 @@ bool Judge::judge_rewalk(const SampleRing::Entry& entry, const WalkView& first,
     if (rewalk_violations_.findings().size() != before) ++judged.broken;
   }
   for (const Finding& finding : rewalk_violations_.findings()) {
-    findings_.record(finding, again_entry, &room, again);
+    findings_.record(finding, again_entry, &slot, again);
   }
   return true;
 }

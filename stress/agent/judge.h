@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/oracles/oracle.h"
-#include "harness/victim/crew.h"
+#include "harness/victim/victims.h"
 #include "stress/agent/findings.h"
 #include "stress/agent/obsolete_methods.h"
 #include "stress/agent/recorded_walker.h"
@@ -57,7 +57,7 @@ class Judge {
   void check(const WalkView& view, RecordedRewalks& rewalks, bool closely, bool final);
   // What a walk that was made for a costly oracle did wrong by itself. True when it did.
   bool judge_rewalk(const SampleRing::Entry& entry, const WalkView& first, RecordedRewalks& rewalks,
-                    const WalkRoom& room);
+                    const WalkSlot& slot);
   void write_stats(const char* ended);
   void close(const char* ended);
 
@@ -72,8 +72,8 @@ class Judge {
   TimeShare waiting_for_unknown_;
   RecordedWalkers walkers_;
   std::vector<Judged> cheap_;  // of the trace alone
-  std::vector<Judged> close_;  // of a room's records
-  uint64_t traces_only_ = 0;   // samples without a room
+  std::vector<Judged> close_;  // of a slot's records
+  uint64_t traces_only_ = 0;   // samples without a slot
   Violations violations_, rewalk_violations_;
   Victim victim_;
   UndoLog no_mutations_;

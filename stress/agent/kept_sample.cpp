@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "harness/engine/run_files.h"
+#include "harness/executor/run_files.h"
 #include "harness/victim/context.h"
 
 namespace framestorm::stress {

@@ -1,5 +1,5 @@
 // Walkers and walks as they were, for oracles that look at them later: RecordedWalker answers for
-// an adapter with what was noted of one walk, RecordedRewalks gives the walks that the room made
+// an adapter with what was noted of one walk, RecordedRewalks gives the walks that the slot made
 // while the victim stood still.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "harness/oracles/oracle.h"
-#include "stress/agent/walk_room.h"
+#include "stress/agent/walk_slot.h"
 
 namespace framestorm::stress {
 
@@ -43,9 +43,9 @@ using RecordedWalkers =
 
 class RecordedRewalks final : public Rewalk {
  public:
-  // Of a sample without a room there are none. Borrows everything.
-  RecordedRewalks(const WalkRoom* room, const RecordedWalkers& walkers, WalkerId own)
-      : room_(room), walkers_(walkers), own_(own) {}
+  // Of a sample without a slot there are none. Borrows everything.
+  RecordedRewalks(const WalkSlot* slot, const RecordedWalkers& walkers, WalkerId own)
+      : slot_(slot), walkers_(walkers), own_(own) {}
 
   bool walk(int32_t depth, Place, Answer* answer) override { return find(own_, depth, 0, answer); }
   bool walk_as(const Input& variant, Place, Answer* answer) override {
@@ -56,7 +56,7 @@ class RecordedRewalks final : public Rewalk {
  private:
   bool find(WalkerId walker, int32_t depth, uint32_t options, Answer* answer);
 
-  const WalkRoom* room_;
+  const WalkSlot* slot_;
   const RecordedWalkers& walkers_;
   WalkerId own_;
 };

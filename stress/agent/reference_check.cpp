@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "harness/guard/clock.h"
+#include "harness/base/clock.h"
 #include "harness/jvm/agent.h"
 
 namespace framestorm::stress {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "harness/guard/clock.h"
+#include "harness/base/clock.h"
 
 namespace framestorm::stress {
 

@@ -48,7 +48,7 @@ struct Sample {
   WalkerId walker = WalkerId::asgct;
   WalkEnd end = WalkEnd::returned;
   bool costly = false;
-  bool suspicious = false;  // something is wrong that only the room's records say
+  bool suspicious = false;  // something is wrong that only the slot's records say
   bool mask_changed = false;
   bool context_changed = false;
   int errno_after = 0;
@@ -63,7 +63,7 @@ struct Sample {
   greg_t registers[NGREG] = {};
   bool has_facts = false;
   WalkFacts facts;
-  int32_t room = -1;  // whose records belong to it; -1: none any more
+  int32_t slot = -1;  // whose records belong to it; -1: none any more
   uint32_t frame_bytes = 0;
   uint32_t stack_bytes = 0;  // copied from sp up
 

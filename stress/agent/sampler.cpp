@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "harness/guard/clock.h"
+#include "harness/base/clock.h"
 #include "harness/victim/context.h"
 #include "stress/agent/delivery.h"
 
@@ -60,11 +60,11 @@ Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)
     : options_(options),
       jvm_(jvm),
       setup_(std::move(setup)),
-      walking_(options.out / "walking.bin", kRooms),
+      walking_(options.out / "walking.bin", kSlots),
       ring_(kRingCells, static_cast<size_t>(options.depth) * 32 + kStackWindow),
       random_(options.seed) {
-  for (size_t i = 0; i < kRooms; ++i) {
-    rooms_.push_back(std::make_unique<WalkRoom>(setup_, walking_.record(i)));
+  for (size_t i = 0; i < kSlots; ++i) {
+    slots_.push_back(std::make_unique<WalkSlot>(setup_, walking_.record(i)));
   }
   active = this;
   delivery_ns_ = measure_delivery(timer_signal());
@@ -252,12 +252,12 @@ void Sampler::put_off(SampledThread& thread, const Rest& rest) {
   thread.lose(rest.cause, missed);
 }
 
-WalkRoom* Sampler::take_room(size_t hint, int32_t* index) {
-  for (size_t i = 0; i < kRooms; ++i) {
-    const size_t at = (hint + i) % kRooms;
-    if (!rooms_[at]->try_take()) continue;
+WalkSlot* Sampler::take_slot(size_t hint, int32_t* index) {
+  for (size_t i = 0; i < kSlots; ++i) {
+    const size_t at = (hint + i) % kSlots;
+    if (!slots_[at]->try_take()) continue;
     *index = static_cast<int32_t>(at);
-    return rooms_[at].get();
+    return slots_[at].get();
   }
   return nullptr;
 }
@@ -277,18 +277,18 @@ void Sampler::sample_here(SampledThread& thread, const ucontext_t& context, bool
     return;
   }
   int32_t index = 0;
-  WalkRoom* const room = take_room(thread.index, &index);
-  if (room == nullptr) {
+  WalkSlot* const slot = take_slot(thread.index, &index);
+  if (slot == nullptr) {
     thread.lose(LostCause::buffer_full);
     return;
   }
   {
-    const SignalStack::Lent lent(room->signal_stack());
-    room->walk(request_for(thread, context));
+    const SignalStack::Lent lent(slot->signal_stack());
+    slot->walk(request_for(thread, context));
   }
   count_sample(thread, waiting);
-  room->copy_window();
-  hand_over(*room, index, thread);
+  slot->copy_window();
+  hand_over(*slot, index, thread);
 }
 
 WalkRequest Sampler::request_for(const SampledThread& thread, const ucontext_t& context) {
@@ -318,16 +318,16 @@ void Sampler::handle_halt(siginfo_t* info, void* context) {
   errno = saved_errno;
 }
 
-void Sampler::hand_over(WalkRoom& room, int32_t index, SampledThread& thread) {
-  Sample& sample = room.sample();
+void Sampler::hand_over(WalkSlot& slot, int32_t index, SampledThread& thread) {
+  Sample& sample = slot.sample();
   const bool keep = sample.suspicious || sample.costly;
-  sample.room = keep ? index : -1;
-  if (!ring_.push(sample, room.frames(), room.window())) {
+  sample.slot = keep ? index : -1;
+  if (!ring_.push(sample, slot.frames(), slot.window())) {
     thread.lose(LostCause::unjudged);
-    room.release();
+    slot.release();
     return;
   }
-  if (!keep) room.release();
+  if (!keep) slot.release();
 }
 
 void Sampler::start() {

@@ -15,15 +15,15 @@
 #include "stress/agent/options.h"
 #include "stress/agent/registry.h"
 #include "stress/agent/sample_ring.h"
-#include "stress/agent/walk_room.h"
+#include "stress/agent/walk_slot.h"
 #include "stress/agent/walking_file.h"
 
 namespace framestorm::stress {
 
 class Sampler {
  public:
-  // Rooms: walks at one time, and samples that are judged closely at one time.
-  static constexpr size_t kRooms = 64;
+  // Slots: walks at one time, and samples that are judged closely at one time.
+  static constexpr size_t kSlots = 64;
   static constexpr size_t kRingCells = 8192;
 
   // The JVM runs, the guard is installed. Throws SetupError, std::system_error. One per process.
@@ -43,10 +43,10 @@ class Sampler {
   bool duration_over() const { return duration_over_.load(std::memory_order_acquire); }
 
   SampleRing& ring() { return ring_; }
-  WalkRoom& room(size_t index) { return *rooms_[index]; }
+  WalkSlot& slot(size_t index) { return *slots_[index]; }
   Registry& registry() { return registry_; }
   // An adapter of the kind that samples are taken with; null when none is. Not to walk with.
-  const Walker* walker(WalkerId id) const { return rooms_.front()->walker(id); }
+  const Walker* walker(WalkerId id) const { return slots_.front()->walker(id); }
   const Options& options() const { return options_; }
   // What a signal costs a thread here, without its handler.
   uint64_t delivery_ns() const { return delivery_ns_; }
@@ -81,9 +81,9 @@ class Sampler {
   // A thread that waits does nothing but take signals. `entered_cpu` is its processor time when the
   // handler that found it so began.
   void note_idle_time(SampledThread& thread, uint64_t entered_cpu);
-  WalkRoom* take_room(size_t hint, int32_t* index);
-  // Hands a room's sample to the judge: with the room when that is needed, else by copy.
-  void hand_over(WalkRoom& room, int32_t index, SampledThread& thread);
+  WalkSlot* take_slot(size_t hint, int32_t* index);
+  // Hands a slot's sample to the judge: with the slot when that is needed, else by copy.
+  void hand_over(WalkSlot& slot, int32_t index, SampledThread& thread);
 
   // halting.cpp: the modes in which another thread walks.
   // One that was armed, for the halting thread to learn of.
@@ -97,10 +97,10 @@ class Sampler {
   void run_halting();
   Rest sample_from_outside(SampledThread& thread);
   // False when there was no walk, and why is counted. With `walk_answer` the victim stands still.
-  bool halt_and_walk(SampledThread& thread, WalkRoom& room, Rest* rest);
+  bool halt_and_walk(SampledThread& thread, WalkSlot& slot, Rest* rest);
   bool walk_answer(SampledThread& thread, const HandOver::Answer& answer, bool waiting,
-                   WalkRoom& room);
-  void finish_walk(bool walked, WalkRoom& room, int32_t index, SampledThread& thread);
+                   WalkSlot& slot);
+  void finish_walk(bool walked, WalkSlot& slot, int32_t index, SampledThread& thread);
 
   void watch_threads();
   // All with the time since they were called last, 0 at first.
@@ -128,7 +128,7 @@ class Sampler {
   Registry registry_;
   WalkingFile walking_;
   uint64_t delivery_ns_ = 0;
-  std::vector<std::unique_ptr<WalkRoom>> rooms_;
+  std::vector<std::unique_ptr<WalkSlot>> slots_;
   SampleRing ring_;
   std::unordered_set<SampledThread*> armed_;  // with the registry's lock
   std::vector<Arming> newly_armed_;           // the same; not in same-thread mode

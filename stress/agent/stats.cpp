@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "harness/engine/run_files.h"
-#include "harness/guard/clock.h"
-#include "harness/guard/tripwire.h"
+#include "harness/base/clock.h"
+#include "harness/executor/run_files.h"
+#include "harness/guard/unsafe_calls.h"
 
 namespace framestorm::stress {
 namespace {
@@ -122,7 +122,7 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                {"interval_ns", options_.interval.count()},
                {"threads_asked", threads_text(options_)},
                {"seed", options_.seed},
-               {"tripwire", tripwire::is_active()},
+               {"interposer", interposer::is_active()},
                {"ticks", totals.ticks},
                {"samples", totals.samples},
                {"idle_samples", finished.idle},

@@ -568,8 +568,8 @@ TEST_F(UnloadTest, ThereAreSixtyFourHandlers) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   int result = 1;
-  std::thread conductor([&] { result = RUN_ALL_TESTS(); });
-  conductor.join();
+  std::thread control_thread([&] { result = RUN_ALL_TESTS(); });
+  control_thread.join();
   std::fflush(nullptr);
   std::_Exit(result);
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/victim/context.h"
 
 namespace framestorm {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/jvm/thread_state.h"
 #include "harness/victim/context.h"
 
@@ -63,7 +63,7 @@ class AsgstTest : public JvmTest {
   }
   jlong contained() { return function<Count>("AsyncGetStackTraceContainedFaults")(); }
 
-  // A walk of a halted victim from the conductor.
+  // A walk of a halted victim from the control thread.
   Traced walk(ScenarioId scenario, uint32_t options, uint8_t kinds = kEveryKind, jint states = 0,
               jint depth = 512) {
     return walk_context(victim(scenario).slot->context, options, kinds, states, depth);
@@ -414,7 +414,7 @@ TEST_F(AsgstTest, WhileAThreadDeoptimisesItIsRefused) {
   EXPECT_GT(before.trace.num_frames, 0) << before.why();
   const int tid = victim(ScenarioId::deoptimized_caller).tid;
   session().release_world();
-  session().crew().resume(ScenarioId::deoptimized_caller);
+  session().victims().resume(ScenarioId::deoptimized_caller);
   constexpr uint64_t kOnItsWayNs = 1'000'000;
   ASSERT_TRUE(World::get().halt_after(tid, kOnItsWayNs));
   stop_victims(session().jvm().env());

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/victim/context.h"
 
 namespace framestorm {

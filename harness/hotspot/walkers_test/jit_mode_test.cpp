@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/engine/jvm_test.h"
+#include "harness/executor/jvm_fixture.h"
 #include "harness/input/walker_traits.h"
 #include "harness/victim/scenario.h"
 
@@ -57,7 +57,7 @@ class JitModeTest : public JvmTest, public testing::WithParamInterface<JitMode> 
   int walk_with_all(ScenarioId scenario) {
     int succeeded = 0;
     for (const WalkerId walker : kAddedWalkers) {
-      EXPECT_NE(engine().walker(walker), nullptr)
+      EXPECT_NE(executor().walker(walker), nullptr)
           << name_of(walker) << ": test with a JDK that `framestorm jdk build` made";
       for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
         if (!traits_of(walker).walks_in(mode)) continue;
@@ -68,7 +68,7 @@ class JitModeTest : public JvmTest, public testing::WithParamInterface<JitMode> 
         const Walked walked = walk(input);
         EXPECT_TRUE(walked.findings.empty())
             << name_of(walker) << " " << name_of(mode) << " at "
-            << engine().addresses().describe(victim(scenario).pc, victim(scenario)) << ": "
+            << executor().addresses().describe(victim(scenario).pc, victim(scenario)) << ": "
             << explain(walked);
         succeeded += walked.outcome.succeeded() ? 1 : 0;
         if (scenario == ScenarioId::c2_inlined && walker == WalkerId::asgct2 &&

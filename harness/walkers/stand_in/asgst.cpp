@@ -7,7 +7,7 @@
 namespace framestorm::stand_in {
 namespace {
 
-constexpr size_t kRoom = 4096;
+constexpr size_t kCapacity = 4096;
 
 jlong contained_faults = 0;
 
@@ -35,7 +35,7 @@ void put(const Frame& frame, Defect defect, ASGST_CallFrame* to) {
 }
 
 void copy(const Call& call, Defect defect, void* context) {
-  static std::array<Frame, kRoom> stack;
+  static std::array<Frame, kCapacity> stack;
   const size_t size = framestorm_stand_in()->stack(context, stack.data(), stack.size());
   bool c_frames = (call.options & ASGST_INCLUDE_C_FRAMES) != 0;
   const bool with_c_frames = c_frames;

@@ -7,11 +7,11 @@
 namespace framestorm::stand_in {
 namespace {
 
-constexpr size_t kRoom = 512;
+constexpr size_t kCapacity = 512;
 constexpr size_t kIterators = 64;
 
 struct Iteration {
-  std::array<Frame, kRoom> stack;
+  std::array<Frame, kCapacity> stack;
   size_t size = 0;
   size_t next = 0;
   bool c_frames = false;

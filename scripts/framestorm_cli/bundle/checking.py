@@ -232,7 +232,7 @@ def _coverage(place: Moved, target: str, seeds: Path) -> Iterator[str]:
     merged = profiles / "merged.profdata"
     _tool("llvm-profdata-19", "merge", "-sparse", *map(str, raw), "-o", str(merged))
     table = _tool("llvm-cov-19", "report", f"-instr-profile={merged}", f"-object={program}")
-    lines = re.search(r"harness/engine/engine\.cpp .*?(\d+\.\d+)%\s*$", table, re.M)
+    lines = re.search(r"harness/executor/executor\.cpp .*?(\d+\.\d+)%\s*$", table, re.M)
     if lines is None or float(lines[1]) == 0.0:
         raise BadBuildError(f"the engine's code is not covered:\n{table[-2000:]}")
     yield "profile written"

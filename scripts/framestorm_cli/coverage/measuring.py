@@ -72,7 +72,7 @@ def measure(
         done = {one.file for one in measured.inputs if one.walked}
         still = [file for file in left if file not in done]
         watch(len(files) - len(still))
-        if not answer["poisoned"] or len(still) == len(left):
+        if not answer["not_reusable"] or len(still) == len(left):
             measured.inputs += [_input(entry) for entry in answer["inputs"] if not entry["walked"]]
             return measured
         left = still

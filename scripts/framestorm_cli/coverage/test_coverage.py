@@ -70,7 +70,7 @@ def test_functions_lines_and_what_is_never_reached(
 def test_a_walk_that_ends_its_process_does_not_hide_the_others(
     framestorm: Run, fakes: FakePrograms, corpus: Path, tmp_path: Path
 ) -> None:
-    plan(fakes, edges={"a": [0], "b": [1], "c": [2]}, poison=["a", "b"])
+    plan(fakes, edges={"a": [0], "b": [1], "c": [2]}, not_reusable=["a", "b"])
     code, _, _, data = coverage(framestorm, fakes, tmp_path)
     assert code == 0
     assert data["edges_reached"] == 3
@@ -81,7 +81,7 @@ def test_a_walk_that_ends_its_process_does_not_hide_the_others(
 def test_an_input_without_a_victim_does_not_start_processes_for_ever(
     framestorm: Run, fakes: FakePrograms, corpus: Path, tmp_path: Path
 ) -> None:
-    plan(fakes, edges={"a": [0]}, poison=["a"])
+    plan(fakes, edges={"a": [0]}, not_reusable=["a"])
     code, _, _, data = coverage(framestorm, fakes, tmp_path)
     assert code == 0
     assert (data["inputs"], data["inputs_walked"]) == (3, 1)

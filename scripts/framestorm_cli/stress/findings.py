@@ -26,7 +26,7 @@ from framestorm_cli.triage.signature import (
     VICTIM,
     Signature,
     signature_of,
-    telling,
+    significant,
 )
 
 KEPT = 3  # samples copied per bucket; the others stay in the cells' folders
@@ -149,7 +149,7 @@ def _with_native_stack(case: Case, core_stacks: Path) -> Case:
     """A death without an hs_err file has its core's stack, where there is one."""
     if not case.frames and (names := stacks.crashed_stack(core_stacks)):
         case.frames = _frames(names)
-        top = tuple(telling(names)[:TOP_FRAMES])
+        top = tuple(significant(names)[:TOP_FRAMES])
         case.signature = Signature(case.signature.kind, case.signature.clause, top)
     return case
 
@@ -167,7 +167,7 @@ def _hang(result: CellResult, folder: Path) -> Case:
         stack=tuple(names),
         context=walking.context(folder / agent.OUT),
     )
-    top = tuple(telling(names)[:TOP_FRAMES]) if names else (f"victim {result.cell.workload}",)
+    top = tuple(significant(names)[:TOP_FRAMES]) if names else (f"victim {result.cell.workload}",)
     return Case(finding, Signature("process_death", native.DID_NOT_END, top), _frames(names))
 
 

@@ -8,9 +8,9 @@ from rapidfuzz.distance import Indel
 
 from framestorm_cli.records import Finding
 from framestorm_cli.symbols import Frame
-from framestorm_cli.triage.signature import Signature, scenario_of, telling
+from framestorm_cli.triage.signature import Signature, scenario_of, significant
 
-# Two stacks with the same kind, clause and top frame are one cause when their first COMPARED telling
+# Two stacks with the same kind, clause and top frame are one cause when their first COMPARED significant
 # frames are at least this alike (1: equal; normalised insert/delete distance of the frame sequences).
 # 0.6: of four frames one may be inserted or missing on either side. Inlining and tail calls do that.
 SIMILARITY = 0.6
@@ -34,7 +34,7 @@ class Case:
 
     @property
     def names(self) -> list[str]:
-        return telling(frame.name for frame in self.frames)[:COMPARED]
+        return significant(frame.name for frame in self.frames)[:COMPARED]
 
     @property
     def robustness(self) -> float:

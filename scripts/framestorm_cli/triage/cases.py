@@ -9,7 +9,7 @@ from framestorm_cli.records import Finding
 from framestorm_cli.symbols import Frame, Symbolizer
 from framestorm_cli.triage import hs_err, sanitizer
 from framestorm_cli.triage.buckets import Case
-from framestorm_cli.triage.signature import TOP_FRAMES, Signature, signature_of, symbolise, telling
+from framestorm_cli.triage.signature import TOP_FRAMES, Signature, signature_of, symbolise, significant
 
 _MODULE_PLACE = re.compile(r"\((?P<path>\S*?(?P<name>[^/\s]+))\+(?P<offset>0x[0-9a-f]+)\)")
 _LARGEST_LOG = 64 << 20  # bytes; larger files are not looked into
@@ -47,7 +47,7 @@ def of_hs_err(path: Path) -> Case:
     kind = "fault" if report.signal else "vm_error"
     # Values in a guarantee's message differ from run to run; its condition and place do not.
     clause = "" if report.signal else report.error
-    names = telling(report.names)
+    names = significant(report.names)
     detail = "; ".join(
         part
         for part in (
@@ -88,7 +88,7 @@ def of_sanitizer(path: Path) -> list[Case]:
             artifact=path,
             stack=report.lines,
         )
-        names = tuple(telling(report.frames)[:TOP_FRAMES])
+        names = tuple(significant(report.frames)[:TOP_FRAMES])
         # A report without a stack is named by its source file alone.
         places = report.lines or report.frames
         frames = [

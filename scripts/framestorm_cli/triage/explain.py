@@ -6,7 +6,7 @@ from framestorm_cli.native import DID_NOT_END
 from framestorm_cli.records import Finding, parse_int
 from framestorm_cli.symbols import Frame
 from framestorm_cli.triage import disassembly
-from framestorm_cli.triage.signature import telling
+from framestorm_cli.triage.signature import significant
 
 _PAGE = 4096
 _NEAR = 64 << 10  # bytes; farther apart, two addresses have nothing to do with each other
@@ -181,7 +181,7 @@ def address_in_words(address: int, registers: dict[str, str], context: dict[str,
 
 def fault_in_words(finding: Finding, frames: list[Frame]) -> str:
     """What happened in the walk."""
-    names = telling(frame.name for frame in frames)
+    names = significant(frame.name for frame in frames)
     where = names[0] if names else ""
     inside = f" in {where}" if where else ""
     if finding.kind == "fault":

@@ -1,4 +1,4 @@
-"""Signatures: what makes two findings the same. Kind, clause and the top three telling frames."""
+"""Signatures: what makes two findings the same. Kind, clause and the top three significant frames."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -68,7 +68,7 @@ def is_ignored(name: str) -> bool:
     return _ignored().fullmatch(name) is not None
 
 
-def telling(names: Iterable[str]) -> list[str]:
+def significant(names: Iterable[str]) -> list[str]:
     """The frames that tell causes apart: those above the walker's entry point, without ignored ones.
 
     The entry point itself, or else the top frame, when that leaves none: a walker that faults right at
@@ -97,7 +97,7 @@ def scenario_of(text: str) -> str:
 
 
 def signature_of(finding: Finding, frames: Sequence[Frame]) -> Signature:
-    names = telling(frame.name for frame in frames)
+    names = significant(frame.name for frame in frames)
     if not names:
         # A walk that returned has no stack to show: the victim is what tells causes apart.
         scenario = scenario_of(finding.text)

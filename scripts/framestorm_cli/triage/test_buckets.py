@@ -5,7 +5,7 @@ import pytest
 from framestorm_cli.records import Finding
 from framestorm_cli.symbols import Frame
 from framestorm_cli.triage.buckets import Bucket, Case, into_buckets
-from framestorm_cli.triage.signature import Signature, is_ignored, signature_of, telling
+from framestorm_cli.triage.signature import Signature, is_ignored, signature_of, significant
 
 
 def case(
@@ -16,7 +16,7 @@ def case(
     return Case(finding, signature_of(finding, frames), frames, count)
 
 
-def test_signature_is_the_top_three_telling_frames() -> None:
+def test_signature_is_the_top_three_significant_frames() -> None:
     found = case(
         "memcpy", "__restore_rt", "a::b(int)", "c<int>::d()", "e", "f", "AsyncGetCallTrace", "g"
     )
@@ -32,8 +32,8 @@ def test_what_called_the_walker_does_not_count() -> None:
 def test_a_fault_in_the_entry_point_itself_is_named_by_it() -> None:
     assert case("AsyncGetCallTrace", "main").signature.frames == ("AsyncGetCallTrace",)
     assert case("memcpy", "AsyncGetCallTrace").signature.frames == ("AsyncGetCallTrace",)
-    assert telling(["memcpy", "main"]) == ["memcpy"]
-    assert telling([]) == []
+    assert significant(["memcpy", "main"]) == ["memcpy"]
+    assert significant([]) == []
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def test_other_kinds() -> None:
     assert explain(death, []).startswith("the process died: read of 0x8")
     killed = fault(kind="process_death", clause="SIGKILL", signal="")
     assert explain(killed, []).startswith("the process died: SIGKILL")
-    own = [Frame("x", "x", 1, "framestorm::Engine::apply(int)", 0)]
-    assert "in framestorm::Engine::apply, framestorm's own code" in explain(killed, own)
+    own = [Frame("x", "x", 1, "framestorm::Executor::apply(int)", 0)]
+    assert "in framestorm::Executor::apply, framestorm's own code" in explain(killed, own)
 
 
 def test_thread_stack_and_call_mutations() -> None:

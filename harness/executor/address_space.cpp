@@ -1,0 +1,163 @@
+#include "harness/executor/address_space.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <system_error>
+
+#include "harness/jvm/modules.h"
+
+namespace framestorm {
+namespace {
+
+constexpr size_t kGuardBytes = size_t{1} << 20;
+
+// Middle of the widest hole in the address space: nothing will be mapped there.
+uintptr_t find_unmapped() {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  uintptr_t last_end = 0x10000;
+  uintptr_t best = 0;
+  uintptr_t best_size = 0;
+  while (std::getline(maps, line)) {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2) continue;
+    if (begin >= uintptr_t{1} << 47) break;
+    if (begin > last_end && begin - last_end > best_size) {
+      best_size = begin - last_end;
+      best = last_end + best_size / 2;
+    }
+    last_end = end;
+  }
+  return best & ~uintptr_t{0xfff};
+}
+
+uintptr_t find_java_heap(const VmStructs& vm, uintptr_t fallback) {
+  void* heap_static = vm.static_address("Universe", "_collectedHeap");
+  const auto reserved = vm.offset("CollectedHeap", "_reserved");
+  const auto start = vm.offset("MemRegion", "_start");
+  if (heap_static == nullptr || !reserved || !start) return fallback;
+  const auto* heap = read_at<const std::byte*>(heap_static);
+  if (heap == nullptr) return fallback;
+  const auto address = read_at<uintptr_t>(heap, *reserved + *start);
+  return address == 0 ? fallback : address;  // ZGC reserves no single range
+}
+
+std::string offset_text(int64_t offset) {
+  if (offset == 0) return {};
+  char text[32];
+  std::snprintf(text, sizeof text, " %c %" PRId64, offset < 0 ? '-' : '+',
+                offset < 0 ? -offset : offset);
+  return text;
+}
+
+}  // namespace
+
+AddressSpace::AddressSpace(Jvm& jvm) : jvm_(jvm) {
+  void* guard = mmap(nullptr, kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (guard == MAP_FAILED) {
+    throw std::system_error(errno, std::generic_category(), "mapping the guard page");
+  }
+  guard_page_ = reinterpret_cast<uintptr_t>(guard);
+  if (const Module* libc = modules_.by_name("libc.so")) libc_text_ = libc->text_begin;
+  if (const Module* libjvm = modules_.by_name("libjvm.so")) libjvm_text_ = libjvm->text_begin;
+  unmapped_ = find_unmapped();
+  java_heap_ = find_java_heap(jvm.structs(), unmapped_);
+}
+
+bool AddressSpace::resolve(const SymbolicValue& value, const Victim& victim,
+                           const std::vector<Victim*>& halted, uint64_t own, uint64_t* out) const {
+  const auto delta = static_cast<uint64_t>(static_cast<int64_t>(value.delta));
+  const auto other = [&]() -> const Victim* {
+    if (halted.size() < 2) return nullptr;
+    const Victim* picked = halted[value.index % halted.size()];
+    return picked == &victim ? halted[(value.index + 1) % halted.size()] : picked;
+  };
+  switch (value.kind) {
+    case ValueKind::real:
+      *out = own + delta;
+      return true;
+    case ValueKind::real_sp:
+      *out = victim.sp + delta;
+      return true;
+    case ValueKind::real_fp:
+      *out = victim.fp + delta;
+      return true;
+    case ValueKind::real_pc:
+      *out = victim.pc + delta;
+      return true;
+    case ValueKind::stack_base:
+      *out = victim.stack_base + delta;
+      return true;
+    case ValueKind::stack_end:
+      *out = victim.stack_end + delta;
+      return true;
+    case ValueKind::guard_page:
+      *out = guard_page_ + kGuardBytes / 2 + delta;
+      return true;
+    case ValueKind::other_sp:
+    case ValueKind::other_pc: {
+      const Victim* picked = other();
+      if (picked == nullptr) return false;
+      *out = (value.kind == ValueKind::other_sp ? picked->sp : picked->pc) + delta;
+      return true;
+    }
+    case ValueKind::slot: {
+      const uintptr_t address = victim.sp + uintptr_t{8} * value.index;
+      if (address > victim.frames_top - 8) return false;
+      const uintptr_t at = address - victim.stack_copy_begin;
+      *out = at + 8 <= victim.stack_copy.size()
+                 ? read_at<uint64_t>(victim.stack_copy.data(), at) + delta
+                 : read_at<uint64_t>(reinterpret_cast<const void*>(address)) + delta;
+      return true;
+    }
+    case ValueKind::code: {
+      const auto address = jvm_.code_map().resolve(value.code);
+      if (!address) return false;
+      *out = *address + delta;
+      return true;
+    }
+    case ValueKind::libc_text:
+      *out = libc_text_ + delta;
+      return true;
+    case ValueKind::libjvm_text:
+      *out = libjvm_text_ + delta;
+      return true;
+    case ValueKind::java_heap:
+      *out = java_heap_ + delta;
+      return true;
+    case ValueKind::unmapped:
+      *out = unmapped_ + delta;
+      return true;
+    case ValueKind::misaligned:
+      *out = (own & ~uint64_t{7}) + 1 + (delta & 3);
+      return true;
+    case ValueKind::raw:
+      *out = value.raw;
+      return true;
+    case ValueKind::count:
+      break;
+  }
+  return false;
+}
+
+std::string AddressSpace::describe(uintptr_t address, const Victim& victim) const {
+  if (const auto position = jvm_.code_map().describe(address)) {
+    std::string text(name_of(position->ref.kind));
+    text += " \"" + position->ref.name + "\"";
+    if (position->ref.tier != 0) text += " tier " + std::to_string(position->ref.tier);
+    char offset[32];
+    std::snprintf(offset, sizeof offset, " entry + 0x%x", static_cast<unsigned>(position->delta));
+    return text + offset;
+  }
+  if (address >= victim.stack_end && address < victim.stack_base) {
+    return "real-sp" + offset_text(static_cast<int64_t>(address - victim.sp));
+  }
+  return modules_.describe(address);
+}
+
+}  // namespace framestorm

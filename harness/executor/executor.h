@@ -1,0 +1,141 @@
+// The one data path: Input -> mutated victim -> walk inside the guard -> oracles -> findings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/executor/address_space.h"
+#include "harness/executor/frame_buffer.h"
+#include "harness/executor/run_files.h"
+#include "harness/input/input.h"
+#include "harness/jvm/coverage.h"
+#include "harness/oracles/oracle.h"
+#include "harness/victim/migrating_loop.h"
+#include "harness/victim/undo_log.h"
+#include "harness/victim/victims.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+// What became of one input.
+struct Outcome {
+  enum class Status : uint8_t {
+    walked,
+    no_victim,  // the scenario has no halted victim now
+    no_walker   // the walker is not there, or cannot walk a halted world, or not in this mode
+  };
+  Status status = Status::no_victim;
+  WalkEnd end = WalkEnd::returned;
+  int32_t result = 0;  // the walker's, when it returned
+  bool unmutated = false;
+  // The walk died holding a lock or in HotSpot's error reporting, or freed what was not its own:
+  // this process must not walk on.
+  bool not_reusable = false;
+  size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
+  // Of the last execute(); the executor keeps them until the next one.
+  std::vector<Finding>* findings = nullptr;
+
+  bool succeeded() const { return end == WalkEnd::returned && result > 0; }
+};
+
+enum class Rigour : uint8_t {
+  per_walk,    // cheap oracles always, costly ones on one walk in kCostlyShare
+  everything,  // every oracle on every walk; replay and tests
+  bare         // no oracle at all; the bench's denominator
+};
+
+class Executor {
+ public:
+  static constexpr uint32_t kCostlyShare = 16;
+  // Every so many walks the whole stack copy of the victim is compared, not only its top.
+  static constexpr uint32_t kFullVerifyShare = 1024;
+
+  Executor(Jvm& jvm, Victims& victims);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Takes over a walker; the first one of an id stays.
+  void add_walker(std::unique_ptr<Walker> walker);
+  // The same, but the first one of its id goes. For tests.
+  void replace_walker(std::unique_ptr<Walker> walker);
+  Walker* walker(WalkerId id) const { return walkers_[static_cast<size_t>(id)].get(); }
+  void set_rigour(Rigour rigour) { rigour_ = rigour; }
+  // Of the JVM under test. After execute() its counters hold what that one walk added, whatever
+  // else was walked for it; zeroing them before is the caller's.
+  Coverage& coverage() { return coverage_; }
+
+  // One walk, on the loop's stack, world halted and settled. Moves the loop to where the input's
+  // mode wants it. The result is valid until the next call.
+  Outcome execute(const Input& input);
+
+  // Whether a walk so far was one after which this process must not walk on
+  // (Outcome::not_reusable), nor let its threads run.
+  bool not_reusable() const { return not_reusable_; }
+
+  // What execute() would pass to the walker, for the bench. False when there is no victim or
+  // walker. Only register mutations are in it: stack and thread are as they were at the halt.
+  struct BareWalk {
+    Walker* walker = nullptr;
+    Victim* victim = nullptr;
+    WalkTarget target;
+    ucontext_t context;
+    bool null_context = false;
+    int32_t depth = 0;
+    std::byte* frames = nullptr;
+  };
+  bool prepare_bare(const Input& input, BareWalk* out);
+
+  // Takes back what abandoned walks left in their victim: JavaThread::_in_asgct and the like. World
+  // halted. False, with what it was in *difference, when the stack was changed.
+  bool repair(Victim& victim, std::string* difference);
+
+  // The frames of the last walk of a walker, by name and bci; for reports.
+  using NamedFrame = framestorm::NamedFrame;
+  std::vector<NamedFrame> last_trace() const;
+  std::vector<NamedFrame> name_frames(const std::vector<Frame>& frames) const;
+  std::vector<Frame> last_frames() const;
+  // One of them; nothing when there are not so many.
+  std::optional<Frame> last_frame(size_t index) const;
+
+  // Whether an input changes nothing of what a profiler would pass.
+  static bool is_unmutated(const Input& input);
+  AddressSpace& addresses() { return addresses_; }
+
+ private:
+  struct Prepared;
+  class Rewalker;
+  void apply(const Input& input, Prepared* prepared);
+  // The part of apply() that is the call's own: context argument, thread, options, masks.
+  void set_call(const Input& input, Prepared* prepared) const;
+  void run_walk(Prepared* prepared);
+  void settle_exact_depth(Victim* victim, Walker* walker);
+  int32_t depth_of(const Input& input, const Victim& victim) const;
+  bool check_victim(Prepared* prepared);
+
+  Jvm& jvm_;
+  Victims& victims_;
+  AddressSpace addresses_;
+  Coverage coverage_;
+  std::array<std::unique_ptr<Walker>, static_cast<size_t>(WalkerId::count)> walkers_;
+  std::array<std::unique_ptr<FrameBuffer>, static_cast<size_t>(WalkerId::count)> buffers_;
+  std::vector<std::unique_ptr<Oracle>> oracles_;
+  Violations violations_;
+  std::vector<Finding> rewalk_findings_;  // of walks that oracles made
+  UndoLog undo_;
+  Rigour rigour_ = Rigour::per_walk;
+  uint32_t walks_ = 0;
+  bool not_reusable_ = false;
+  std::unique_ptr<Prepared> prepared_;  // of the walk being made; large, so not made anew each time
+  // Of the last walk.
+  const std::byte* last_memory_ = nullptr;
+  size_t last_count_ = 0;
+  const Walker* last_walker_ = nullptr;
+};
+
+}  // namespace framestorm

@@ -1,0 +1,36 @@
+// One finding as the executor reports it and as it stands, one JSON object a line, in
+// <out>/findings.jsonl. Symbols, buckets and words are added by triage (Python), which knows files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/guard/guard.h"
+#include "harness/input/input.h"
+
+namespace framestorm {
+
+enum class FindingKind : uint8_t {
+  fault,
+  hang,
+  unsafe_call,
+  terminal_call,
+  contract,   // an oracle; `clause` says which
+  sanitizer,  // a report; `clause` is its check
+  vm_error,   // a check of HotSpot's own failed; `clause` is its condition and file
+  count
+};
+std::string_view name_of(FindingKind kind);
+
+struct Finding {
+  FindingKind kind = FindingKind::fault;
+  std::string clause;  // contract: stable identifier, "count-exceeds-depth"; unsafe_call: function
+  std::string detail;  // one sentence with the values
+  // Of a fault, hang, terminal_call or vm_error; of the others only the stack.
+  FaultRecord fault;
+  // As executed; of a walk that an oracle made with another depth, with that depth.
+  Input input;
+};
+
+}  // namespace framestorm

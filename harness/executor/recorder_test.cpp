@@ -1,0 +1,69 @@
+// What a run leaves behind, on a live JVM.
+#include "harness/executor/recorder.h"
+
+#include <link.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "harness/base/test_folder.h"
+#include "harness/executor/fake_walker.h"
+#include "harness/executor/jvm_fixture.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::FakeWalk;
+using jvm_test::FakeWalker;
+using jvm_test::JvmTest;
+
+// Keeps the loader's lock, as a thread may that was halted while it loaded a library or printed a
+// stack.
+class LoaderLock {
+ public:
+  LoaderLock() {
+    while (!held_) std::this_thread::yield();
+  }
+  ~LoaderLock() {
+    wanted_ = false;
+    holder_.join();
+  }
+  LoaderLock(const LoaderLock&) = delete;
+  LoaderLock& operator=(const LoaderLock&) = delete;
+
+ private:
+  static int hold(dl_phdr_info*, size_t, void* self) {
+    auto* lock = static_cast<LoaderLock*>(self);
+    lock->held_ = true;
+    while (lock->wanted_) std::this_thread::yield();
+    return 1;
+  }
+
+  std::atomic<bool> held_{false};
+  std::atomic<bool> wanted_{true};
+  std::thread holder_{[this] { dl_iterate_phdr(&hold, this); }};
+};
+
+class RecorderTest : public JvmTest {};
+
+TEST_F(RecorderTest, WaitsForNoLockOfAHaltedThread) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  executor().add_walker(std::make_unique<FakeWalker>(
+      executor().walker(WalkerId::asgct), [](const FakeWalk&) -> int32_t { return -11; }));
+  const TestFolder folder;
+  Recorder recorder(folder.path(), session());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const LoaderLock lock;
+  Input input;
+  input.scenario = ScenarioId::c1;
+  input.walker = WalkerId::plugin;
+  loop([&] { recorder.executed(input, executor().execute(input)); });
+  EXPECT_EQ(recorder.findings(), 1U);
+  EXPECT_FALSE(std::filesystem::is_empty(folder.path() / "artifacts"));
+}
+
+}  // namespace
+}  // namespace framestorm

@@ -1,0 +1,284 @@
+#include "harness/executor/session.h"
+
+#include <fcntl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "harness/guard/vm_error.h"
+#include "harness/input/walker_traits.h"
+#include "harness/oracles/reference.h"
+#include "harness/victim/scenario.h"
+
+namespace framestorm {
+namespace {
+
+// Instructions a thread may take from its first one until its run() method: measured, see
+// docs; a step count beyond the actual number makes no halt.
+constexpr uint64_t kMaxTransientSteps = 20'000;
+
+// How far a victim is stepped to find a halt point: several iterations of every scenario's loop.
+constexpr uint64_t kSeekSteps = 150'000;
+
+// Halts in a row that may end with a thread waiting for another one's lock.
+constexpr uint32_t kMostDeadlocks = 10;
+
+// Other victims that run up to a halt together with the one it is for.
+constexpr size_t kCompanions = 1;
+
+// "thread 17 (C2 CompilerThre)"
+std::string describe_thread(int tid) {
+  std::ifstream comm("/proc/self/task/" + std::to_string(tid) + "/comm");
+  std::string name;
+  std::getline(comm, name);
+  return "thread " + std::to_string(tid) + " (" + name + ")";
+}
+
+// What a thread that does not halt is doing: its state, its signals, its system call.
+std::string why_not_halted(int tid) {
+  const std::string task = "/proc/self/task/" + std::to_string(tid);
+  std::string text;
+  std::string line;
+  for (std::ifstream status(task + "/status"); std::getline(status, line);) {
+    if (line.starts_with("State:") || line.starts_with("SigPnd:") || line.starts_with("SigBlk:")) {
+      text += (text.empty() ? "" : ", ") + line;
+    }
+  }
+  std::ifstream call(task + "/syscall");
+  if (std::getline(call, line)) text += ", system call " + line;
+  if (const ThreadSlot* slot = World::get().find(tid)) {
+    text += ", phase " + std::to_string(static_cast<uint32_t>(slot->phase.load())) +
+            (slot->stepping ? ", stepping" : "") + ", parked " +
+            std::to_string(slot->parks.load()) + " times";
+  }
+  std::ranges::replace(text, '\t', ' ');
+  return text;
+}
+
+// Before the JVM starts: whatever has to see its first thread and its first instruction.
+Jvm& start_jvm(const SessionOptions& options) {
+  World::watch_threads();
+  int log = -1;
+  if (!options.sanitizer_log.empty()) {
+    log = open(options.sanitizer_log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (log < 0) {
+      throw std::system_error(errno, std::generic_category(),
+                              "writing " + options.sanitizer_log.string());
+    }
+  }
+  sanitizer::install(log);
+  return Jvm::start(options.jvm);
+}
+
+}  // namespace
+
+Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
+  Guard::install({&Jvm::claim_fault}, options.limits);
+  // Until here the libjvm's own handlers print.
+  if (auto* hook =
+          static_cast<decltype(&sanitizer::on_ubsan)*>(jvm_.symbol("framestorm_ubsan_hook"))) {
+    *hook = &sanitizer::on_ubsan;
+  }
+  if (auto* hook =
+          static_cast<decltype(&vm_error::on_error)*>(jvm_.symbol("framestorm_error_hook"))) {
+    *hook = &vm_error::on_error;
+  }
+  World::get().install([] { return Jvm::get().identity().current(); },
+                       &MigratingLoop::host_from_signal);
+  victims_ = std::make_unique<Victims>(jvm_);
+  executor_ = std::make_unique<Executor>(jvm_, *victims_);
+  add_walkers(options.walker_plugin);
+  std::vector<ScenarioId> wanted = options.scenarios;
+  for (size_t i = 0; wanted.size() < kScenarios && options.scenarios.empty(); ++i) {
+    wanted.push_back(static_cast<ScenarioId>(i));
+  }
+  for (const ScenarioId scenario : wanted) {
+    std::string reason;
+    if (victims_->start(scenario, &reason)) {
+      available_.push_back(scenario);
+      victims_->pause(scenario);
+    } else {
+      unavailable_[scenario] = reason;
+    }
+  }
+  jvm_.code_map().absorb();
+  jvm_.methods().absorb();
+}
+
+Session::~Session() { release_world(); }
+
+void Session::add_walkers(const std::filesystem::path& plugin) {
+  executor_->add_walker(make_walker(WalkerId::asgct, jvm_));
+  executor_->add_walker(make_walker(WalkerId::gst, jvm_));
+  if (plugin.empty()) {
+    missing_walkers_[WalkerId::plugin] = "no walker in a shared object was given";
+  } else {
+    executor_->add_walker(make_plugin(jvm_, plugin));
+  }
+  for (const WalkerId id : kAddedWalkers) {
+    try {
+      executor_->add_walker(make_walker(id, jvm_));
+    } catch (const SetupError& error) {
+      missing_walkers_[id] = error.what();
+    }
+  }
+}
+
+void Session::run_loop(std::function<void()> body) { MigratingLoop::get().run(std::move(body)); }
+
+void Session::on_control_thread(const std::function<void()>& fn) {
+  MigratingLoop& loop = MigratingLoop::get();
+  loop.move_to(nullptr);
+  loop.call_on_host([](void* arg) { (*static_cast<const std::function<void()>*>(arg))(); },
+                    const_cast<void*>(static_cast<const void*>(&fn)));
+}
+
+void Session::release_world() {
+  if (!halted_) return;
+  World::get().release_all();
+  halted_ = false;
+  for (const ScenarioId scenario : active_) {
+    // Whoever suspends a thread that a walk destroyed waits for ever.
+    if (!executor_->not_reusable()) victims_->pause(scenario);
+  }
+  active_.clear();
+}
+
+void Session::let_run(ScenarioId focus, uint64_t random) {
+  const int tid = victims_->of(focus).tid;
+  if (tid == 0) return;
+  if (scenario_info(focus).halt == Halt::busy) {
+    // Far enough to be somewhere else, never the same distance.
+    World::get().halt_after(tid, 20'000 + random % 200'000);
+  } else {
+    // It does not move by itself; whoever else runs now gets a moment.
+    const timespec moment = {0, 300'000};
+    nanosleep(&moment, nullptr);
+  }
+}
+
+// Log-uniform: the first instructions are as interesting as the many later ones.
+uint64_t Session::transient_steps(uint64_t random) {
+  const uint64_t limit = kMaxTransientSteps >> (random % 12);
+  return 1 + (random >> 8) % limit;
+}
+
+Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uint64_t random) {
+  Halted result;
+  release_world();
+  jvm_.code_map().absorb();
+  jvm_.methods().absorb();
+  executor_->addresses().refresh();
+  active_ = {focus};
+  for (size_t i = 0; i < kCompanions && !available_.empty(); ++i) {
+    active_.push_back(available_[(random >> (8 * i)) % available_.size()]);
+  }
+  for (const ScenarioId scenario : active_) victims_->resume(scenario);
+  if (Victims::is_transient(focus)) {
+    victims_->catch_transient(focus, transient_steps(random));
+  } else {
+    let_run(focus, random);
+  }
+  Victim& victim = victims_->of(focus);
+  if (!halt.any && !Victims::is_transient(focus) && victim.tid != 0) {
+    result.at_halt_point = seek(victim, halt);
+  }
+  const auto guard_threads = Guard::own_threads();
+  const HaltReport report = World::get().halt_all({guard_threads.begin(), guard_threads.end()});
+  halted_ = true;
+  if (!report.refused.empty()) {
+    const int tid = report.refused.front();
+    const std::string why = why_not_halted(tid);
+    release_world();
+    if (report.deadlocked && ++deadlocks_ < kMostDeadlocks) {
+      return halt_world(focus, halt, random + 1);
+    }
+    throw SetupError(describe_thread(tid) +
+                     " did not halt: is SIGPROF blocked, or used by a --jvm-arg? (" + why + ")");
+  }
+  // Classes and code that came up on the way here must be known to the oracles.
+  if (!jvm_.methods().try_absorb() || !jvm_.code_map().try_absorb()) {
+    release_world();
+    return halt_world(focus, halt, random + 1);
+  }
+  ++halts_;
+  deadlocks_ = 0;
+  victims_->settle();
+  result.focus_there = victim.slot != nullptr;
+  if (halt.any) result.at_halt_point = result.focus_there;
+  return result;
+}
+
+bool Session::seek(Victim& victim, const HaltPoint& halt) {
+  const auto address = jvm_.code_map().resolve(halt.code);
+  if (!address) return false;
+  World& world = World::get();
+  if (!world.halt(victim.tid)) return false;
+  ThreadSlot* slot = world.find(victim.tid);
+  StepGoal goal;
+  goal.steps = kSeekSteps;
+  goal.pc = *address + static_cast<uintptr_t>(static_cast<intptr_t>(halt.delta));
+  if (halt.has_frame_offset && slot->vm_thread != nullptr) {
+    goal.sp = read_at<uintptr_t>(slot->vm_thread, jvm_.layout().stack_base) - halt.frame_offset;
+  }
+  return world.step(slot, goal);
+}
+
+HaltPoint Session::describe_halt(const Victim& victim) {
+  HaltPoint halt;
+  const auto position = jvm_.code_map().describe(victim.pc);
+  if (!position) return halt;
+  // Who waits in libjvm is there at any halt; seeking would step a thread that does not move.
+  if (position->ref.kind == CodeKind::function &&
+      scenario_info(victim.scenario).halt != Halt::busy) {
+    return halt;
+  }
+  halt.any = false;
+  halt.code = position->ref;
+  halt.delta = position->delta;
+  halt.has_frame_offset = true;
+  halt.frame_offset = static_cast<uint32_t>(victim.stack_base - victim.sp);
+  return halt;
+}
+
+int32_t Session::walk_running(Walker* walker, ScenarioId scenario, std::vector<Frame>* frames) {
+  const Victim& victim = victims_->of(scenario);
+  FrameBuffer buffer(walker->layout().stride);
+  WalkTarget target;
+  target.thread = victim.thread;
+  target.tid = victim.tid;
+  constexpr int32_t kDepth = kMaxDepth - 1;
+  std::byte* memory = buffer.place(kDepth);
+  const int32_t count = walker->walk(target, memory, kDepth, nullptr);
+  jvm_.methods().absorb();
+  frames->clear();
+  for (int32_t i = 0; i < count; ++i) {
+    frames->push_back(read_frame(walker->layout(), memory, static_cast<size_t>(i)));
+  }
+  return count;
+}
+
+std::string Session::compare_with_gst(ScenarioId scenario, WalkerId walker) {
+  std::vector<Frame> trace;
+  run_loop([&] {
+    Input input;
+    input.scenario = scenario;
+    input.mode = Mode::separate_thread;
+    input.walker = walker;
+    input.call.depth = DepthKind::huge;
+    if (executor_->execute(input).succeeded()) trace = executor_->last_frames();
+  });
+  release_world();
+  std::erase_if(trace, [](const Frame& frame) { return frame.type == FrameType::cpp; });
+  if (trace.empty()) return "the walk gave no frames";
+  std::vector<Frame> reference;
+  const int32_t count = walk_running(executor_->walker(WalkerId::gst), scenario, &reference);
+  if (count <= 0) return "GetStackTrace gave " + std::to_string(count);
+  return compare_with_reference(trace, reference, jvm_.methods(),
+                                !scenario_info(scenario).thawed_trace.empty());
+}
+
+}  // namespace framestorm

@@ -1,0 +1,56 @@
+#include "harness/executor/signature.h"
+
+#include <algorithm>
+
+namespace framestorm {
+namespace {
+
+class Fnv {
+ public:
+  void add(uint64_t value) {
+    for (int i = 0; i < 8; ++i) add_byte(static_cast<uint8_t>(value >> (8 * i)));
+  }
+  void add(std::string_view text) {
+    for (const char c : text) add_byte(static_cast<uint8_t>(c));
+  }
+  uint64_t value() const { return hash_; }
+
+ private:
+  void add_byte(uint8_t byte) { hash_ = (hash_ ^ byte) * 0x100000001b3U; }
+  uint64_t hash_ = 0xcbf29ce484222325U;
+};
+
+}  // namespace
+
+Signatures::Signatures() : modules_(Modules::snapshot()) {}
+
+uint64_t Signatures::function_of(uintptr_t address) {
+  const Module* module = modules_.find(address);
+  // A jump into the code cache, the stack or nowhere: where exactly is chance.
+  if (module == nullptr) return 0;
+  auto it = tables_.find(module->path);
+  if (it == tables_.end()) it = tables_.emplace(module->path, FunctionTable(module->path)).first;
+  const uint64_t elf_address = address - module->base;
+  const FunctionTable::Function* function = it->second.find(elf_address);
+  return function == nullptr ? elf_address & ~uint64_t{0xfff} : function->begin;
+}
+
+uint64_t Signatures::key_of(const Finding& finding) {
+  Fnv hash;
+  hash.add(static_cast<uint64_t>(finding.kind));
+  hash.add(finding.clause);
+  if (finding.kind == FindingKind::fault) hash.add(static_cast<uint64_t>(finding.fault.signo));
+  uint64_t last = 0;
+  size_t counted = 0;
+  for (size_t i = 0; i < finding.fault.stack_size && counted < kSignatureFrames; ++i) {
+    // Return addresses stand behind the call, possibly at the next function's start.
+    const uint64_t function = function_of(finding.fault.stack[i] - (i == 0 ? 0 : 1));
+    if (function == last && i > 0) continue;  // recursion counts once
+    hash.add(function);
+    last = function;
+    ++counted;
+  }
+  return hash.value();
+}
+
+}  // namespace framestorm

@@ -1,0 +1,33 @@
+// When two findings of one process are the same: kind, clause and the functions of the innermost
+// walker frames. Triage (Python) makes the final buckets from names; this keeps a run from
+// recording the same thing a million times and lets the minimizer know what it must not lose.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "harness/executor/finding.h"
+#include "harness/jvm/modules.h"
+
+namespace framestorm {
+
+inline constexpr size_t kSignatureFrames = 3;
+
+class Signatures {
+ public:
+  Signatures();
+
+  // Hash of what makes a finding the same as another. Not async-signal-safe.
+  uint64_t key_of(const Finding& finding);
+
+ private:
+  // Start of the function that contains an address, module-relative; the address's page when no
+  // function is known there.
+  uint64_t function_of(uintptr_t address);
+
+  Modules modules_;
+  std::map<std::string, FunctionTable> tables_;  // by module path
+};
+
+}  // namespace framestorm

@@ -1,0 +1,106 @@
+// All victims of a process: started once, halted and released with the world (world.h), described
+// while they are halted.
+#pragma once
+
+#include <jni.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/input/input.h"
+#include "harness/jvm/jvm.h"
+#include "harness/victim/context.h"
+#include "harness/victim/world.h"
+
+namespace framestorm {
+
+inline constexpr size_t kScenarios = static_cast<size_t>(ScenarioId::count);
+
+// A victim as it stands halted. Valid from Victims::settle until the world is released.
+struct Victim {
+  ScenarioId scenario = ScenarioId::count;
+  int tid = 0;
+  jobject thread = nullptr;     // java.lang.Thread, global reference; null when there is none
+  ThreadSlot* slot = nullptr;   // null: not halted now
+  void* java_thread = nullptr;  // HotSpot's Thread*; null for a thread the JVM does not know
+  bool is_java_thread = false;  // a JavaThread: has state, anchor, JNIEnv
+  void* jni_env = nullptr;
+  uintptr_t pc = 0, sp = 0, fp = 0;
+  uintptr_t stack_base = 0, stack_end = 0;  // highest and lowest address, as HotSpot has them
+  uintptr_t frames_top = 0;  // end of what may be written: see ThreadSlot::frames_top
+
+  // Copies taken at the halt, to compare with and to restore from.
+  std::vector<std::byte> stack_copy;  // from stack_copy_begin
+  uintptr_t stack_copy_begin = 0;
+  std::vector<std::byte> thread_copy;  // the JavaThread
+  ucontext_t context_copy;
+  // A debug VM's counts of the thread's NoHandleMarks and ResourceMarks, in the thread's HandleArea
+  // and ResourceArea (runtime/handles.hpp, memory/resourceArea.hpp); null in other VMs.
+  std::array<int*, 2> mark_counts = {};
+  std::array<int, 2> mark_counts_copy = {};
+
+  // Frames of an unmutated walk at this halt; 0 when there was none. Kept by the executor.
+  int32_t exact_depth = 0;
+
+  uint32_t thread_state(const ThreadLayout& layout) const;
+  // Of its frame anchor; where a stub sets none, the return address that its call left. 0: none.
+  uintptr_t last_java_pc(const ThreadLayout& layout) const;
+};
+
+class Victims {
+ public:
+  // Registers the natives of framestorm.Harness. Control thread, VM running.
+  explicit Victims(Jvm& jvm);
+  ~Victims();
+  Victims(const Victims&) = delete;
+  Victims& operator=(const Victims&) = delete;
+
+  // Starts the victim of a scenario and returns once it is in place. False with a reason when this
+  // JDK cannot have it. Control thread, VM running, on the control thread's own stack.
+  bool start(ScenarioId scenario, std::string* reason);
+
+  // For thread-starting and thread-exiting, whose victims live only as long as a halt: lets one
+  // such thread come into being and parks it after `steps` instructions of its start or end. False
+  // when it was over before. Control thread, VM running.
+  static bool is_transient(ScenarioId scenario);
+  bool catch_transient(ScenarioId scenario, uint64_t steps);
+
+  // A paused victim uses no CPU and holds up no safepoint; busy victims are paused except around
+  // the halts they are wanted for, because a core has room for one. No effect on victims that do
+  // not run by themselves. Control thread, VM running, on the control thread's own stack.
+  void pause(ScenarioId scenario);
+  void resume(ScenarioId scenario);
+
+  // After World::halt_all: fills in every victim that is parked.
+  void settle();
+  // Whether stack, context and thread of a settled victim are as they were at the halt; names the
+  // first difference. Restores them when `repair`.
+  bool verify(Victim& victim, bool repair, std::string* difference);
+
+  // The victim of a scenario; its slot is null when it is not halted or does not exist.
+  Victim& of(ScenarioId scenario) { return victims_[static_cast<size_t>(scenario)]; }
+  // All victims that are parked now.
+  const std::vector<Victim*>& halted() const { return halted_; }
+
+  // Lets native victims end; the JVM's victims die with the process.
+  void stop();
+
+ private:
+  bool start_java(ScenarioId scenario, std::string* reason);
+  bool start_native(ScenarioId scenario, bool attach, std::string* reason);
+  bool find_vm_internal(ScenarioId scenario, std::string* reason);
+  void settle(Victim& victim, ThreadSlot* slot);
+
+  Jvm& jvm_;
+  void (*find_mark_counts_)(void* thread, int* counts[2]) = nullptr;
+  jclass victims_class_ = nullptr;
+  jmethodID start_method_ = nullptr;
+  std::array<Victim, kScenarios> victims_;
+  std::vector<Victim*> halted_;
+  std::array<bool, kScenarios> paused_ = {};
+};
+
+}  // namespace framestorm
