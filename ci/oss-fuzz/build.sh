@@ -1,5 +1,5 @@
 #!/bin/bash -eu
-# Fills $OUT. Runs in OSS-Fuzz's builder, or by hand with its variables: docs/continuous-fuzzing.md.
+# Fills $OUT. Runs in OSS-Fuzz's builder, or by hand with its variables: docs/guide/continuous-fuzzing.md.
 if [ -d "${SRC:-}/framestorm" ]; then
   checkout=$SRC/framestorm
 else

@@ -41,10 +41,10 @@ struct ScenarioInfo {
   std::string_view trace;
   // What AsyncGetCallTrace gives instead, where it stops or skips by design. Empty: the same.
   std::string_view asgct_trace;
-  // What is left of it on the stack, where the outer frames of a continuation are frozen: in a
-  // stackChunkOop in the heap, which a walk in a signal handler cannot read
-  // (docs/stack-walkers.md). The walkers of the instrumented JDK give exactly this. Empty: all
-  // frames are on the stack.
+  // What is left of it on the stack where the outer frames of a continuation are frozen. Those are
+  // in a stackChunkOop in the heap, which a walk in a signal handler cannot read
+  // (docs/reference/stack-walkers.md). The walkers of the instrumented JDK give exactly this.
+  // Empty: all frames are on the stack.
   std::string_view thawed_trace;
   // At least this share of halts of the scenario's first victim yields a trace on stock 17 and 25,
   // in percent, measured with AsyncGetCallTrace. Less than 100 where it refuses the pc by design:

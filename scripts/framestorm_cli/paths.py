@@ -10,8 +10,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPTS = CHECKOUT / "scripts"
 SEEDS = CHECKOUT / "corpus" / "seeds"
 CRASHES = CHECKOUT / "corpus" / "crashes"
-SUMMARY_SCHEMA = CHECKOUT / "docs" / "summary.schema.json"
-STRESS_SUMMARY_SCHEMA = CHECKOUT / "docs" / "stress-summary.schema.json"
+SUMMARY_SCHEMA = CHECKOUT / "docs" / "reference" / "summary.schema.json"
+STRESS_SUMMARY_SCHEMA = CHECKOUT / "docs" / "reference" / "stress-summary.schema.json"
 TARGETS = (
     "fuzz_ucontext",
     "fuzz_frame",

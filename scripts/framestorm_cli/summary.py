@@ -1,4 +1,4 @@
-"""summary.json (docs/summary.schema.json) and the summary a person reads."""
+"""summary.json (docs/reference/summary.schema.json) and the summary a person reads."""
 
 import json
 import os

@@ -99,7 +99,7 @@ def _needed(environment: Mapping[str, str], name: str) -> str:
     if not value:
         raise FramestormError(
             f"{name} is not set: `framestorm oss-fuzz build` runs in the environment of OSS-Fuzz's "
-            "build.sh; docs/continuous-fuzzing.md has it for a run by hand"
+            "build.sh; docs/guide/continuous-fuzzing.md has it for a run by hand"
         )
     return value
 

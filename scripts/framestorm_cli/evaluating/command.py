@@ -129,7 +129,7 @@ def _conclude(data: dict[str, Any], runs: list[Measured], folder: Path, docs: bo
     for name in (DATA, PAGE, table.PICTURE):
         click.echo(paths.shown(folder / name))
     if docs:
-        stem = paths.CHECKOUT / "docs" / table.docs_stem(data)
+        stem = paths.CHECKOUT / "docs" / "measurements" / table.docs_stem(data)
         page, picture = stem.with_suffix(".md"), stem.with_suffix(".png")
         files.write_text(page, table.page(made, data, picture.name))
         shutil.copyfile(folder / table.PICTURE, picture)

@@ -58,7 +58,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def docs_stem(data: dict[str, Any]) -> str:
-    """What page and picture are called in docs/, without suffix: each pair of programs has its own."""
+    """The name of page and picture in docs/measurements, without suffix: one per pair of programs."""
     names = [one["name"] for one in data["programs"]]
     if set(names) == {DEFAULT_PROGRAM}:
         return "evaluation"

@@ -119,14 +119,15 @@ def test_an_evaluation(
     assert not (out / "runs").exists()
 
     again = tmp_path / "again"
-    (tmp_path / "docs").mkdir()
+    measurements = tmp_path / "docs" / "measurements"
+    measurements.mkdir(parents=True)
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
     code, _, _ = evaluate("--again", out / "evaluation.json", "--out", again, "--docs")
     assert code == 0
     assert (again / "evaluation.md").read_text() == page
-    copied = (tmp_path / "docs" / "evaluation-alpha-beta.md").read_text()
+    copied = (measurements / "evaluation-alpha-beta.md").read_text()
     assert copied == page.replace("evaluation.png", "evaluation-alpha-beta.png")
-    assert (tmp_path / "docs" / "evaluation-alpha-beta.png").exists()
+    assert (measurements / "evaluation-alpha-beta.png").exists()
     command = (
         "scripts/framestorm evaluate --busy alpha --parallel beta --interval 1ms --repetitions 2"
     )

@@ -59,7 +59,7 @@ class Additions:
             raise FramestormError(
                 f"--source is of JDK {version}; framestorm's walkers are written for the source of JDK "
                 f"{known}. To bring them to another: `jdk` and the anchors in harness/hotspot/edits.toml, "
-                "and docs/stack-walkers.md for the names of HotSpot they use"
+                "and docs/reference/stack-walkers.md for the names of HotSpot they use"
             )
 
     def digest(self) -> str:

@@ -35,7 +35,7 @@ from framestorm_cli.evaluating import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAUL
 @click.option("--threads", default="", metavar="WHICH",
               help="all (idle ones, too), running or random:N.  [default: running]")  # fmt: skip
 @click.option("--matrix", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="TOML file with the axes (docs/stress.md).")  # fmt: skip
+              help="TOML file with the axes (docs/guide/stress.md).")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="OUT",
               help="Go on with a run that was ended: its folder. Finished cells stay.")  # fmt: skip
 @click.option("--parallel", type=click.IntRange(min=1), help="Cells at once.  [default: 1]")
@@ -92,7 +92,7 @@ def stress(**options: Any) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--again", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="Run nothing: table and picture of this evaluation.json.")  # fmt: skip
-@click.option("--docs", is_flag=True, help="Copy the page and the picture into docs/, too.")
+@click.option("--docs", is_flag=True, help="Copy the page and the picture into docs/measurements, too.")
 def evaluate(**options: Any) -> None:
     """What sampling costs and yields: no agent, same-thread, separate-thread and unstopped.
 

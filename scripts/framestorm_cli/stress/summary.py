@@ -1,4 +1,4 @@
-"""summary.json of a stress run (docs/stress-summary.schema.json), and what a person reads."""
+"""summary.json of a stress run (docs/reference/stress-summary.schema.json), and what a person reads."""
 
 import json
 from collections.abc import Sequence
