@@ -1,8 +1,9 @@
 // One process's fuzzing session: JVM, victims, guard and executor, and the halts between which
 // victims move on.
 //
-//   control thread:  set up ── halt: [ stop the world ─ settle ─ body on the loop's stack ] ─
-//   release ─ ...
+//   set up ──> victims run ──> the world is halted ──> stacks and contexts ──> body runs on the
+//                  ^           at new points            are copied               loop's stack
+//                  └─────────────────────── released ───────────────────────────────┘
 //
 // Everything here is called on the control thread, the thread that constructed the session, on its
 // own stack; what runs on the loop's stack may call on_control_thread() to get there.

@@ -1,16 +1,26 @@
 // Containment of one walk: faults, hangs and async-signal-unsafe calls inside it come back as data.
 //
-//   Guard::call(fn)  ── saves a recovery point ──> fn ──> returned
-//        ▲                                          │ SIGSEGV SIGBUS SIGILL SIGFPE, watchdog
-//        signal, └── handler rewrites its ucontext to the ◄─┘ abort/exit/stdio reached through the
-//        interposer
-//            recovery point and returns (the kernel restores mask and signal stack)
+//   Guard::call(fn)                the walk                        handlers, interposer
+//   ─────────────────────────      ──────────────────────────      ────────────────────────────────
+//   saves a recovery point   ───>  fn() returns
+//   WalkEnd::returned        <───────┘
 //
-// A fault outside a walk is passed on to whoever owned the signal before: HotSpot, which dies as it
+//   saves a recovery point   ───>  fn() faults               ───>  SIGSEGV SIGBUS SIGILL SIGFPE
+//                                  fn() does not end         ───>  signal of the watchdog
+//                                  fn() calls abort, exit,   ───>  interposed function
+//                                  stdio of a fatal error             │
+//                                                                     │ writes a FaultRecord,
+//   goes on at the recovery  <────────────────────────────────────────┘ continues at the recovery
+//   point: fault, hang ...                                              point
+//
+// A signal handler continues there by changing its own ucontext and returning, so that the kernel
+// restores signal mask and signal stack.
+//
+// A fault outside a walk is passed on to the owner of the signal before: HotSpot, which dies as it
 // would without framestorm. Inside a walk HotSpot is asked first, and only for SafeFetch (see
-// HotSpotHooks::claim): anything else it would do for a faulting walk (throw StackOverflowError
-// from a guard page hit, treat it as an implicit null check) is what a profiler's user would lose
-// the process to, so it is a finding.
+// HotSpotHooks::claim). Anything else that it would do for a faulting walk is a finding: it may
+// throw a StackOverflowError for a guard page or take the fault for an implicit null check, and
+// then the user of a profiler loses the process.
 #pragma once
 
 #include <signal.h>

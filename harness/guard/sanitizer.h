@@ -1,16 +1,19 @@
-// Sanitizer reports made during a walk come back as data, like faults and unsafe calls; all others
+// Sanitizer reports made during a walk come back as data, like faults and unsafe calls. All others
 // go where the process wants them.
 //
-//   ASan   the functions that compiled code calls for a failed check (asan_checks.cpp). The walk
-//   goes
-//          on where the code was compiled with -fsanitize-recover=address; where not, it ends as a
-//          terminal call. What ASan finds itself (memcpy and the like, large functions' checks)
-//          comes through __asan_on_error and the report callback; where it then ends the process,
-//          the walk ends, holding ASan's locks.
-//   UBSan  the additions' own handlers in libjvm call a hook (framestorm_ubsan.cpp): clang's
-//          runtime reports a place once per process only.
+//   what finds it                how the guard hears of it           the walk afterwards
+//   ──────────────────────────   ─────────────────────────────────   ──────────────────────────────
+//   ASan, a check in compiled    the functions that compiled code    goes on if compiled with
+//   code                         calls (asan_checks.cpp)             -fsanitize-recover=address,
+//                                                                    else ends as a terminal call
+//   ASan itself (memcpy, checks  __asan_on_error and the report      goes on; where ASan would end
+//   of large functions)          callback                            the process, it ends and holds
+//                                                                    ASan's locks
+//   UBSan, a check in compiled   the additions' own handlers         goes on
+//   code                         (framestorm_ubsan.cpp) call a hook
 //
-// Sources: compiler-rt's asan_interface.h and common_interface_defs.h.
+// The additions have handlers of their own because clang's runtime reports a place only once per
+// process. Sources: compiler-rt's asan_interface.h and common_interface_defs.h.
 #pragma once
 
 #include <cstddef>

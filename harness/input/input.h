@@ -1,8 +1,9 @@
 // The decoded form of one fuzz input. Every driver (fuzz targets, replay, tests, bench) hands one
 // of these to the executor; nothing else describes a walk.
 //
-//   bytes ──decode──> Input ──executor──> walk          decode is total, see binary.h
-//   text  ──parse───> Input ──to_text─> text          text -> Input -> text is the identity, text.h
+//   bytes ──decode───┐             ┌──encode───> bytes    every byte string decodes: binary.h
+//                    ├──> Input ───┼──executor─> walk
+//   text ───parse────┘             └──to_text──> text     text -> Input -> text: identity, text.h
 #pragma once
 
 #include <array>

@@ -1,12 +1,15 @@
-// The fuzz loop has a stack of its own and moves from thread to thread: in same-thread mode it runs
-// on the victim, inside the victim's signal handler, in separate-thread mode on the control thread.
-// A move is one futex hand-over; between moves nothing crosses threads.
+// The fuzz loop has a stack of its own and moves from thread to thread. In same-thread mode it runs
+// on the victim, inside the victim's signal handler. In separate-thread mode it runs on the control
+// thread. A move is one futex hand-over; between moves nothing crosses threads.
 //
-//   loop stack:      body ... call_on_host(walk) ... move_to(victim) ... body
-//   host's stack:    ── switch ──> walk() in the signal handler's frame, right below the victim's
-//   sp
+//                    hosted by the control thread    hosted by the victim
+//                    ────────────────────────────    ───────────────────────────────────────────
+//   loop's stack     body ── move_to(victim) ──────> body ── call_on_host(walk) ─┐      ┌─> body
+//                                                                   stack switch │      │
+//   victim's stack   parked in its signal handler                                └─> walk()
 //
-// That is where a profiler's walk runs, so a walk sees the same memory below sp.
+// walk() runs in the signal handler's frame, right below the victim's sp. A profiler's walk runs
+// there too, so a walk sees the same memory below sp.
 #pragma once
 
 #include <sys/mman.h>

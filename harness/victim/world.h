@@ -1,13 +1,14 @@
 // Halting: every thread of the process stands still in a signal handler while victims are mutated
-// and walked, so that nothing - collector, compiler, another victim - can see or move what a walk
-// sees. Only the control thread (the thread that started the JVM), the guard's threads and the
-// thread the loop is on run.
+// and walked. So no collector, compiler or other victim can see or move what a walk sees. These
+// run: the control thread (which started the JVM), the guard's threads, the thread that hosts the
+// loop.
 //
-//   control thread:   halt_all() ──────────── the world is halted ──────────── release_all()
-//   any thread:  ── halt signal ─> park (futex) ·· hosts the loop when asked ·· ─> goes on
+//   control thread   halt_all() ──┬───────── the world is halted ─────────┬── release_all()
+//                                 │ halt signal                           │ futex
+//   any other        runs ────────┴─> parked; hosts the loop when asked ──┴─> runs on
 //
-// A thread inside the allocator is not halted there (the loop allocates, on any thread's arena): it
-// parks when it leaves.
+// A thread inside the allocator is not halted there, because the loop allocates, on any thread's
+// arena. Such a thread parks when it leaves the allocator.
 #pragma once
 
 #include <signal.h>
