@@ -9,7 +9,7 @@ import sys
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 REQUIREMENTS = os.path.join(SCRIPTS, "requirements.txt")
 ROOM = 450 << 20  # bytes the environment needs while it is being created
-START = "import sys; sys.path.insert(0, {scripts!r}); from framestorm_cli.cli import main; main()"
+START = "import sys; sys.path.insert(0, {scripts!r}); from framestorm_cli.main import main; main()"
 
 
 def fail(message: str) -> None:

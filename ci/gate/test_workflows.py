@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from framestorm_cli import cli
+from framestorm_cli import main
 
 FOLDER = Path(__file__).parent
 GITHUB = sorted(FOLDER.glob("github-*.yml"))
@@ -34,7 +34,7 @@ def test_its_commands_are_some(file: Path) -> None:
     found = re.findall(r"scripts/framestorm (\w+)((?: --[\w-]+ \S+)*)", text)
     assert found
     for name, options in found:
-        command = cli.framestorm.commands[name]
+        command = main.framestorm.commands[name]
         assert isinstance(command, click.Command)
         known = {option for one in command.params for option in one.opts}
         assert set(re.findall(r"--[\w-]+", options)) <= known

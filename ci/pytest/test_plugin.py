@@ -268,11 +268,11 @@ def _elsewhere(installed: Path, folder: Path, jdk: str, crash: str) -> str:
 
 def _newest(variant: str = "") -> str:
     """A JDK to replay on, as the checkout chooses it."""
-    from framestorm_cli import jdk
-    from framestorm_cli.hotspot import store
+    from framestorm_cli.hotspot import choosing
+    from framestorm_cli.jdks import store
 
     if not variant:
-        return str(jdk.choose(None).home)
+        return str(choosing.choose(None).home)
     found = store.finished(variant)
     if not found:
         pytest.skip(f"no JDK here: `framestorm jdk build --variant {variant}`")

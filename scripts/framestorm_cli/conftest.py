@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import fake_afl, fake_native, jdk, paths
-from framestorm_cli.jdk import Jdk
-from framestorm_cli.symbols import ModuleSymbols, Symbolizer
-from framestorm_cli.toolchain import NATIVE, Toolchain
+from framestorm_cli.base import paths
+from framestorm_cli.binaries.symbols import ModuleSymbols, Symbolizer
+from framestorm_cli.fakes import fake_afl, fake_native
+from framestorm_cli.jdks import jdk
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native.toolchain import NATIVE, Toolchain
 
 TESTDATA = Path(__file__).parent / "testdata"
 
@@ -146,7 +148,7 @@ def fakes(tmp_path: Path, fake_jdk: Jdk, monkeypatch: pytest.MonkeyPatch) -> Fak
     classes.mkdir()
     monkeypatch.setenv("FRAMESTORM_BIN", str(folder))
     tools = Toolchain(folder, classes, fake_jdk)
-    monkeypatch.setattr("framestorm_cli.toolchain.victims", lambda _: classes)
+    monkeypatch.setattr("framestorm_cli.native.toolchain.victims", lambda _: classes)
     return FakePrograms(folder, tools)
 
 
@@ -158,13 +160,13 @@ def framestorm(
     fakes: FakePrograms, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Run:
     """Runs a command of the CLI on the fakes: exit code, stdout, stderr."""
-    from framestorm_cli import cli
+    from framestorm_cli import main
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["framestorm", *map(str, arguments)])
         capfd.readouterr()
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main.main()
             raise SystemExit(0)
         out, err = capfd.readouterr()
         code = ended.value.code

@@ -9,10 +9,13 @@ import jsonschema
 import junitparser
 import pytest
 
-from framestorm_cli import cli, fuzzing, records, summary
+from framestorm_cli import main
+from framestorm_cli.base import run_folder
+from framestorm_cli.base.run_folder import check_room
+from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import TESTDATA, FakePrograms, Run
-from framestorm_cli.fuzzing import check_room
-from framestorm_cli.symbols import Symbolizer
+from framestorm_cli.findings import records
+from framestorm_cli.fuzz import summary
 from framestorm_cli.triage.signature import Signature, native_filter
 
 FUZZ = ("fuzz", "--target", "fuzz_stack", "--seconds", "2", "--jobs", "1", "--seed", "1")
@@ -38,7 +41,7 @@ def commands(group: click.Group, prefix: tuple[str, ...] = ()) -> list[tuple[str
     return found
 
 
-@pytest.mark.parametrize("command", commands(cli.framestorm), ids=" ".join)
+@pytest.mark.parametrize("command", commands(main.framestorm), ids=" ".join)
 def test_every_command_has_help_with_an_example(framestorm: Run, command: tuple[str, ...]) -> None:
     code, out, _ = framestorm(*command, "--help")
     assert code == 0
@@ -192,7 +195,7 @@ def test_an_out_folder_with_something_in_it_is_left_alone(
 def test_no_room_is_2(
     framestorm: Run, fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuzzing, "check_room", lambda folder: check_room(folder, 1 << 60))
+    monkeypatch.setattr(run_folder, "check_room", lambda folder: check_room(folder, 1 << 60))
     code, _, err = fuzz(framestorm, fakes, tmp_path / "out")
     assert code == 2
     assert "MiB of free disk" in err
@@ -206,7 +209,7 @@ def test_a_disk_that_fills_up_at_the_end_loses_nothing(
         raise OSError(28, "No space left on device")
 
     fakes.plan("fuzz_stack", {"findings": [fakes.fault("a", "frame::sender")]})
-    monkeypatch.setattr("framestorm_cli.replaying.write_sidecar", full)
+    monkeypatch.setattr("framestorm_cli.replay.replaying.write_sidecar", full)
     code, _, err = fuzz(framestorm, fakes, tmp_path / "out", "--verify", "0")
     assert code == 2
     assert "No space left on device" in err
@@ -535,7 +538,7 @@ def test_a_defect_of_framestorm_is_not_taken_for_findings(
     def broken(*_: object, **__: object) -> int:
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr("framestorm_cli.triage_command.triage_command", broken)
+    monkeypatch.setattr("framestorm_cli.triage.run.triage_command", broken)
     code, _, err = framestorm("triage", tmp_path)
     assert code == 2
     assert "broken on purpose" in err

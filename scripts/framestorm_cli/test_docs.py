@@ -15,7 +15,8 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from framestorm_cli import cli, paths
+from framestorm_cli import main
+from framestorm_cli.base import paths
 
 _PARSER = MarkdownIt("commonmark").enable("table")
 
@@ -86,7 +87,7 @@ def _unknown(line: str) -> list[str]:
     """What a call of scripts/framestorm in this line names and the command line does not have."""
     unknown = []
     for call in re.findall(r"scripts/framestorm(?: ([^;|)]*))?", line):
-        command: click.Command = cli.framestorm
+        command: click.Command = main.framestorm
         words = shlex.split(call, comments=True)
         words = words[: words.index("--")] if "--" in words else words
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli import paths
+from framestorm_cli.base import paths
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def scripts(tmp_path: Path) -> Path:
     (folder / "requirements.txt").write_text("# nothing\n")
     (folder / "framestorm_cli" / "__init__.py").write_text("")
     cli = "import os, sys\n\ndef main():\n    print(sys.prefix, sys.argv[1:])\n    sys.exit(7)\n"
-    (folder / "framestorm_cli" / "cli.py").write_text(cli)
+    (folder / "framestorm_cli" / "main.py").write_text(cli)
     return folder
 
 

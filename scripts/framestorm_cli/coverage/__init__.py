@@ -1,1 +1,1 @@
-"""`framestorm coverage` and `framestorm corpus`: what inputs reach in an instrumented libjvm."""
+"""`framestorm coverage`: what inputs reach in an instrumented libjvm."""

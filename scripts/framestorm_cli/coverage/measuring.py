@@ -1,14 +1,16 @@
 """Walks a corpus in an instrumented JVM and adds up what each input and each scenario reached."""
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli import native
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.toolchain import NATIVE, Toolchain
+from framestorm_cli.base import paths, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.native import processes
+from framestorm_cli.native.toolchain import NATIVE, Toolchain
 
 # A walk can end its process (a lock held, HotSpot's error reporting); the others go on in a new one.
 _MOST_PROCESSES = 60
@@ -88,19 +90,19 @@ def _one_process(
     listing = folder / "inputs.txt"
     listing.write_text("".join(f"{file.resolve()}\n" for file in files), encoding="utf-8")
     command = [str(tools.program(NATIVE)), "coverage"]
-    command += native.jvm_arguments(tools, folder, jvm_args)
+    command += processes.jvm_arguments(tools, folder, jvm_args)
     command += ["--list", str(listing.resolve()), "--halts", str(halts)]
-    process = native.start(command, folder.resolve())
+    process = processes.start(command, folder.resolve())
     try:
         code = process.wait()
     finally:
-        native.end(process)
+        processes.end(process)
     log = folder / "log.txt"
-    if code not in (0, native.EXIT_NOT_REUSABLE):
-        words = native.own_words(log) or f"see {log}"
-        how = native.signal_name(-code) if code < 0 else f"exit {code}"
+    if code not in (0, processes.EXIT_NOT_REUSABLE):
+        words = processes.own_words(log) or f"see {log}"
+        how = processes.signal_name(-code) if code < 0 else f"exit {code}"
         raise FramestormError(
-            words if code == native.EXIT_SETUP else f"measuring coverage died ({how}): {words}"
+            words if code == processes.EXIT_SETUP else f"measuring coverage died ({how}): {words}"
         )
     return json.loads((folder / "coverage.json").read_text(encoding="utf-8"))
 
@@ -126,3 +128,38 @@ def _take_in(measured: Measured, answer: Any) -> None:
     for scenario, reached in answer["scenarios"].items():
         measured.scenarios.setdefault(scenario, set()).update(reached)
     measured.inputs += [_input(entry) for entry in answer["inputs"] if entry["walked"]]
+
+
+def content_name(file: Path) -> str:
+    """By content, so that corpora of several machines can be put together."""
+    return hashlib.sha1(file.read_bytes(), usedforsecurity=False).hexdigest() + file.suffix
+
+
+def files_of(corpus: Sequence[Path]) -> list[Path]:
+    folders = list(corpus) or sorted(path for path in paths.SEEDS.iterdir() if path.is_dir())
+    files: list[Path] = []
+    for folder in folders:
+        if folder.is_file():
+            files.append(folder)
+            continue
+        if not folder.is_dir():
+            raise FramestormError(f"{folder} does not exist: give a corpus folder or an artifact")
+        found = sorted(path for path in folder.rglob("*") if path.suffix in (".txt", ".bin"))
+        if not found:
+            raise FramestormError(f"{folder} holds no input (*.txt, *.bin)")
+        files += found
+    return files
+
+
+def measure_saying_so(
+    tools: Toolchain, files: Sequence[Path], folder: Path, halts: int, jvm_args: Sequence[str]
+) -> Measured:
+    steps.say(f"walking {len(files):,} inputs at {halts} halts each")
+    return measure(
+        tools,
+        files,
+        folder,
+        halts=halts,
+        jvm_args=jvm_args,
+        watch=lambda done: steps.say(f"{done:,} of {len(files):,} walked"),
+    )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import elf, paths
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import paths
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries import elf
 
 _SYMBOLIZERS = ("llvm-symbolizer-19", "llvm-symbolizer")
 _CACHE_FORMAT = 1

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli import paths
+from framestorm_cli.base import paths
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.coverage.measuring import Measured
 from framestorm_cli.coverage.places import Place
-from framestorm_cli.errors import FramestormError
 
 _WALKER_FILES = (
     paths.CHECKOUT / "harness/hotspot/additions/make/hotspot/lib/framestorm_walker_files.gmk"

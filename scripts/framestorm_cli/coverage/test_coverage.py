@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.coverage.measuring import Edge, Input, Measured
 from framestorm_cli.coverage.places import Place, without_parameters
 from framestorm_cli.coverage.tables import fallen, floor_of, read_floor, tables_of, walker_stems
-from framestorm_cli.errors import FramestormError
 
 STEMS = frozenset({"frame"})
 FRAME = "/sources/src/hotspot/share/runtime/frame.cpp"

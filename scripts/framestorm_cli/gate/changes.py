@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 
 _UPSTREAM = ("origin/HEAD", "origin/master", "origin/main", "master", "main")
 _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")

@@ -4,12 +4,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from framestorm_cli import crashes, judging, replaying
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.corpus import crashes, judging
+from framestorm_cli.corpus.judging import Expectation, Judgement
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import FIXED, KNOWN, NEW, UNCHANGED, Entry, Step
-from framestorm_cli.judging import Expectation, Judgement
-from framestorm_cli.symbols import Symbolizer
+from framestorm_cli.replay import replaying
 
 _LIMIT = 40.0  # seconds for a JVM
 

@@ -8,26 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import paths, replaying
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import paths
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings.records import Json
 from framestorm_cli.gate.subject import Subject
-from framestorm_cli.gate.verdict import (
-    KNOWN,
-    NEW,
-    NOT_REPRODUCED,
-    TOO_RARE,
-    UNCHANGED,
-    Entry,
-    Step,
-)
-from framestorm_cli.records import Json
-from framestorm_cli.replaying import Recorded, Request
+from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, TOO_RARE, UNCHANGED, Entry, Step
+from framestorm_cli.replay import replaying
+from framestorm_cli.replay.replaying import Recorded, Request
+from framestorm_cli.replay.verifying import Verifier
 from framestorm_cli.reports.known import Known
-from framestorm_cli.symbols import Symbolizer
 from framestorm_cli.triage import report
 from framestorm_cli.triage.buckets import Bucket, Case, alike
 from framestorm_cli.triage.report import Verification, Written
-from framestorm_cli.verifying import Verifier
 
 TRIES = 5  # fresh JVMs that show whether an artifact comes back
 _MOST_TRIES = 12

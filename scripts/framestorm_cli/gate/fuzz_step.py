@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import liveness, native, paths, results, walkers
-from framestorm_cli.fuzz_process import FuzzOptions
-from framestorm_cli.fuzzing import Fuzzer, Run
+from framestorm_cli.base import paths
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.fuzz import liveness, results
+from framestorm_cli.fuzz.fuzzing import Fuzzer, Run
+from framestorm_cli.fuzz.live import Progress
+from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.gate.crossing import Crossing
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import FIXED, NEW, NOT_REPRODUCED, UNCHANGED, Entry, Step
-from framestorm_cli.live import Progress
+from framestorm_cli.native import processes, walkers
+from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.reports.known import Known
-from framestorm_cli.symbols import Symbolizer
-from framestorm_cli.toolchain import NATIVE
 from framestorm_cli.triage import buckets as triage_buckets
 
 # Fewer walks of a target say nothing. The slowest one makes as many in two seconds on one core.
@@ -68,7 +70,7 @@ def run(subject: Subject, fuzzing: Fuzzing, seconds: float, out: Path, step: Ste
         f"{len(totals.get('by_scenario', {}))} scenarios"
         + (f", {edges:,} edges" if (edges := done.edges()) is not None else "")
     )
-    names = json.loads(native.query([subject.tools.program(NATIVE), "names"]))
+    names = json.loads(processes.query([subject.tools.program(NATIVE), "names"]))
     step.problems += [f"{subject.what}: {line}" for line in problems(done, names["scenarios"])]
     step.seconds += time.monotonic() - began
     return done

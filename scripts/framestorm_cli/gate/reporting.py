@@ -3,12 +3,13 @@
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from framestorm_cli import paths
+from framestorm_cli.base import paths
+from framestorm_cli.findings.records import Json
 from framestorm_cli.gate.changes import Changes
+from framestorm_cli.gate.outcome import Outcome
 from framestorm_cli.gate.shares import Reach
 from framestorm_cli.gate.verdict import (
     FIXED,
@@ -21,12 +22,8 @@ from framestorm_cli.gate.verdict import (
     Entry,
     Step,
 )
-from framestorm_cli.records import Json
 from framestorm_cli.reports import junit, sarif
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
-
-if TYPE_CHECKING:
-    from framestorm_cli.gate.command import Gate
 
 FORMAT = 1
 _MARKS = {0: "✅", 1: "❌", 2: "⚠️"}
@@ -64,22 +61,22 @@ def touched_lines(touched: Changes, reach: Reach) -> list[str]:
     ]
 
 
-def write(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> None:
+def write(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> None:
     """Writes all files and prints the summary. Raises OSError."""
-    verdict = gate.verdict
-    data = to_json(gate, out, seconds, argv)
+    verdict = outcome.verdict
+    data = to_json(outcome, out, seconds, argv)
     (out / "gate.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    text = markdown(gate, seconds)
+    text = markdown(outcome, seconds)
     (out / "summary.md").write_text(text, encoding="utf-8")
-    report = to_report(gate, out, seconds, argv)
+    report = to_report(outcome, out, seconds, argv)
     junit.write(report, out / "junit.xml")
     sarif.write(report, out / "report.sarif")
     click.echo(text)
     click.echo(f"{verdict.word} (exit {verdict.exit}): {paths.shown(out)}")
 
 
-def to_json(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> Json:
-    verdict = gate.verdict
+def to_json(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> Json:
+    verdict = outcome.verdict
     return {
         "format": FORMAT,
         "run": out.name,
@@ -87,15 +84,15 @@ def to_json(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> Json:
         "exit": verdict.exit,
         "verdict": verdict.word,
         "seconds": round(seconds, 1),
-        "change": str(gate.change) if gate.change else None,
-        "base": str(gate.base) if gate.base else None,
-        "baseline": str(gate.baseline) if gate.baseline else None,
+        "change": str(outcome.change) if outcome.change else None,
+        "base": str(outcome.base) if outcome.base else None,
+        "baseline": str(outcome.baseline) if outcome.baseline else None,
         "problems": verdict.problems,
         "steps": [
             {"name": s.name, "seconds": round(s.seconds, 1), "did": s.lines, "problems": s.problems}
             for s in verdict.steps
         ],
-        "shares": gate.reach.weights if gate.reach else {},
+        "shares": outcome.reach.weights if outcome.reach else {},
         "counts": {kind: len(verdict.of(kind)) for kind in KINDS},
         "entries": [_entry(entry, out) for entry in verdict.entries],
     }
@@ -123,9 +120,9 @@ def _below(path: Path | None, out: Path) -> str | None:
     return str(path.relative_to(out)) if path.is_relative_to(out) else str(path)
 
 
-def to_report(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> Report:
+def to_report(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> Report:
     """A test case per step; a new entry fails its step. SARIF has what came back."""
-    verdict = gate.verdict
+    verdict = outcome.verdict
     shown = [e for e in verdict.entries if e.kind in (NEW, KNOWN, UNCHANGED, TOO_RARE)]
     return Report(
         command="gate",
@@ -143,7 +140,7 @@ def to_report(gate: "Gate", out: Path, seconds: float, argv: list[str]) -> Repor
             for e in shown
         ],
         problems=verdict.problems,
-        properties={"change": str(gate.change), "base": str(gate.base)},
+        properties={"change": str(outcome.change), "base": str(outcome.base)},
     )  # fmt: skip
 
 
@@ -158,9 +155,9 @@ def _check(step: Step, new: list[Entry]) -> Check:
     return Check("steps", step.name, step.seconds, outcome, message, details)
 
 
-def markdown(gate: "Gate", seconds: float) -> str:
+def markdown(outcome: Outcome, seconds: float) -> str:
     """For a pull request's comment, and the terminal."""
-    verdict = gate.verdict
+    verdict = outcome.verdict
     counts = ", ".join(f"{len(verdict.of(kind))} {kind}" for kind in KINDS if verdict.of(kind))
     lines = [f"## {_MARKS[verdict.exit]} framestorm gate: {verdict.word}", ""]
     lines += [f"{counts or 'nothing found'}; {seconds / 60:.1f} minutes", ""]
@@ -188,8 +185,8 @@ def markdown(gate: "Gate", seconds: float) -> str:
     lines += [
         f"| {s.name} | {s.seconds:.0f} | {_cell('; '.join(s.lines))} |" for s in verdict.steps
     ]
-    if gate.baseline is not None:
-        lines += ["", f"Known buckets: {paths.shown(gate.baseline)}"]
+    if outcome.baseline is not None:
+        lines += ["", f"Known buckets: {paths.shown(outcome.baseline)}"]
     return "\n".join(lines) + "\n"
 
 

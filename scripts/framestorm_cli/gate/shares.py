@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli import paths
+from framestorm_cli.base import paths
 from framestorm_cli.coverage import measuring, places, tables
 from framestorm_cli.coverage.measuring import Measured
 from framestorm_cli.coverage.places import Place
 from framestorm_cli.gate.changes import Changes
-from framestorm_cli.toolchain import Toolchain
+from framestorm_cli.native.toolchain import Toolchain
 
 # The target that reaches most of what changed gets this many times the share of one that reaches nothing.
 BOOST = 3.0

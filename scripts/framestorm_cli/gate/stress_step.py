@@ -5,23 +5,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from framestorm_cli import native, paths, records, replaying, steps, toolchain, walkers
+from framestorm_cli.base import paths, steps
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings import records
+from framestorm_cli.findings.records import Json
 from framestorm_cli.gate.crossing import chance
 from framestorm_cli.gate.subject import Subject
-from framestorm_cli.gate.verdict import (
-    KNOWN,
-    NEW,
-    NOT_REPRODUCED,
-    TOO_RARE,
-    UNCHANGED,
-    Entry,
-    Step,
-)
-from framestorm_cli.records import Json
-from framestorm_cli.replaying import Request
+from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, TOO_RARE, UNCHANGED, Entry, Step
+from framestorm_cli.native import processes, toolchain, walkers
+from framestorm_cli.replay import replaying
+from framestorm_cli.replay.replaying import Request
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
-from framestorm_cli.symbols import Symbolizer
 from framestorm_cli.triage.signature import Signature
 
 MODES = ("same-thread", "separate-thread")
@@ -142,10 +137,10 @@ def _one(arguments: list[str], folder: Path, seconds: float, side: Subject, step
         try:
             code: int | None = process.wait(seconds + _LATE)
         except subprocess.TimeoutExpired:
-            native.end(process, grace=10)
+            processes.end(process, grace=10)
             code = None
         except BaseException:
-            native.end(process, grace=10)
+            processes.end(process, grace=10)
             raise
     summary = records.read_json(folder / "summary.json")
     if code is None:

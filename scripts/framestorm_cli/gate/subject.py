@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from framestorm_cli import jdk as jdks
-from framestorm_cli import toolchain
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.hotspot import building, store
-from framestorm_cli.jdk import Jdk
-from framestorm_cli.toolchain import Toolchain
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.hotspot import building
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks import store
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import toolchain
+from framestorm_cli.native.toolchain import Toolchain
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import paths
+from framestorm_cli.base import paths
 from framestorm_cli.conftest import FakePrograms, Run
-from framestorm_cli.gate import known, stress_step
-from framestorm_cli.walkers import usable_targets
+from framestorm_cli.corpus import known
+from framestorm_cli.gate import stress_step
+from framestorm_cli.native.walkers import usable_targets
 
 pytestmark = pytest.mark.long
 
@@ -41,7 +42,7 @@ def crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty corpus/crashes, and no list of known buckets."""
     folder = tmp_path / "crashes"
     folder.mkdir()
-    monkeypatch.setattr("framestorm_cli.crashes.folders.__defaults__", (folder,))
+    monkeypatch.setattr("framestorm_cli.corpus.crashes.folders.__defaults__", (folder,))
     monkeypatch.setattr(known, "FOLDER", tmp_path / "known")
     return folder
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli import schedule
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.coverage.places import Place
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.fuzz_process import FuzzOptions
-from framestorm_cli.fuzzing import Run
+from framestorm_cli.fuzz import schedule
+from framestorm_cli.fuzz.fuzzing import Run
+from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.gate import changes, fuzz_step, shares, stress_step, subject
 from framestorm_cli.gate.budget import Budget
 from framestorm_cli.gate.changes import Changes

@@ -1,1 +1,1 @@
-"""`framestorm jdk`: instrumented JDKs made from HotSpot sources."""
+"""Instrumented JDKs made from HotSpot sources."""

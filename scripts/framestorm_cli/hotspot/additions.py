@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli import paths
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import paths
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.files import write_if_different
 
 FOLDER = paths.CHECKOUT / "harness" / "hotspot"
 _INSTALLED = "installed.json"
@@ -108,19 +109,6 @@ def _edit(listed: Path, entry: dict[str, Any]) -> Edit:
     except re.error as error:
         raise FramestormError(f"{listed}: anchor {entry['anchor']!r}: {error}") from error
     return Edit(entry["file"], entry["anchor"], entry["where"], entry["insert"])
-
-
-def write_if_different(path: Path, content: bytes) -> bool:
-    """Writes the file, and leaves it with its time when it has that content. True: written."""
-    try:
-        if path.read_bytes() == content:
-            return False
-    except OSError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f"{path.name}.framestorm-new")
-    scratch.write_bytes(content)
-    scratch.replace(path)
-    return True
 
 
 class PatchedTree:

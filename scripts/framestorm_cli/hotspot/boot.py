@@ -4,10 +4,10 @@ import os
 import re
 from pathlib import Path
 
-from framestorm_cli import jdk as jdks
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot.sources import Version
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks.jdk import Jdk
 
 
 def choose(option: Path | None, version: Version) -> Jdk:

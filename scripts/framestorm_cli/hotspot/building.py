@@ -9,23 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import packages, steps
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.hotspot import (
-    additions,
-    boot,
-    folder,
-    progress,
-    running,
-    sources,
-    store,
-    variants,
-)
+from framestorm_cli.base import packages, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.hotspot import additions, boot, folder, progress, running, sources, variants
 from framestorm_cli.hotspot.additions import PatchedTree
 from framestorm_cli.hotspot.errors import writing
 from framestorm_cli.hotspot.sources import Source
 from framestorm_cli.hotspot.variants import Variant
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.jdks import store
+from framestorm_cli.jdks.jdk import Jdk
 
 # What HotSpot's configure asks for, beside the compiler of the native programs.
 PACKAGES = (

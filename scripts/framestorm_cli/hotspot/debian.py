@@ -13,8 +13,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import packages, steps
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import packages, steps
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot.errors import writing
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 
 NO_SPACE = "No space left on device"
 _ELSEWHERE = "or name another folder with FRAMESTORM_CACHE"

@@ -6,8 +6,9 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from framestorm_cli import elf, steps
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries import elf
 from framestorm_cli.hotspot import additions
 from framestorm_cli.hotspot.running import environment
 

@@ -16,7 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from framestorm_cli import steps
+from framestorm_cli.base import steps
 
 PLAIN_EVERY = 30.0  # seconds between lines when there is no terminal
 # HotSpot's headers take as long as so many bytes of a file's own text: a fit to the times of 415

@@ -12,8 +12,8 @@ from types import FrameType
 
 import psutil
 
-from framestorm_cli import steps
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import steps
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot.errors import NO_SPACE, disk_full
 
 _POLL = 0.25  # seconds

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import steps
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.files import write_if_different
 from framestorm_cli.hotspot import debian
-from framestorm_cli.hotspot.additions import PatchedTree, write_if_different
+from framestorm_cli.hotspot.additions import PatchedTree
 
 DEFAULT = "debian:openjdk-25"
 _UNPACK = ("--strip-components=1", "--no-same-owner", "--anchored")

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli import jdk as jdks
-from framestorm_cli import packages, paths
+from framestorm_cli.base import packages, paths
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.conftest import compile_library
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.hotspot import additions, building, folder, store, variants
+from framestorm_cli.hotspot import additions, building, folder, variants
 from framestorm_cli.hotspot.building import Request
 from framestorm_cli.hotspot.test_sources import make_tree
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks import store
 
 LIBRARY = """
 extern "C" {
@@ -423,7 +424,7 @@ def start(request: Request) -> "subprocess.Popen[str]":
     # A test run in the background of a shell has Ctrl-C ignored.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "import sys; from pathlib import Path; from framestorm_cli import packages;"
+        "import sys; from pathlib import Path; from framestorm_cli.base import packages;"
         "packages.ensure = lambda *_: None;"
         "from framestorm_cli.hotspot import building, running; running.GRACE = 2.0;"
         "from framestorm_cli.hotspot.building import Request;"

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli import elf, packages, toolchain
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import packages
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries import elf
 from framestorm_cli.hotspot import additions, building, folder, variants
 from framestorm_cli.hotspot.variants import Variant
+from framestorm_cli.native import toolchain
 
 WALKER = """
 #include <cstdint>

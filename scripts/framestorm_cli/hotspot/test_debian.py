@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli import packages
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import packages
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import debian
 
 DEB822 = """\

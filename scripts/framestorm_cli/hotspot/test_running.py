@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import running
 
 

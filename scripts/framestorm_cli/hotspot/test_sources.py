@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import sources
 from framestorm_cli.hotspot.additions import Additions, Edit, PatchedTree
 

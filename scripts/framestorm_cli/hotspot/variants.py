@@ -4,7 +4,8 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.files import write_if_different
 from framestorm_cli.hotspot import additions
 
 FLAGS = additions.FOLDER / "flags"
@@ -120,14 +121,14 @@ def write_flags(variant: Variant, build: Path) -> None:
     for option, path in flag_files(variant).items():
         content = path.read_bytes()
         name = f"{path.stem}-{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
-        additions.write_if_different(build / name, content)
+        write_if_different(build / name, content)
         options.append(f"{option}={build / name}")
     text = (
         "# Line tables only.\n"
         "CFLAGS_DEBUG_SYMBOLS := $(patsubst -g,-g1,$(CFLAGS_DEBUG_SYMBOLS))\n"
         f"FRAMESTORM_WALKER_CXXFLAGS := {' '.join(options or _NOTHING)}\n"
     )
-    additions.write_if_different(build / FLAGS_FILE, text.encode())
+    write_if_different(build / FLAGS_FILE, text.encode())
 
 
 def flags_digest(variant: Variant) -> str:

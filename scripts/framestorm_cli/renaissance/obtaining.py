@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from framestorm_cli import paths, steps
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import paths, steps
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.renaissance import suite
 from framestorm_cli.renaissance.suite import Suite
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.jdk import Jdk, feature_of
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.jdks.jdk import Jdk, feature_of
 
 PREFIX = "renaissance:"
 ALL = "all"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli import jdk as jdks
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.renaissance import obtaining, outcome, suite
 from framestorm_cli.renaissance.obtaining import Release
 from framestorm_cli.renaissance.outcome import Kind, Outcome

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.triage.buckets import Bucket
 from framestorm_cli.triage.signature import Signature
 

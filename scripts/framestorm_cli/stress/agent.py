@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.stress import jfr
 from framestorm_cli.stress.cells import JFR_MODE, Cell
 from framestorm_cli.stress.plan import Plan

@@ -4,8 +4,8 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from framestorm_cli import native
-from framestorm_cli.native import Popen
+from framestorm_cli.native import processes
+from framestorm_cli.native.processes import Popen
 from framestorm_cli.stress.cell_process import TERMINATED, CellProcess
 from framestorm_cli.stress.cells import Cell
 from framestorm_cli.stress.verdicts import HARMED, UNJUDGED
@@ -36,13 +36,13 @@ class Baseline:
     def _run(self, process: CellProcess, cell: Cell) -> str:
         """How the program fails by itself; empty when it does not."""
         folder = process.folder / "without-walks"
-        self._popen = popen = native.start(self.program(process), folder)
+        self._popen = popen = processes.start(self.program(process), folder)
         seconds = None if process.workload.own_clock else process.seconds
         asked = ""
         try:
             popen.wait(seconds or process.limit)
         except subprocess.TimeoutExpired:
-            native.end(popen, process.grace)
+            processes.end(popen, process.grace)
             if seconds is None:
                 return "does not end"
             if process.asked_to_end is None:
@@ -57,4 +57,4 @@ class Baseline:
     def end(self) -> None:
         """Of a run that is interrupted: what waits for it learns nothing then."""
         if self._popen is not None:
-            native.end(self._popen)
+            processes.end(self._popen)

@@ -9,9 +9,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli import native, records
-from framestorm_cli.native import Popen
-from framestorm_cli.records import Json
+from framestorm_cli.findings import records
+from framestorm_cli.findings.records import Json
+from framestorm_cli.native import processes
+from framestorm_cli.native.processes import Popen
 from framestorm_cli.stress import agent, rates, stacks
 from framestorm_cli.stress.cells import JFR_MODE, Cell
 from framestorm_cli.stress.workloads import Workload
@@ -71,7 +72,7 @@ class CellProcess:
         self.stats = records.read_last_stats(self.agent_folder) or self.stats
         if self.stats.get("samples") != before:
             self.last_walk = time.monotonic()
-        self.used = native.reap(self.popen) or self.used
+        self.used = processes.reap(self.popen) or self.used
         now = time.monotonic()
         if self.popen.returncode is not None:
             self.ended = self.ended or now
@@ -103,7 +104,7 @@ class CellProcess:
         if elapsed <= self.limit:
             return False
         return (
-            elapsed - native.starved(self.popen.pid) > self.limit
+            elapsed - processes.starved(self.popen.pid) > self.limit
             or elapsed > MOST_LIMITS * self.limit
         )
 
@@ -120,7 +121,7 @@ class CellProcess:
 
     def kill(self) -> None:
         self.signal_group(signal.SIGKILL)
-        native.reap(self.popen, wait=True)
+        processes.reap(self.popen, wait=True)
 
     def signal_group(self, number: int) -> None:
         """To everything that the program started, too. It leads its group (native.start)."""
@@ -141,7 +142,7 @@ def start(
 ) -> CellProcess:
     """Starts a cell in its folder. `environment` is its alone: what starts it would preload, too."""
     given = [f"{name}={value}" for name, value in environment.items()]
-    popen = native.start([*(["env", *given] if given else []), *command], folder)
+    popen = processes.start([*(["env", *given] if given else []), *command], folder)
     return CellProcess(
         cell, number, folder, workload, seed, command, environment, popen, seconds, limit
     )

@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli import native, records, steps
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.jdk import Jdk
-from framestorm_cli.records import Json
+from framestorm_cli.base import steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.findings import records
+from framestorm_cli.findings.records import Json
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import processes
 from framestorm_cli.renaissance import outcome, suite
 from framestorm_cli.stress import agent, files, rates, stacks, walking
 from framestorm_cli.stress.baseline import Baseline
@@ -91,17 +93,23 @@ class CellResult:
     def judged(self) -> bool:
         return self.verdict != UNJUDGED
 
-    def death(self, out: Path) -> native.Death | None:
+    def death(self, out: Path) -> processes.Death | None:
         """For triage; None for a cell that did not die."""
         if self.verdict != CRASH:
             return None
         folder = out / self.folder
-        how = native.signal_name(-self.exit) if self.exit and self.exit < 0 else f"exit {self.exit}"
-        return native.Death(
+        how = (
+            processes.signal_name(-self.exit)
+            if self.exit and self.exit < 0
+            else f"exit {self.exit}"
+        )
+        return processes.Death(
             how,
             folder / self.hs_err if self.hs_err else None,
-            native.own_words(folder / "log.txt"),
-            folder / "log.txt" if native.ASAN_END in steps.tail(folder / "log.txt", 10) else None,
+            processes.own_words(folder / "log.txt"),
+            folder / "log.txt"
+            if processes.ASAN_END in steps.tail(folder / "log.txt", 10)
+            else None,
         )
 
     def write(self, out: Path) -> None:
@@ -204,11 +212,11 @@ def _verdict(
         return CRASH, parsed.signal or parsed.error
     asked = process.asked_to_end is not None
     if code is not None and code < 0 and not (asked and code in TERMINATED):
-        name = native.signal_name(-code)
+        name = processes.signal_name(-code)
         if name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"):
             return UNJUDGED, f"ended by {name} from outside (too little memory?)"
         return CRASH, name
-    last = native.own_words(log).strip().splitlines()
+    last = processes.own_words(log).strip().splitlines()
     said = last[-1][:300] if last else "said nothing"
     if code == _AGENT_FAILED and said.startswith(_AGENT_SAYS):
         return UNJUDGED, f"the agent could not go on: {said.removeprefix(_AGENT_SAYS)}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.stress import units
 
 MODES = ("same-thread", "separate-thread", "unstopped")

@@ -3,9 +3,10 @@
 import zipfile
 from pathlib import Path
 
-from framestorm_cli import java_sources, paths, toolchain
-from framestorm_cli.java_sources import Part
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.base import paths
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import java_sources, toolchain
+from framestorm_cli.native.java_sources import Part
 from framestorm_cli.stress.workloads import BuiltIn
 
 _JAVA = paths.CHECKOUT / "stress" / "workloads" / "java"

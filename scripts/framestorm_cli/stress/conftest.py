@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import jdk as jdks
+from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import TESTDATA, Run
-from framestorm_cli.jdk import Jdk
-from framestorm_cli.stress import fake_java, summary
+from framestorm_cli.fakes import fake_java
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.stress import summary
 from framestorm_cli.stress.workloads import BuiltIn
-from framestorm_cli.symbols import Symbolizer
 
 WORKLOADS = ("alpha", "beta")
 ONE = ("--workload", "alpha", "--mode", "same-thread", "--duration", "3s")

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from framestorm_cli.records import Json
+from framestorm_cli.findings.records import Json
 from framestorm_cli.stress import rates
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.proportion import Proportion

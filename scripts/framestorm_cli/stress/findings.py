@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from framestorm_cli import native, paths, records, replaying
-from framestorm_cli.records import Finding, Json
-from framestorm_cli.replaying import Recorded
+from framestorm_cli.base import paths
+from framestorm_cli.binaries.symbols import Frame, Symbolizer
+from framestorm_cli.findings import records
+from framestorm_cli.findings.records import Finding, Json
+from framestorm_cli.native import processes
+from framestorm_cli.replay import replaying
+from framestorm_cli.replay.replaying import Recorded
 from framestorm_cli.reports.known import Known
 from framestorm_cli.stress import agent, repro, stacks, walking
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.verdicts import HANG, HARMED
-from framestorm_cli.symbols import Frame, Symbolizer
 from framestorm_cli.triage import buckets as triage_buckets
 from framestorm_cli.triage import cases as triage_cases
 from framestorm_cli.triage import report, sanitizer
@@ -161,14 +164,14 @@ def _hang(result: CellResult, folder: Path) -> Case:
     finding = Finding(
         key="hang",
         kind="process_death",
-        clause=native.DID_NOT_END,
+        clause=processes.DID_NOT_END,
         detail=f"{result.cell}: {result.why}{where}",
         artifact=evidence if evidence.exists() else folder / stacks.PROC_STACKS,
         stack=tuple(names),
         context=walking.context(folder / agent.OUT),
     )
     top = tuple(significant(names)[:TOP_FRAMES]) if names else (f"victim {result.cell.workload}",)
-    return Case(finding, Signature("process_death", native.DID_NOT_END, top), _frames(names))
+    return Case(finding, Signature("process_death", processes.DID_NOT_END, top), _frames(names))
 
 
 def _harmed(result: CellResult, folder: Path) -> Case:

@@ -9,7 +9,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from framestorm_cli.records import Json
+from framestorm_cli.base.machine import machine
+from framestorm_cli.findings.records import Json
 from framestorm_cli.stress import agent, figures, flames, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import DEFAULT, Cell
@@ -17,7 +18,6 @@ from framestorm_cli.stress.figures import QUANTILES, Figures
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved, promised
 from framestorm_cli.stress.verdicts import FOUND, UNJUDGED, VERDICTS
-from framestorm_cli.summary import machine
 
 _SETTINGS = ("walker", "mode", "interval_ns", "gc", "jit")
 # A latency's axis: 100 ns to 100 ms, in powers of ten.

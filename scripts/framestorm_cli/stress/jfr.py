@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from framestorm_cli import jdk as jdks
-from framestorm_cli import paths
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.base import paths
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks.jdk import Jdk
 
 EXECUTION = "jfr-execution"
 CPU_TIME = "jfr-cpu-time"

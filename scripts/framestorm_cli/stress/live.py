@@ -2,7 +2,7 @@
 
 import time
 
-from framestorm_cli.live import LiveLines, duration
+from framestorm_cli.base.live import LiveLines, duration
 from framestorm_cli.stress.cell_process import CellProcess
 from framestorm_cli.stress.runner import StressRun
 from framestorm_cli.stress.verdicts import CLEAN, VERDICTS

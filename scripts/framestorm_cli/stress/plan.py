@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli import records
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.findings import records
 from framestorm_cli.stress import cells, files
 from framestorm_cli.stress.cells import Cell
 

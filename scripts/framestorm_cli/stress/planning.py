@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from framestorm_cli import steps
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base import steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.native.walkers import WALKERS, plugin_path
 from framestorm_cli.renaissance import suite
 from framestorm_cli.stress import jfr, matrix, plan, tools, units, workloads
 from framestorm_cli.stress.cells import DEFAULT, JFR_MODE, Axes, Cell
@@ -14,7 +15,6 @@ from framestorm_cli.stress.matrix import Matrix
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.tools import Tools
 from framestorm_cli.stress.workloads import Workload
-from framestorm_cli.walkers import WALKERS, plugin_path
 
 DEFAULT_DURATION = "2m"
 DEFAULT_INTERVAL = "100us"

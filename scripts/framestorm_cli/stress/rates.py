@@ -4,7 +4,7 @@ A thread is sampled only while it runs, so the rate is per second of CPU time of
 (`running_seconds`): other load on the machine does not change it.
 """
 
-from framestorm_cli.records import Json
+from framestorm_cli.findings.records import Json
 from framestorm_cli.stress.cells import Cell
 
 SHARE = 0.95  # of the rate asked for

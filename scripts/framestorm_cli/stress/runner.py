@@ -15,8 +15,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli import native
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.native import processes
 from framestorm_cli.stress import agent, cell_process, cell_result, cells
 from framestorm_cli.stress.baseline import Baseline
 from framestorm_cli.stress.cell_process import CellProcess
@@ -194,7 +194,7 @@ class Runner:
         for process in running:
             process.interrupt()
         for process in running:
-            native.end(process.popen)
+            processes.end(process.popen)
             process.kill()
         self._baseline.end()
         self.run.active.clear()

@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from framestorm_cli import native
-from framestorm_cli.triage.normalise import normalise
+from framestorm_cli.binaries.normalise import normalise
+from framestorm_cli.native import processes
 from framestorm_cli.triage.signature import ENTRY_POINT
 
 NATIVE_STACKS = "stacks.txt"
@@ -29,7 +29,7 @@ _GDB = ("gdb", "--nx", "--batch", "-ex", "set pagination off", "-ex", "set debug
 def take(pid: int, java: Path, folder: Path, limit: float) -> None:
     """Writes what can be had of a live process into `folder`, in at most `limit` seconds or so."""
     began = time.monotonic()
-    native.write_stuck_report(pid, folder / PROC_STACKS)
+    processes.write_stuck_report(pid, folder / PROC_STACKS)
     attach: list[str] = []
     if shutil.which("gdb"):
         attach = [*_GDB, "-p", str(pid), "-ex", "thread apply all bt 64"]

@@ -10,10 +10,11 @@ import jsonschema
 from rich.console import Console
 from rich.table import Table
 
-from framestorm_cli import paths
-from framestorm_cli.records import Json
+from framestorm_cli.base import paths
+from framestorm_cli.base.machine import machine
+from framestorm_cli.base.paths import relative
+from framestorm_cli.findings.records import Json
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
-from framestorm_cli.results import relative
 from framestorm_cli.stress import figures, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.figures import Figures
@@ -21,7 +22,6 @@ from framestorm_cli.stress.findings import StressBucket
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved
 from framestorm_cli.stress.verdicts import CLEAN, UNJUDGED, VERDICTS
-from framestorm_cli.summary import machine
 
 FORMAT = 1
 

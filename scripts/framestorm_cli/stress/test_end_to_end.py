@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import jdk as jdks
-from framestorm_cli import paths, toolchain
+from framestorm_cli.base import paths
 from framestorm_cli.conftest import TESTDATA
-from framestorm_cli.hotspot import store
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.hotspot import choosing
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks import store
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import toolchain
 from framestorm_cli.renaissance.test_renaissance import MANIFEST, metadata
 from framestorm_cli.stress import flames, jfr
 from framestorm_cli.stress.conftest import read_summary
@@ -28,7 +30,7 @@ _RENAISSANCE = paths.SCRIPTS / "framestorm_cli" / "renaissance" / "FakeRenaissan
 
 @pytest.fixture(scope="module")
 def jdk() -> Jdk:
-    return jdks.choose(None, may_install=False)
+    return choosing.choose(None, may_install=False)
 
 
 def run(jdk: Jdk, out: Path, *arguments: str | Path) -> tuple[int, dict[str, Any], str]:

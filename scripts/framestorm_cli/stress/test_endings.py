@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from framestorm_cli import paths
+from framestorm_cli.base import paths
 from framestorm_cli.conftest import Run
 from framestorm_cli.stress import runner
 from framestorm_cli.stress.conftest import ONE, FakeJava, read_summary, wait_for
@@ -26,7 +26,7 @@ from framestorm_cli.stress.workloads import BuiltIn
 tools.workloads = lambda _: BuiltIn(Path({jar!r}), Path("natives.so"))
 runner.LOWEST_FREE = {lowest}
 {more}
-from framestorm_cli.cli import main
+from framestorm_cli.main import main
 main()
 """
 
@@ -174,7 +174,8 @@ def test_a_full_file_system_is_a_clear_error(java: FakeJava, tmp_path: Path) -> 
         process = start_driver(
             tmp_path, "--jdk", java.jdk.home, "--matrix", matrix, "--out", small / "out",
             lowest=1 << 20,
-            more="from framestorm_cli import fuzzing; fuzzing.check_room = lambda f: f.mkdir(parents=True)",
+            more="from framestorm_cli.base import run_folder\n"
+            "run_folder.check_room = lambda folder: folder.mkdir(parents=True)",
         )  # fmt: skip
         _, err = process.communicate(timeout=120)
         assert process.returncode == 2, err

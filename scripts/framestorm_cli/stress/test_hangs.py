@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from framestorm_cli import native
 from framestorm_cli.conftest import Run
+from framestorm_cli.native import processes as native
 from framestorm_cli.stress import stacks
 from framestorm_cli.stress.conftest import FakeJava, only, read_summary, wait_for
 

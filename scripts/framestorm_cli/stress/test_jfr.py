@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import jdk as jdks
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.stress import compiling, jfr, workloads
 from framestorm_cli.stress.jfr import CPU_TIME, EXECUTION, Recording
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.stress import (
     agent,
     cells,

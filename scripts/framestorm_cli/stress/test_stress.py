@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import elf, paths
+from framestorm_cli.base import paths
+from framestorm_cli.binaries import elf
 from framestorm_cli.conftest import Run
 from framestorm_cli.stress import cell_process, cell_result
 from framestorm_cli.stress.cell_process import CellProcess

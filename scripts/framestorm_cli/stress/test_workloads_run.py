@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli import jdk as jdks
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.stress import compiling
 
 pytestmark = pytest.mark.long

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import elf, toolchain
-from framestorm_cli import jdk as jdks
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries import elf
+from framestorm_cli.hotspot import choosing
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import toolchain
+from framestorm_cli.native.walkers import WALKERS
 from framestorm_cli.stress import compiling
 from framestorm_cli.stress.agent import LIBRARY, Java
 from framestorm_cli.stress.workloads import BuiltIn, Workload, built_in
-from framestorm_cli.walkers import WALKERS
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Tools:
 
 def prepare(jdk_option: Path | None) -> Tools:
     """Builds what is out of date. Raises FramestormError."""
-    jdk = jdks.choose(jdk_option)
+    jdk = choosing.choose(jdk_option)
     java = jdk.home / "bin" / "java"
     if not java.exists():
         raise FramestormError(f"{jdk} has no bin/java: give the home of a whole JDK")

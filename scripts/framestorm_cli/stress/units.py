@@ -2,7 +2,7 @@
 
 import re
 
-from framestorm_cli.errors import FramestormError
+from framestorm_cli.base.errors import FramestormError
 
 _NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

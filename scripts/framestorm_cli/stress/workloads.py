@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import steps
-from framestorm_cli.errors import FramestormError
-from framestorm_cli.jdk import Jdk
+from framestorm_cli.base import steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.renaissance import obtaining, suite
 
 MAIN = "framestorm.workloads.Main"

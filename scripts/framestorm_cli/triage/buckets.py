@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from rapidfuzz.distance import Indel
 
-from framestorm_cli.records import Finding
-from framestorm_cli.symbols import Frame
+from framestorm_cli.binaries.symbols import Frame
+from framestorm_cli.findings.records import Finding
 from framestorm_cli.triage.signature import Signature, scenario_of, significant
 
 # Two stacks with the same kind, clause and top frame are one cause when their first COMPARED significant

@@ -4,12 +4,19 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli import native, records
-from framestorm_cli.records import Finding
-from framestorm_cli.symbols import Frame, Symbolizer
+from framestorm_cli.binaries.symbols import Frame, Symbolizer
+from framestorm_cli.findings import records
+from framestorm_cli.findings.records import Finding
+from framestorm_cli.native import processes
 from framestorm_cli.triage import hs_err, sanitizer
 from framestorm_cli.triage.buckets import Case
-from framestorm_cli.triage.signature import TOP_FRAMES, Signature, signature_of, symbolise, significant
+from framestorm_cli.triage.signature import (
+    TOP_FRAMES,
+    Signature,
+    signature_of,
+    significant,
+    symbolise,
+)
 
 _MODULE_PLACE = re.compile(r"\((?P<path>\S*?(?P<name>[^/\s]+))\+(?P<offset>0x[0-9a-f]+)\)")
 _LARGEST_LOG = 64 << 20  # bytes; larger files are not looked into
@@ -119,7 +126,9 @@ def _of_last_report(path: Path, symbolizer: Symbolizer) -> Case | None:
     return Case(finding, signature_of(finding, frames), frames)
 
 
-def of_death(death: native.Death, artifact: Path | None, text: str, symbolizer: Symbolizer) -> Case:
+def of_death(
+    death: processes.Death, artifact: Path | None, text: str, symbolizer: Symbolizer
+) -> Case:
     """A process that died while it executed an input: the input is the artifact; hs_err, or else the
     report with which ASan ended it, says the stack."""
     frames: list[Frame] = []

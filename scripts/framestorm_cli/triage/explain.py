@@ -2,10 +2,10 @@
 
 import re
 
-from framestorm_cli.native import DID_NOT_END
-from framestorm_cli.records import Finding, parse_int
-from framestorm_cli.symbols import Frame
-from framestorm_cli.triage import disassembly
+from framestorm_cli.binaries import disassembly
+from framestorm_cli.binaries.symbols import Frame
+from framestorm_cli.findings.records import Finding, parse_int
+from framestorm_cli.native.processes import DID_NOT_END
 from framestorm_cli.triage.signature import significant
 
 _PAGE = 4096

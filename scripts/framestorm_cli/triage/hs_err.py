@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli.triage.normalise import normalise
+from framestorm_cli.binaries.normalise import normalise
 from framestorm_cli.triage.signature import ENTRY_POINT
 
 _HEAD = "# A fatal error has been detected by the Java Runtime Environment"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli.records import Json, parse_int
-from framestorm_cli.triage import disassembly
+from framestorm_cli.binaries import disassembly
+from framestorm_cli.findings.records import Json, parse_int
 from framestorm_cli.triage.buckets import Bucket, Case
 from framestorm_cli.triage.explain import explain
 

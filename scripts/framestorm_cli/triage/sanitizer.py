@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.triage.normalise import normalise
+from framestorm_cli.binaries.normalise import normalise
 
 _ASAN = re.compile(
     r"^==\d+==\s?(?:ERROR|WARNING): (?P<tool>\w+Sanitizer): (?P<what>[\w-]+)(?P<rest>.*)$"

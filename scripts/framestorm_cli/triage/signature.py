@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli.records import Finding
-from framestorm_cli.symbols import Frame, Symbolizer
+from framestorm_cli.binaries.symbols import Frame, Symbolizer
+from framestorm_cli.findings.records import Finding
 
 TOP_FRAMES = 3
 # Where a walk starts. What called it is the profiler, not the walker.

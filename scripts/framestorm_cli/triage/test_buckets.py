@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli.records import Finding
-from framestorm_cli.symbols import Frame
+from framestorm_cli.binaries.symbols import Frame
+from framestorm_cli.findings.records import Finding
 from framestorm_cli.triage.buckets import Bucket, Case, into_buckets
 from framestorm_cli.triage.signature import Signature, is_ignored, signature_of, significant
 

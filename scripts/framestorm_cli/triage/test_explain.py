@@ -1,8 +1,8 @@
 import pytest
 
-from framestorm_cli.records import Finding
-from framestorm_cli.symbols import Frame
-from framestorm_cli.triage import disassembly
+from framestorm_cli.binaries import disassembly
+from framestorm_cli.binaries.symbols import Frame
+from framestorm_cli.findings.records import Finding
 from framestorm_cli.triage.explain import explain, value_in_words
 
 TEXT = """framestorm-input 1

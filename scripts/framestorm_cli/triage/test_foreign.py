@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from framestorm_cli.symbols import Symbolizer
+from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.triage import buckets, cases, hs_err, sanitizer
 from framestorm_cli.triage.signature import Signature
 

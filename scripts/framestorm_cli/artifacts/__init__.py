@@ -1,0 +1,1 @@
+"""`framestorm decode` and `encode`: an artifact's binary and text form."""

@@ -1,0 +1,1 @@
+"""What everything uses: errors, paths, set-up steps, the terminal."""

@@ -1,0 +1,51 @@
+"""Lines on a terminal that renew themselves; plain lines elsewhere."""
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+PLAIN_EVERY = 5.0  # seconds
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+class LiveLines:
+    """What renews itself: use as a context manager, and show() as often as there is news."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._live: Live | None = None
+        self._last_line = 0.0
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def show(self, now: float, line: Callable[[], str], more: Callable[[], Iterable[str]]) -> None:
+        """`line` is all that a log gets, `more` what a terminal has below it."""
+        if self._live is not None:
+            table = Table.grid(padding=(0, 2))
+            for row in (line(), *more()):
+                table.add_row(row)
+            self._live.update(table, refresh=True)
+        elif now - self._last_line >= PLAIN_EVERY:
+            self._last_line = now
+            self._console.print(line(), highlight=False, soft_wrap=True)

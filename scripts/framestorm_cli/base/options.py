@@ -1,0 +1,33 @@
+"""Options that several commands have, and how a command ends."""
+
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+jdk_option = click.option(
+    "--jdk",
+    type=click.Path(path_type=Path),
+    help="Home of the JDK under test, or instrumented[:VARIANT] for one that `jdk build` makes. "
+    "Default: JAVA_HOME, else the newest installed HotSpot.",
+)
+jvm_arg_option = click.option(
+    "--jvm-arg", "jvm_args", multiple=True, metavar="ARG", help="Argument for the JVM; repeatable."
+)
+
+artifact_argument = click.argument(
+    "artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+corpus_arguments = click.argument("corpus", nargs=-1, type=click.Path(path_type=Path))
+halts_option = click.option("--halts", type=click.IntRange(min=1), default=2, show_default=True,
+                            help="Points each scenario is halted at.")  # fmt: skip
+instrumented_option = click.option(
+    "--jdk",
+    type=click.Path(path_type=Path),
+    help="An instrumented JDK: a path, or instrumented[:VARIANT].  [default: instrumented]",
+)
+
+
+def exit_with(code: int) -> NoReturn:
+    """Ends the command with this exit code."""
+    raise click.exceptions.Exit(code)

@@ -1,0 +1,56 @@
+"""Where things are: the checkout and the cache folder. Nothing is built inside the checkout."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from framestorm_cli.base.errors import FramestormError
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+SCRIPTS = CHECKOUT / "scripts"
+SEEDS = CHECKOUT / "corpus" / "seeds"
+CRASHES = CHECKOUT / "corpus" / "crashes"
+SUMMARY_SCHEMA = CHECKOUT / "docs" / "reference" / "summary.schema.json"
+STRESS_SUMMARY_SCHEMA = CHECKOUT / "docs" / "reference" / "stress-summary.schema.json"
+TARGETS = (
+    "fuzz_ucontext",
+    "fuzz_frame",
+    "fuzz_stack",
+    "fuzz_thread_state",
+    "fuzz_call",
+    "fuzz_iterator",
+)
+
+
+def cache() -> Path:
+    """The cache folder; created. launch.py resolves XDG_CACHE_HOME and passes it on."""
+    own = os.environ.get("FRAMESTORM_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(own) if own else Path(base) / "framestorm"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FramestormError(
+            f"cannot create the cache folder {folder}: {error.strerror} "
+            "(FRAMESTORM_CACHE names another)"
+        ) from error
+    return folder
+
+
+def build() -> Path:
+    """Build folder of this checkout: two checkouts do not share one."""
+    key = hashlib.sha256(str(CHECKOUT).encode()).hexdigest()[:12]
+    return cache() / f"build-{key}"
+
+
+def shown(path: Path) -> str:
+    """The path as a person would type it: relative when below the current folder."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def relative(path: Path | None, out: Path) -> str | None:
+    """A path below the run's folder as summary.json holds it."""
+    return None if path is None else str(path.relative_to(out))

@@ -1,0 +1,104 @@
+"""Long steps of set-up: one at a time between processes, with a log, and with words on failure."""
+
+import fcntl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from framestorm_cli.base import paths
+from framestorm_cli.base.errors import FramestormError
+
+TAIL_LINES = 25
+
+
+def say(message: str) -> None:
+    """One line about what is going on, to stderr: stdout belongs to results."""
+    click.echo(f"framestorm: {message}", err=True)
+
+
+@contextmanager
+def locked(name: str, doing: str) -> Iterator[int]:
+    """Holds `<cache>/<name>.lock`. Says so when another process makes it wait.
+
+    Yields the lock's file descriptor: a child that inherits it holds the lock until it ends, too.
+    """
+    path = paths.cache() / f"{name}.lock"
+    with path.open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another framestorm that is {doing}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()
+
+
+def run_logged(
+    command: Sequence[str],
+    *,
+    what: str,
+    log_name: str,
+    advice: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    quiet: bool = False,
+) -> None:
+    """Runs a step with its output in `<cache>/logs/<log_name>.log`.
+
+    A terminal gets a spinner with the log's last line, anything else one line at start and end.
+    Raises FramestormError with the log's last lines and `advice` when the step fails.
+    """
+    log_path = paths.cache() / "logs" / f"{log_name}.log"
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    begun = time.monotonic()
+    with log_path.open("wb") as log:
+        log.write(f"$ {' '.join(command)}\n".encode())
+        log.flush()
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd, env=env
+            )
+        except FileNotFoundError as error:
+            raise FramestormError(f"{what}: {command[0]} is not there. {advice}") from error
+        try:
+            code = process.wait() if quiet else _watch(process, what, log_path)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    if code != 0:
+        raise FramestormError(
+            f"{what} failed (exit {code}). Last lines of {log_path}:\n{tail(log_path)}\n{advice}"
+        )
+    if not quiet:
+        say(f"{what}: done in {time.monotonic() - begun:.0f} s")
+
+
+def _watch(process: "subprocess.Popen[bytes]", what: str, log_path: Path) -> int:
+    if not sys.stderr.isatty():
+        say(f"{what} (log: {log_path})")
+        return process.wait()
+    from rich.console import Console
+
+    with Console(stderr=True).status(what) as status:
+        while process.poll() is None:
+            last = tail(log_path, 1).strip()[-80:]
+            status.update(f"{what}  [dim]{last.replace('[', chr(92) + '[')}[/dim]")
+            time.sleep(0.2)
+    return process.returncode
+
+
+def tail(path: Path, lines: int = TAIL_LINES) -> str:
+    """The last lines of a text file; empty when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - 64 * 1024))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])

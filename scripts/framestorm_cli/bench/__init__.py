@@ -1,0 +1,1 @@
+"""`framestorm bench`: the fuzz loop against bare walker calls."""

@@ -1,0 +1,141 @@
+"""`framestorm bench`: the fuzz loop against bare calls of the walker, on one JDK or several."""
+
+import json
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from framestorm_cli.base import paths, run_folder
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.machine import machine as this_machine
+from framestorm_cli.findings.records import Json
+from framestorm_cli.native import processes, toolchain
+
+_IDLE_LOAD = 0.5
+_BENCHED = "fuzz_ucontext"
+
+
+def bench_command(
+    *, seconds: int, out: Path | None, jdks: tuple[Path, ...], jvm_args: tuple[str, ...]
+) -> int:
+    """Each JDK in turn, the default one when none is named."""
+    folder = run_folder.new_folder(out, "bench")
+    run_folder.check_room(folder)
+    tools_of_each = [toolchain.prepare(jdk) for jdk in jdks or (None,)]
+    load = os.getloadavg()[0]
+    measured: list[Json] = []
+    record: Json = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {**this_machine(), "cpu": _cpu_model(), "load": round(load, 1)},
+        "measured": measured,
+    }
+    machine = record["machine"]
+    click.echo(f"{record['date']}, {machine['cpu']}, {machine['cores']} cores, {machine['kernel']}")
+    path = folder / "bench.json"
+    for number, tools in enumerate(tools_of_each):
+        own = folder if len(tools_of_each) == 1 else folder / f"{number}-{tools.jdk.label}"
+        own.mkdir(exist_ok=True)
+        figures = _measure(tools, own, seconds, jvm_args)
+        jdk = {"version": tools.jdk.version, "vendor": tools.jdk.vendor, "label": tools.jdk.label}
+        measured.append({"jdk": jdk, "figures": figures})
+        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        try:
+            _show(tools, figures)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FramestormError(
+                f"{_BENCHED} --bench answered without {error}; see {path}: are the programs of this checkout?"
+            ) from error
+    if load > _IDLE_LOAD:
+        click.echo(
+            f"the machine was busy (load {load:.1f} before the start): not the figures of an idle one"
+        )
+    click.echo(paths.shown(path))
+    return 0
+
+
+def _measure(
+    tools: toolchain.Toolchain, folder: Path, seconds: int, jvm_args: tuple[str, ...]
+) -> Any:
+    arguments = processes.jvm_arguments(tools, folder, jvm_args)
+    arguments += ["--seconds", str(seconds), "--corpus", str(paths.SEEDS / _BENCHED)]
+    data = processes.query([tools.program(_BENCHED), "--bench", *arguments], folder)
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise FramestormError(f"{_BENCHED} --bench did not answer with JSON: {error}") from error
+
+
+def _show(tools: toolchain.Toolchain, figures: Json) -> None:
+    edges = int(figures["edges"])
+    guided = f"guided by {edges:,} edge counters" if edges else "no edge counters"
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 140)
+    click.echo(f"\n{tools.jdk.label}: {tools.jdk.vendor} {tools.jdk.version}, {guided}")
+    for title, table in (
+        (
+            f"{_BENCHED}: the loop with its per-walk oracles, against bare calls of the walker",
+            _mode_table(figures["modes"]),
+        ),
+        (
+            "one walk as the depth grows (deep-stack, separate-thread)",
+            _depth_table(figures["depths"]),
+        ),
+    ):
+        click.echo(f"\n{title}")
+        console.print(table)
+
+
+def _cpu_model() -> str:
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else "unknown CPU"
+
+
+def _mode_table(modes: Json) -> Table:
+    table = _table(["mode", "loop walks/s", "bare walks/s", "loop / bare", "walks"])
+    for name, row in sorted(modes.items()):
+        table.add_row(
+            name,
+            f"{row['walks_per_second']:,.0f}",
+            f"{row['bare_per_second']:,.0f}",
+            f"{row['ratio']:.2f}",
+            f"{row['walks']:,}",
+        )
+    return table
+
+
+def _depth_table(depths: list[Json]) -> Table:
+    columns = [
+        *("walker", "depth", "frames given", "bare, us", "to asgct", "bare, ns per frame"),
+        "with the executor, us",
+    ]
+    table = _table(columns)
+    asgct = {row["depth"]: row["bare_ns"] for row in depths if row["walker"] == "asgct"}
+    for row in depths:
+        frames = max(1, int(row["frames"]))
+        same = asgct.get(row["depth"])
+        table.add_row(
+            str(row["walker"]),
+            f"{row['depth']:,}",
+            f"{row['frames']:,}",
+            f"{row['bare_ns'] / 1000:,.1f}",
+            f"{row['bare_ns'] / same:,.2f}" if same else "",
+            f"{row['bare_ns'] / frames:,.0f}",
+            f"{row['executor_ns'] / 1000:,.1f}",
+        )
+    return table
+
+
+def _table(columns: list[str]) -> Table:
+    table = Table(box=box.SIMPLE)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right")
+    return table

@@ -1,0 +1,1 @@
+"""`framestorm corpus`: seeds, what engines found, crashes that are tests."""

@@ -1,0 +1,170 @@
+"""Options of `framestorm corpus`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from framestorm_cli.base.options import (
+    artifact_argument,
+    corpus_arguments,
+    exit_with,
+    halts_option,
+    instrumented_option,
+    jdk_option,
+    jvm_arg_option,
+)
+
+
+@click.group()
+def corpus() -> None:
+    """Look after corpora: seeds, what the engines found, crashes that are tests.
+
+    \b
+    Example: scripts/framestorm corpus add out/20260102-030405/artifacts/b01.bin --id sender-null-fp
+    """
+
+
+@corpus.command("minimize")
+@corpus_arguments
+@click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="New folder for the inputs that are kept, named by their content.")  # fmt: skip
+@halts_option
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for what is measured.")
+@instrumented_option
+@jvm_arg_option
+def corpus_minimize(**options: Any) -> None:
+    """Keep the smallest inputs that reach together what all of them reach.
+
+    \b
+    Example: scripts/framestorm corpus minimize out/20260102-030405/corpus/fuzz_stack --into /tmp/small
+    """
+    from framestorm_cli.corpus.minimizing import minimize_command
+
+    exit_with(minimize_command(**options))
+
+
+@corpus.command("check")
+@corpus_arguments
+@halts_option
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for what is measured.")
+@instrumented_option
+@jvm_arg_option
+def corpus_check(**options: Any) -> None:
+    """Check that every input is legal, reaches a walk and adds coverage in its scenario.
+
+    Exit code 1: some do not, 2: set-up or usage error.
+
+    \b
+    Example: scripts/framestorm corpus check corpus/seeds/fuzz_ucontext
+    """
+    from framestorm_cli.corpus.minimizing import check_command
+
+    exit_with(check_command(**options))
+
+
+@corpus.command("add")
+@artifact_argument
+@click.option("--id", "name", required=True, help="Name of the folder in corpus/crashes.")
+@click.option(
+    "--jdk",
+    "jdk_paths",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="JDK to record; repeatable. Default: the newest installed one of each release.",
+)
+@click.option("--tries", type=click.IntRange(min=1), default=5, show_default=True)
+def corpus_add(**options: Any) -> None:
+    """Replay an artifact on the installed JDKs and record what it does in corpus/crashes/ID.
+
+    \b
+    Example: scripts/framestorm corpus add out/20260102-030405/artifacts/b01.bin --id sender-null-fp
+    """
+    from framestorm_cli.corpus.crashes import add_command
+
+    exit_with(add_command(**options))
+
+
+@corpus.command()
+@click.argument("artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write the verdict here as well: for machines.")  # fmt: skip
+@click.option("--limit", type=click.FloatRange(min=1), default=120, show_default=True,
+              help="Seconds a JVM may take before it is killed and counted as hung.")  # fmt: skip
+@jdk_option
+@jvm_arg_option
+def judge(**options: Any) -> None:
+    """Replay an artifact and say whether it does on this JDK what is expected of it.
+
+    Expectations stand in ARTIFACT.json or expected.json beside it: an open crash has to come back, a fixed
+    one must not. Where there are none, nothing at all may be found. Exit code 0: as expected, 1: not, 2:
+    set-up or usage error, 5: there are expectations, but none for this JDK.
+
+    \b
+    Example: scripts/framestorm corpus judge corpus/crashes/safe-for-sender-accepts-misaligned-fp/input.bin
+    """
+    from framestorm_cli.corpus.judge_command import judge_command
+
+    exit_with(judge_command(**options))
+
+
+@corpus.command()
+@click.argument("folders", metavar="FOLDER...", nargs=-1, required=True,
+                type=click.Path(path_type=Path))  # fmt: skip
+@click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="New folder for the merged corpus.")  # fmt: skip
+@click.option("--prune/--no-prune", default=True, show_default=True,
+              help="Leave out inputs that reach nothing that smaller ones do not reach.")  # fmt: skip
+@click.option("--halts", type=click.IntRange(min=1), default=6, show_default=True,
+              help="Points each scenario is halted at.")  # fmt: skip
+@click.option("--jdk", type=click.Path(path_type=Path),
+              help="An instrumented JDK to prune by.  [default: instrumented]")  # fmt: skip
+@jvm_arg_option
+def merge(**options: Any) -> None:
+    """Put the corpora of several machines together, named by content; the order of folders is of no account.
+
+    Takes corpora (out/<run>/corpus), whole runs, and crashes. Crash artifacts are never pruned: they are in
+    crashes/ of the result. `fuzz --corpus` and `gate --corpus` start from it.
+
+    \b
+    Example: scripts/framestorm corpus merge host1/corpus host2/corpus --into merged
+    """
+    from framestorm_cli.corpus.merging import merge_command
+
+    exit_with(merge_command(**options))
+
+
+@corpus.command("import")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True,
+                type=click.Path(exists=True, file_okay=False, path_type=Path))  # fmt: skip
+@click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="New folder for the corpus.")  # fmt: skip
+def import_(**options: Any) -> None:
+    """Make a corpus of what runs of `stress` kept: inputs of unmutated samples, artifacts of findings.
+
+    \b
+    Example: scripts/framestorm corpus import out/20260102-030405-stress --into from-stress
+    """
+    from framestorm_cli.corpus.merging import import_command
+
+    exit_with(import_command(**options))
+
+
+@corpus.command()
+@click.argument("into", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("summaries", metavar="RUN...", nargs=-1, required=True,
+                type=click.Path(exists=True, path_type=Path))  # fmt: skip
+def known(**options: Any) -> None:
+    """Add what runs found to a list of known buckets, as `gate --baseline` and `stress --known` take it.
+
+    RUN is the folder of a fuzz, stress or gate run, or its summary.json.
+
+    \b
+    Example: scripts/framestorm corpus known corpus/known/25-sanitized.json out/20260102-030405-fuzz
+    """
+    from framestorm_cli.corpus.known import learn_command
+
+    exit_with(learn_command(**options))
+
+
+COMMANDS = (corpus,)

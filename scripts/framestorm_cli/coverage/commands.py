@@ -1,0 +1,41 @@
+"""Options of `framestorm coverage`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from framestorm_cli.base.options import (
+    corpus_arguments,
+    exit_with,
+    halts_option,
+    instrumented_option,
+    jvm_arg_option,
+)
+
+
+@click.command()
+@corpus_arguments
+@halts_option
+@click.option("--check", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Floor that no walker function may fall below (corpus/coverage-floor.json).")  # fmt: skip
+@click.option("--write-floor", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write the floor from this measurement, less a margin.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report.")
+@instrumented_option
+@jvm_arg_option
+def coverage(**options: Any) -> None:
+    """What a corpus (default: the seeds) reaches in the walkers: functions and lines, per scenario.
+
+    HTML and JSON, with the functions that nothing reaches. Exit code 1: a function fell below the
+    floor, 2: set-up or usage error.
+
+    \b
+    Example: scripts/framestorm coverage corpus/seeds/fuzz_ucontext --check corpus/coverage-floor.json
+    """
+    from framestorm_cli.coverage.run import coverage_command
+
+    exit_with(coverage_command(**options))
+
+
+COMMANDS = (coverage,)

@@ -1,0 +1,1 @@
+"""`framestorm doctor`: what the machine has and lacks."""

@@ -1,0 +1,1 @@
+"""`framestorm compare` and `evaluate`: measurements, their tables and pictures."""

@@ -1,0 +1,91 @@
+"""Options of `framestorm compare` and `evaluate`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from framestorm_cli.base.options import exit_with, instrumented_option, jdk_option, jvm_arg_option
+from framestorm_cli.experiments.evaluating import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
+
+
+@click.command()
+@click.option("--target", "targets", multiple=True,
+              help="Fuzz target; repeatable.  [default: fuzz_ucontext, fuzz_stack]")  # fmt: skip
+@click.option("--engine", "engines", multiple=True, type=click.Choice(["libfuzzer", "afl"]),
+              help="Repeatable.  [default: both]")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(min=1), default=60, show_default=True,
+              help="Fuzzing of one run.")  # fmt: skip
+@click.option("--repetitions", type=click.IntRange(min=1), default=5, show_default=True,
+              help="Runs of each kind.")  # fmt: skip
+@click.option("--seed", type=int, help="Start of the random numbers.  [default: from the clock]")
+@click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
+@click.option("--mode", "modes", multiple=True, help="same-thread or separate-thread; repeatable.")
+@click.option("--corpus", multiple=True, type=click.Path(path_type=Path),
+              help="Folder with the inputs to start from; repeatable.  [default: the seeds]")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.")
+@click.option("--again", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Run nothing: table and picture of this compare.json.")  # fmt: skip
+@instrumented_option
+@jvm_arg_option
+def compare(**options: Any) -> None:
+    """Guided by coverage against unguided: edges and buckets over time, each engine, same time.
+
+    Guided and unguided runs take turns, one process at a time. Unguided, every mutant is tried and none
+    is kept; the engine's inputs stay the seeds. Writes compare.json, compare.md (table) and compare.png.
+
+    Exit code 0: guided reaches more edges with every engine and target, 1: not, 2: set-up or usage error.
+
+    \b
+    Example: scripts/framestorm compare --target fuzz_stack --seconds 60 --repetitions 5
+    """
+    from framestorm_cli.experiments.comparing.command import compare_command
+
+    exit_with(compare_command(**options))
+
+
+@click.command()
+@click.option("--busy", default=DEFAULT_PROGRAM, show_default=True, metavar="NAME",
+              help="Workload for one thread, named as for `stress`.")  # fmt: skip
+@click.option("--parallel", default=DEFAULT_PROGRAM, show_default=True, metavar="NAME",
+              help="Workload for as many threads as there are cores.")  # fmt: skip
+@click.option("--interval", "intervals", multiple=True, metavar="TIME",
+              help="Time between two samples; repeatable.  "
+              f"[default: {', '.join(DEFAULT_INTERVALS)}]")  # fmt: skip
+@click.option("--repetitions", type=click.IntRange(min=1), default=5, show_default=True,
+              help="Runs of each kind.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(min=1), default=10, show_default=True,
+              help="About what a run without an agent takes; the work follows from it.")  # fmt: skip
+@click.option("--walker", default=DEFAULT_WALKER, show_default=True, help="As for `stress`.")
+@click.option("--walker-plugin", "plugin", type=click.Path(path_type=Path),
+              help="The .so of --walker plugin.")  # fmt: skip
+@jdk_option
+@jvm_arg_option
+@click.option("--renaissance", type=click.Path(path_type=Path), help="Renaissance's jar.")
+@click.option("--seed", type=click.IntRange(min=0),
+              help="Start of the random numbers.  [default: from the clock]")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.")
+@click.option("--again", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="Run nothing: table and picture of this evaluation.json.")  # fmt: skip
+@click.option(
+    "--docs", is_flag=True, help="Copy the page and the picture into docs/measurements, too."
+)
+def evaluate(**options: Any) -> None:
+    """What sampling costs and yields: no agent, same-thread, separate-thread and unstopped.
+
+    Wall and user time of the same work, samples, crash rate of walks, share of broken traces. Takes turns
+    in random order; wants a quiet machine. Writes evaluation.json, evaluation.md and evaluation.png.
+
+    \b
+    Example: scripts/framestorm evaluate --docs
+    Example: scripts/framestorm evaluate --busy renaissance:dotty --parallel renaissance:finagle-http
+    """
+    from framestorm_cli.experiments.evaluating.command import evaluate_command
+
+    exit_with(evaluate_command(**options))
+
+
+COMMANDS = (
+    compare,
+    evaluate,
+)

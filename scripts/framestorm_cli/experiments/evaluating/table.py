@@ -1,0 +1,120 @@
+"""An evaluation as Markdown."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from framestorm_cli.experiments.evaluating import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
+from framestorm_cli.experiments.evaluating.measured import NONE, Row, Spread, baseline
+from framestorm_cli.stress import units
+
+PICTURE = "evaluation.png"
+
+
+def _seconds(spread: Spread | None, base: Spread | None) -> str:
+    if spread is None:
+        return "-"
+    text = f"{spread.mean:.2f}"
+    if not math.isnan(spread.deviation):
+        text += f" ± {spread.deviation:.2f}"
+    if base is not None and base.mean:
+        text += f" ({spread.mean / base.mean - 1:+.1%})"
+    return text
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2%}"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """One line per workload, interval and condition. Times are of the runs that did their work."""
+    lines = [
+        "| workload | sampled | wall, s | user, s | system, s | samples a run | gave a trace | broken traces "
+        "| walks that crashed |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        base = baseline(row, rows) if row.condition != NONE else None
+        cells = [f"{row.role}: {row.workload}", row.condition]
+        if row.condition != NONE:
+            cells[1] += f", {units.interval_text(row.interval_ns)}"
+        cells += [
+            _seconds(row.spread(name), base.spread(name) if base else None)
+            for name in ("wall", "user", "system")
+        ]
+        if row.condition == NONE:
+            cells += ["-"] * 4
+        else:
+            samples = row.spread("samples")
+            cells += [
+                "-" if samples is None else f"{samples.mean:,.0f}",
+                _share(row.trace_share),
+                _share(row.broken_share),
+                str(row.crashes),
+            ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def docs_stem(data: dict[str, Any]) -> str:
+    """The name of page and picture in docs/measurements, without suffix: one per pair of programs."""
+    names = [one["name"] for one in data["programs"]]
+    if set(names) == {DEFAULT_PROGRAM}:
+        return "evaluation"
+    last = [re.split("[:/]", name)[-1] for name in dict.fromkeys(names)]
+    slugs = [re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in last]
+    return "-".join(["evaluation", *slugs])
+
+
+def _command(rows: Sequence[Row], data: dict[str, Any]) -> str:
+    words = ["scripts/framestorm", "evaluate"]
+    for one in data["programs"]:
+        if one["name"] != DEFAULT_PROGRAM:
+            words += [f"--{one['role']}", one["name"]]
+    taken = sorted({row.interval_ns for row in rows if row.condition != NONE})
+    if taken != sorted(map(units.interval_ns, DEFAULT_INTERVALS)):
+        words += [word for one in taken for word in ("--interval", units.interval_text(one))]
+    if data["walker"] != DEFAULT_WALKER:
+        words += ["--walker", data["walker"]]
+    return " ".join([*words, "--repetitions", str(data["repetitions"]), "--docs"])
+
+
+def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> str:
+    """The page, beside a picture of that name."""
+    machine, jdk = data["machine"], data["jdk"]
+    programs = "; ".join(
+        f"{one['role']}: {one['name']}, {one['threads']} thread{'s' if one['threads'] != 1 else ''}, "
+        f"{one['iterations']:,} iterations a run"
+        for one in data["programs"]
+    )
+    failed = [run for row in rows for run in row.runs if run.failed]
+    lines = [
+        "# What sampling costs, and what it yields",
+        "",
+        "The evaluation of the separate-thread experiment, done again: no agent, walks in the signal",
+        "handler of the sampled thread (same-thread), walks of a halted thread from another one",
+        "(separate-thread), walks of a thread that runs on (unstopped, crashes contained). Every run does",
+        "the same work; times are those of the whole process.",
+        "",
+        f"JDK {jdk['version']}, walker {data['walker']}, {machine['cores']} cores, "
+        f"Linux {machine['kernel']}, {data['started'][:10]}; {data['repetitions']} runs of each kind in "
+        f"random order, seed {data['seed']}. {programs}. Mean and standard deviation; in brackets "
+        "against no agent.",
+        "",
+        table(rows),
+        "",
+        f"![wall and user time, samples]({picture})",
+        "",
+        "A trace is broken when it does not end in a frame that same-thread traces of the program end",
+        "in: at the bottom of a thread. The interval of the crash rate is Wilson's at 95 %.",
+        "",
+        f"Again: `{_command(rows, data)}` (about {units.duration_text(data['took'])} on that machine).",
+    ]
+    if failed:
+        lines += ["", "Runs that do not count for times:", ""]
+        for run in failed:
+            at = f" {units.interval_text(run.interval_ns)}" if run.interval_ns else ""
+            name = f"{run.role} {run.workload}, {run.condition}{at}"
+            lines.append(f"- {name}, #{run.repetition}: {run.failed}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+"""What native programs write, as records."""

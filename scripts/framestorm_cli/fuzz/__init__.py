@@ -1,0 +1,1 @@
+"""`framestorm fuzz`: the targets as processes, and what they found."""

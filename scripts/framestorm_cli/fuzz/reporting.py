@@ -1,0 +1,74 @@
+"""A fuzz run for JUnit and SARIF: a target is a check, a bucket an issue."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from framestorm_cli.base.paths import relative
+from framestorm_cli.findings.records import Json
+from framestorm_cli.fuzz.results import Results
+from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
+from framestorm_cli.triage.report import Written
+
+
+def to_report(results: Results, problems: Sequence[str], code: int, argv: Sequence[str]) -> Report:
+    """`problems` and `code` are the run's, as in summary.json."""
+    run = results.run
+    started = datetime.now(UTC).timestamp() - run.wall - results.verify_seconds
+    return Report(
+        command="fuzz",
+        run=run.options.out.name,
+        exit=code,
+        started=datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        seconds=run.wall,
+        argv=argv,
+        checks=[_check(results, target) for target in run.options.targets],
+        issues=[_issue(one, results) for one in results.written],
+        problems=problems,
+        properties=_properties(results.jvm, run.options.seed),
+    )
+
+
+def _properties(jvm: Json, seed: int) -> dict[str, str]:
+    found = {
+        "jdk": f"{jvm.get('version', '')} {jvm.get('home', '')}".strip(),
+        "libjvm_build_id": str(jvm.get("libjvm_build_id", "")),
+        "seed": str(seed),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _check(results: Results, target: str) -> Check:
+    run = results.run
+    totals = run.totals(target)
+    walks = int(totals.get("walks", 0))
+    seconds = sum(process.fuzzed for process in run.processes if process.target == target)
+    own = [
+        one for one in results.written if any(case.target == target for case in one.bucket.cases)
+    ]
+    outcome, message, details = PASSED, "", ""
+    if target in run.unable or not walks:
+        outcome, message = ERROR, run.unable.get(target, "no walks")
+    elif own:
+        outcome = FAILED
+        message = "; ".join(f"{one.bucket.id} {one.bucket.signature}" for one in own)
+        details = "\n".join(
+            f"{one.bucket.id}: {one.explanation}\n{one.replay_command}" for one in own
+        )
+    return Check(
+        run.options.engine, target, seconds, outcome, message, details, {"walks": str(walks)}
+    )
+
+
+def _issue(one: Written, results: Results) -> Issue:
+    out = results.run.options.out
+    return Issue(
+        id=one.bucket.id,
+        signature=one.bucket.signature,
+        explanation=one.explanation,
+        count=one.bucket.count,
+        detail=f"{one.best.finding.detail} ({one.verification})".strip(),
+        stack=tuple(frame.name for frame in one.best.frames),
+        report=relative(one.report, out),
+        artifact=relative(one.artifact, out),
+        command=one.replay_command,
+    )

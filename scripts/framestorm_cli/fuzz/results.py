@@ -1,0 +1,146 @@
+"""From the processes of a run to its buckets: triage, verification, artifacts and reports."""
+
+import shutil
+import time
+from dataclasses import dataclass, field
+
+from framestorm_cli.artifacts import codec
+from framestorm_cli.base import paths, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings import records
+from framestorm_cli.findings.records import Json
+from framestorm_cli.fuzz.fuzzing import Run
+from framestorm_cli.fuzz.live import VerificationProgress
+from framestorm_cli.fuzz.target_process import Process
+from framestorm_cli.native import processes
+from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.replay import replaying
+from framestorm_cli.replay.replaying import Recorded
+from framestorm_cli.replay.verifying import Verifier
+from framestorm_cli.triage import buckets as triage_buckets
+from framestorm_cli.triage import cases as triage_cases
+from framestorm_cli.triage import report
+from framestorm_cli.triage.buckets import Bucket, Case
+from framestorm_cli.triage.report import Verification, Written
+
+KEPT = 5  # artifacts copied per bucket; the others stay below work/
+
+
+@dataclass
+class Results:
+    """What a run comes to."""
+
+    run: Run
+    jvm: Json
+    written: list[Written] = field(default_factory=list)
+    verify_seconds: float = 0.0
+    unreadable_lines: int = 0
+
+
+def gather(run: Run, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Case]:
+    """Every finding of every process, and every process that died."""
+    return [case for process in run.processes for case in cases_of(process, toolchain, symbolizer)]
+
+
+def cases_of(process: Process, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Case]:
+    """Every finding of a process, and its death if it died."""
+    found = triage_cases.of_process(process.folder, symbolizer, process.target)
+    if process.death is not None:
+        found.append(_death(process, process.death, toolchain, symbolizer))
+    for case in found:
+        case.target, case.seed = process.target, process.seed
+    return found
+
+
+def _death(
+    process: Process, death: processes.Death, toolchain: Toolchain, symbolizer: Symbolizer
+) -> Case:
+    data = records.read_current_input(process.folder)
+    if data is None:
+        return triage_cases.of_death(death, None, "", symbolizer)
+    artifact = process.folder / "artifacts" / "death.bin"
+    artifact.parent.mkdir(exist_ok=True)
+    artifact.write_bytes(data)
+    try:
+        text = codec.decode(toolchain.program(NATIVE), artifact, force=True)
+    except FramestormError as error:
+        text = ""
+        steps.say(f"the input of a process that died has no text form: {error.message}")
+    return triage_cases.of_death(death, artifact.resolve(), text, symbolizer)
+
+
+def jvm_of(run: Run) -> Json:
+    """jvm.json of the first process that came as far as a JVM."""
+    return next(
+        (jvm for p in run.processes if (jvm := records.read_json(p.folder / "jvm.json"))), {}
+    )
+
+
+def conclude(run: Run, toolchain: Toolchain, *, verify: int) -> Results:
+    """Triage, verification by replay (`verify` fresh JVMs per bucket, 0: none), artifacts and reports."""
+    symbolizer = Symbolizer()
+    results = Results(run, jvm_of(run))
+    results.unreadable_lines = sum(process.file.unreadable_lines for process in run.processes)
+    found = triage_buckets.into_buckets(gather(run, toolchain, symbolizer))
+    began = time.monotonic()
+    known = _verify(found, run, toolchain, symbolizer, verify)
+    results.written = [Written(bucket, *known[bucket.id]) for bucket in found]
+    results.verify_seconds = time.monotonic() - began
+    for written in results.written:
+        _write(written, run, toolchain, results.jvm)
+    return results
+
+
+def _verify(
+    found: list[Bucket], run: Run, toolchain: Toolchain, symbolizer: Symbolizer, tries: int
+) -> dict[str, tuple[Case, Verification]]:
+    why = "--strict" if run.options.strict else "--verify 0"
+    if run.stopped and not run.options.strict:
+        why, tries = run.stopped, 0  # interrupted, or the disk is full: no JVMs after that
+    if tries == 0 or run.options.strict:
+        return {bucket.id: (bucket.best, Verification(skipped=why)) for bucket in found}
+    verifier = Verifier(
+        toolchain,
+        symbolizer,
+        run.options.out / "work" / "verify",
+        tries,
+        run.options.jobs,
+        run.options.jvm_args,
+        run.options.walker_plugin,
+        float(run.totals().get("startup", 0.0)),
+    )
+    with VerificationProgress(len(found)) as progress:
+        known = verifier.verify(found, progress)
+    if verifier.interrupted:
+        run.stopped = "interrupted"
+    return known
+
+
+def _write(written: Written, run: Run, toolchain: Toolchain, jvm: Json) -> None:
+    """Copies a bucket's artifacts with text and sidecar, and writes its report."""
+    out, bucket = run.options.out, written.bucket
+    folder = out / "artifacts"
+    folder.mkdir(exist_ok=True)
+    recorded = Recorded(None, run.options.jvm_args, run.options.walker_plugin)
+    rest = [case for case in bucket.best_first() if case is not written.best]
+    for number, case in enumerate([written.best, *rest][:KEPT]):
+        source = case.finding.artifact
+        if source is None or not source.exists():
+            continue
+        name = bucket.id if number == 0 else f"{bucket.id}-{number + 1}"
+        artifact = folder / f"{name}.bin"
+        shutil.copyfile(source, artifact)
+        text = artifact.with_suffix(".txt")
+        text.write_text(case.finding.text, encoding="utf-8")
+        replaying.write_sidecar(artifact, case.signature, jvm, recorded)
+        if number == 0:
+            written.artifact, written.text = artifact, text
+            arguments = replaying.common_arguments(toolchain, ())
+            written.replay_command = " ".join(
+                ["scripts/framestorm replay", paths.shown(artifact), *arguments]
+            )
+    reports = out / "reports"
+    reports.mkdir(exist_ok=True)
+    written.report = reports / f"{bucket.id}.md"
+    written.report.write_text(report.markdown(written, jvm), encoding="utf-8")

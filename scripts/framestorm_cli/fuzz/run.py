@@ -1,0 +1,141 @@
+"""`framestorm fuzz`: options to a run, and the run to an exit code."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+from framestorm_cli.base import paths, run_folder, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.fuzz import afl, fuzzing, liveness, reporting, results, summary
+from framestorm_cli.fuzz.fuzzing import Fuzzer
+from framestorm_cli.fuzz.live import Progress
+from framestorm_cli.fuzz.target_process import FuzzOptions
+from framestorm_cli.native import toolchain, walkers
+from framestorm_cli.native.names import check_names, known
+from framestorm_cli.native.toolchain import Toolchain
+from framestorm_cli.reports import junit, sarif
+
+
+def check_corpus(corpus: tuple[Path, ...]) -> None:
+    for folder in corpus:
+        if not folder.is_dir():
+            raise FramestormError(f"corpus {folder} is not a folder")
+        if not any(entry.is_file() for entry in folder.rglob("*")):
+            raise FramestormError(
+                f"corpus {folder} is empty: give a folder with artifacts, or leave --corpus out to "
+                "start from the seeds that come with framestorm"
+            )
+
+
+def _usable_targets(tools: Toolchain, walker: str) -> tuple[str, ...]:
+    usable, left_out = walkers.usable_targets(tools.jdk.libjvm, walker)
+    for target, why in left_out.items():
+        steps.say(f"without {target}: {why}")
+    return tuple(usable)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def fuzz_command(
+    *,
+    targets: tuple[str, ...],
+    walker: str,
+    scenarios: tuple[str, ...],
+    modes: tuple[str, ...],
+    seconds: float | None,
+    runs: int | None,
+    seed: int | None,
+    jobs: int | None,
+    jdk: Path | None,
+    jvm_args: tuple[str, ...],
+    corpus: tuple[Path, ...],
+    out: Path | None,
+    walker_plugin: Path | None,
+    survey: bool,
+    verify: int,
+    engine: str,
+) -> int:
+    """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
+    known("target", targets, list(paths.TARGETS))
+    check_corpus(corpus)
+    plugin = walkers.plugin_path(walkers.names(walker), walker_plugin)
+    folder = run_folder.new_folder(out, "fuzz")
+    run_folder.check_room(folder)
+    try:
+        tools = toolchain.prepare(jdk)
+        if engine == "afl":
+            afl.ensure(tools)
+        check_names(tools, walker, scenarios, modes)
+        chosen = tuple(dict.fromkeys(targets)) or _usable_targets(tools, walker)
+    except BaseException:
+        if not any(folder.iterdir()):
+            shutil.rmtree(folder)
+        raise
+    options = FuzzOptions(
+        targets=chosen,
+        seconds=seconds if seconds is not None or runs is not None else 60.0,
+        runs=runs,
+        seed=seed if seed is not None else int(time.time()),
+        jobs=jobs or os.cpu_count() or 1,
+        out=folder,
+        walker=walker,
+        scenarios=scenarios,
+        modes=modes,
+        jvm_args=jvm_args,
+        corpus=tuple(entry.resolve() for entry in corpus),
+        walker_plugin=plugin,
+        strict=not survey,
+        engine=engine,
+    )
+    limit = f"{options.runs:,} walks" if options.runs else f"{options.seconds:.0f} s"
+    at_once = f", {options.jobs} processes at once" if options.jobs > 1 else ""
+    by = " by AFL++" if engine == "afl" else ""
+    steps.say(f"fuzzing JDK {tools.jdk.version}{by} for {limit}{at_once}, seed {options.seed}")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    fuzzer = Fuzzer(tools, options)
+    with Progress() as progress:
+        run = fuzzer.fuzz(progress)
+    return _conclude(run, tools, verify)
+
+
+def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
+    problems = liveness.problems(run)
+    if run.unable and not any(process.walks for process in run.processes):
+        same = set(run.unable.values())
+        raise FramestormError(
+            "no target could run: " + (same.pop() if len(same) == 1 else "\n".join(problems))
+        )
+    out = run.options.out
+    try:
+        found = results.conclude(run, tools, verify=verify)
+        if run.stopped.startswith("disk full"):
+            problems.append(run.stopped)
+        if run.stopped == "interrupted" and not found.written:
+            problems.append("interrupted before its end: that nothing was found says nothing")
+        code = 2 if problems else (1 if found.written else 0)
+        data = summary.to_json(found, problems, code, sys.argv[1:])
+        summary.validate(data)
+        summary.show(found, problems)
+        scratch = out / "summary.json.new"
+        scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        scratch.replace(out / "summary.json")
+        report = reporting.to_report(found, problems, code, sys.argv[1:])
+        junit.write(report, out / "junit.xml")
+        sarif.write(report, out / "report.sarif")
+    except OSError as error:
+        raise FramestormError(
+            f"could not write the results to {out}: {error.strerror or error}. What the processes found "
+            f"is below {out / 'work'}: make room, then `scripts/framestorm triage {out / 'work'} --out "
+            "ELSEWHERE`"
+        ) from error
+    for problem in problems:
+        FramestormError(problem).show()
+    return code

@@ -1,0 +1,268 @@
+"""summary.json (docs/reference/summary.schema.json) and the summary a person reads."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+from rich.console import Console
+from rich.table import Table
+
+from framestorm_cli.base import paths
+from framestorm_cli.base.machine import machine
+from framestorm_cli.base.paths import relative
+from framestorm_cli.findings.records import Json
+from framestorm_cli.fuzz import liveness
+from framestorm_cli.fuzz.fuzzing import Run
+from framestorm_cli.fuzz.results import Results
+from framestorm_cli.triage.report import Written, jdk_identity
+
+FORMAT = 1
+_COUNTERS = (
+    "walks", "succeeded", "unmutated", "unmutated_java", "unmutated_java_succeeded", "findings",
+    "executions", "contained", "halts",
+)  # fmt: skip
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return round(part / whole, 6) if whole else None
+
+
+def _figures(run: Run, target: str | None = None) -> Json:
+    totals = run.totals(target)
+    processes = [one for one in run.processes if target in (None, one.target)]
+    figures: Json = {name: int(totals.get(name, 0)) for name in _COUNTERS}
+    fuzzed = sum(process.fuzzed for process in processes)
+    figures |= {
+        "process_seconds": round(fuzzed, 3),
+        "walks_per_second": round(figures["walks"] / fuzzed, 1) if fuzzed else 0.0,
+        "success_share": _ratio(figures["succeeded"], figures["walks"]),
+        "unmutated_java_success_share": liveness.success_share(figures),
+        "processes": len(processes),
+        "deaths": sum(1 for process in processes if process.death is not None),
+        "edges": run.edges(target),
+        "rss_kb": int(totals.get("rss_kb", 0)),
+        "startup_seconds": float(totals.get("startup", 0.0)),
+        "by_scenario": totals.get("by_scenario", {}),
+        "by_mode": totals.get("by_mode", {}),
+        "by_walker": totals.get("by_walker", {}),
+        "error_codes": totals.get("error_codes", {}),
+        "unavailable": totals.get("unavailable", {}),
+    }
+    return figures
+
+
+def _bucket(written: Written, out: Path) -> Json:
+    bucket, verification = written.bucket, written.verification
+    return {
+        "id": bucket.id,
+        "signature": bucket.signature.to_json(),
+        "merged_signatures": [signature.to_json() for signature in bucket.merged],
+        "count": bucket.count,
+        "recorded": len(bucket.cases),
+        "targets": sorted({case.target for case in bucket.cases}),
+        "explanation": written.explanation,
+        "detail": written.best.finding.detail,
+        "artifact": relative(written.artifact, out),
+        "text": relative(written.text, out),
+        "report": relative(written.report, out),
+        "replay": written.replay_command or None,
+        "reproduces": verification.reproduces if verification.tries else None,
+        "verification": {
+            "status": verification.status,
+            "tries": verification.tries,
+            "reproduced": verification.reproduced,
+            "tried": [
+                {
+                    "artifact": _below(one.artifact, out),
+                    "tries": one.tries,
+                    "reproduced": one.reproduced,
+                }
+                for one in verification.tried
+            ],
+            "skipped": verification.skipped,
+        },
+        "rechecks": written.best.rechecks,
+        "rechecks_hit": written.best.rechecks_hit,
+    }
+
+
+def _below(path: str, folder: Path) -> str:
+    return path.removeprefix(f"{folder}/")
+
+
+def to_json(results: Results, problems: list[str], exit_code: int, argv: list[str]) -> Json:
+    """The run as summary.json holds it; valid by the schema."""
+    run, options = results.run, results.run.options
+    began = datetime.now(UTC).timestamp() - run.wall - results.verify_seconds
+    summary: Json = {
+        "format": FORMAT,
+        "run": options.out.name,
+        "command": argv,
+        "engine": options.engine,
+        "started": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
+        "seconds": round(run.wall, 3),
+        "exit": exit_code,
+        "stopped": run.stopped,
+        "jdk": results.jvm,
+        "machine": machine(),
+        "options": {
+            "targets": list(options.targets),
+            "seconds": options.seconds,
+            "runs": options.runs,
+            "seed": options.seed,
+            "jobs": options.jobs,
+            "walker": options.walker,
+            "scenarios": list(options.scenarios),
+            "modes": list(options.modes),
+            "jvm_args": list(options.jvm_args),
+            "corpus": [str(folder) for folder in options.corpus],
+            "walker_plugin": options.walker_plugin,
+            "strict": options.strict,
+        },
+        "totals": _figures(run),
+        "targets": {target: _figures(run, target) for target in options.targets},
+        "processes": [
+            {
+                "target": process.target,
+                "folder": str(process.folder.relative_to(options.out)),
+                "seed": process.seed,
+                "exit": process.exit,
+                "death": process.death.how if process.death else None,
+                "error": process.setup_error,
+                "walks": process.walks,
+                "seconds": round(process.fuzzed, 3),
+            }
+            for process in run.processes
+        ],
+        "afl": [instance.figures() for instance in run.afl],
+        "buckets": [_bucket(written, options.out) for written in results.written],
+        "verification_seconds": round(results.verify_seconds, 3),
+        "liveness": {
+            "ok": not problems,
+            "minimum_success_share": liveness.MINIMUM_SUCCESS,
+            "problems": problems,
+        },
+        "unreadable_lines": results.unreadable_lines,
+    }
+    return summary
+
+
+def validate(summary: Any) -> None:
+    """Raises jsonschema.ValidationError when `summary` is not what the schema says."""
+    jsonschema.validate(summary, json.loads(paths.SUMMARY_SCHEMA.read_text(encoding="utf-8")))
+
+
+def show(results: Results, problems: list[str], console: Console | None = None) -> None:
+    """The summary a person reads, to stdout."""
+    console = console or Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 140)
+    run = results.run
+    totals = _figures(run)
+    if results.jvm:
+        console.print(
+            f"JDK {jdk_identity(results.jvm, arguments=False)}", markup=False, soft_wrap=True
+        )
+    console.print(_target_table(run))
+    share = totals["unmutated_java_success_share"]
+    per_wall = totals["walks"] / run.wall if run.wall else 0
+    lines = [
+        f"{totals['walks']:,} walks in {run.wall:.0f} s ({per_wall:,.0f}/s with starts, "
+        f"{totals['walks_per_second']:,.0f}/s per process), "
+        f"{totals['success_share'] or 0:.1%} succeeded"
+        + (f", {share:.2%} of the unmutated Java ones" if share is not None else ""),
+    ]
+    if totals["edges"] is not None:
+        lines.append(f"{totals['edges']:,} edges of libjvm covered")
+    lines += [_afl_line(instance.figures()) for instance in run.afl]
+    if totals["unavailable"]:
+        shown = "; ".join(f"{name}: {why}" for name, why in sorted(totals["unavailable"].items()))
+        lines.append(f"unavailable scenarios: {shown}")
+    if totals["deaths"]:
+        lines.append(f"processes that died: {totals['deaths']}")
+    if elsewhere := run.totals().get("sanitizer_reports_elsewhere"):
+        lines.append(
+            f"sanitizer reports outside walks: {elsewhere:,}, see work/*/sanitizer.log "
+            "(not blamed on any input)"
+        )
+    lines += [
+        f"{process.target} ended early and was started again: {process.setup_error}"
+        for process in run.processes
+        if process.setup_error and process.target not in run.unable
+    ]
+    if results.unreadable_lines:
+        lines.append(f"unreadable lines in findings.jsonl files: {results.unreadable_lines}")
+    if run.stopped:
+        lines.append(f"stopped early: {run.stopped}")
+    lines += ["", *_bucket_lines(results)]
+    lines.append(f"everything: {paths.shown(run.options.out)}")
+    lines += [f"NOT TO BE BELIEVED: {problem}" for problem in problems]
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _afl_line(figures: Json) -> str:
+    hangs = f", {figures['hangs']:,} inputs that did not end" if figures["hangs"] else ""
+    return (
+        f"AFL++ on {figures['target']}: {figures['executions_per_second']:,.0f} executions/s, stability "
+        f"{figures['stability_percent']:.2f}%, {figures['corpus']:,} inputs in its queue{hangs}"
+    )
+
+
+def _target_table(run: Run) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("target")
+    for name in ("walks", "walks/s", "succeeded", "unmutated Java", "findings", "processes"):
+        table.add_column(name, justify="right")
+    for target in run.options.targets:
+        figures = _figures(run, target)
+        share = figures["unmutated_java_success_share"]
+        table.add_row(
+            target,
+            f"{figures['walks']:,}",
+            f"{figures['walks_per_second']:,.0f}",
+            f"{figures['success_share'] or 0:.1%}",
+            "-" if share is None else f"{share:.2%}",
+            f"{figures['findings']:,}",
+            str(figures["processes"]),
+        )
+    return table
+
+
+def _bucket_lines(results: Results) -> list[str]:
+    """Findings in up to three groups that are never mixed: they reproduce, they do not, unknown."""
+    if not results.written:
+        return ["nothing found"]
+    groups: dict[str, list[Written]] = {"reproduces": [], "seen": [], "unknown": []}
+    for written in results.written:
+        verification = written.verification
+        name = "reproduces" if verification.reproduces else "seen"
+        groups[name if verification.tries else "unknown"].append(written)
+    took = f"in {results.verify_seconds:.0f} s"
+    heads = {
+        "reproduces": f"findings that reproduce in fresh JVMs (verified {took}): ",
+        "seen": "seen, not reproduced (or not every time): ",
+        "unknown": "findings that were not verified: ",
+    }
+    lines = []
+    for name, group in groups.items():
+        if group:
+            count = f"{len(group)} bucket{'s' if len(group) != 1 else ''}"
+            lines += [f"{heads[name]}{count}", ""]
+            for written in group:
+                lines += _one_bucket(written)
+    return lines
+
+
+def _one_bucket(written: Written) -> list[str]:
+    bucket = written.bucket
+    lines = [
+        f"{bucket.id}  {bucket.signature}  ({bucket.count:,} time{'s' if bucket.count > 1 else ''})",
+        f"     {written.explanation}",
+        f"     {written.verification}",
+    ]
+    if written.replay_command:
+        lines.append(f"     {written.replay_command}")
+    return [*lines, ""]

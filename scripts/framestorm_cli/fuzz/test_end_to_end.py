@@ -1,0 +1,115 @@
+"""The real thing, briefly: every target on the JDK of the machine."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from framestorm_cli.base import paths
+from framestorm_cli.fuzz import afl, summary
+from framestorm_cli.native import processes, toolchain
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def run(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, "subprocess.CompletedProcess[str]"]:
+    out = tmp_path_factory.mktemp("run") / "out"
+    command = [str(paths.SCRIPTS / "framestorm"), "fuzz", "--seconds", "10", "--seed", "1"]
+    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
+    done = subprocess.run(
+        [*command, "--verify", "1", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=900,
+        check=False,
+    )
+    return out, done
+
+
+def test_it_fuzzes(run: tuple[Path, "subprocess.CompletedProcess[str]"]) -> None:
+    out, done = run
+    assert done.returncode in (0, 1), done.stderr
+    data = json.loads((out / "summary.json").read_text())
+    summary.validate(data)
+    assert data["exit"] == done.returncode
+    # An installed JDK has no iterators.
+    assert set(data["targets"]) == set(paths.TARGETS) - {"fuzz_iterator"}
+    for figures in data["targets"].values():
+        assert figures["walks"] > 0
+    assert data["liveness"]["ok"]
+    assert (data["exit"] == 1) == bool(data["buckets"])
+
+
+def test_every_bucket_has_what_a_person_needs(
+    run: tuple[Path, "subprocess.CompletedProcess[str]"],
+) -> None:
+    out, done = run
+    for bucket in json.loads((out / "summary.json").read_text())["buckets"]:
+        assert bucket["explanation"] in done.stdout
+        assert bucket["replay"] in done.stdout
+        assert (out / bucket["artifact"]).stat().st_size > 0
+        assert (out / bucket["text"]).read_text().startswith("framestorm-input")
+        assert bucket["id"] in (out / bucket["report"]).read_text()
+
+
+def test_it_fuzzes_with_afl(tmp_path: Path) -> None:
+    """Ten seconds of one target, and AFL++'s own tools on what it found."""
+    out = tmp_path / "out"
+    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
+    done = subprocess.run(
+        [
+            str(paths.SCRIPTS / "framestorm"), "fuzz", "--engine", "afl", "--target", "fuzz_ucontext",
+            "--seconds", "10", "--jobs", "1", "--seed", "1", "--verify", "0", "--out", str(out),
+        ],
+        capture_output=True, text=True, env=environment, timeout=900, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    data = json.loads((out / "summary.json").read_text())
+    assert data["engine"] == "afl"
+    assert data["liveness"]["ok"]
+    figures = data["targets"]["fuzz_ucontext"]
+    assert figures["walks"] > 0
+    assert set(figures["by_mode"]) == {"same-thread", "separate-thread"}
+    (instance,) = data["afl"]
+    assert instance["stability_percent"] > 98
+    assert instance["corpus"] > len(list((paths.SEEDS / "fuzz_ucontext").glob("*.txt")))
+    found = list((out / "corpus" / "fuzz_ucontext").iterdir())
+    assert found
+
+    tools = toolchain.prepare(Path(data["jdk"]["home"]))
+    target = [
+        str(afl.program(tools, "fuzz_ucontext")), *processes.jvm_arguments(tools, tmp_path / "workers"),
+        *afl.priming("fuzz_ucontext"),
+    ]  # fmt: skip
+    (tmp_path / "workers").mkdir()
+    inputs = tmp_path / "inputs"
+    inputs.mkdir()
+    for number in range(2):  # a duplicate adds nothing
+        for file in found:
+            shutil.copyfile(file, inputs / f"{file.stem}-{number}")
+    environment |= afl.environment(tools)
+    command = afl.cmin_command(target, inputs=inputs, out=tmp_path / "smaller")
+    _run(command, environment)
+    kept = list((tmp_path / "smaller").iterdir())
+    assert 0 < len(kept) <= len(found)
+
+    # Bytes behind an input mean nothing.
+    longer = tmp_path / "longer"
+    longer.write_bytes(kept[0].read_bytes() + b"\0" * 32)
+    shorter = tmp_path / "shorter"
+    _run(afl.tmin_command(target, artifact=longer, out=shorter), environment)
+    assert shorter.stat().st_size < longer.stat().st_size - 16
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,69 @@
+"""Options of `framestorm gate`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from framestorm_cli.base.options import exit_with
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--jdk-source", type=_FOLDER, metavar="DIR",
+              help="JDK source tree: built incrementally, as `jdk build --source` does.")  # fmt: skip
+@click.option("--jdk", type=click.Path(path_type=Path), metavar="PATH",
+              help="A JDK's home, or instrumented[:VARIANT].")  # fmt: skip
+@click.option("--walker-plugin", type=click.Path(path_type=Path), metavar="SO",
+              help="A walker of your own, on --jdk.")  # fmt: skip
+@click.option("--walker", default="", metavar="NAME,NAME",
+              help="Only these of the JDK's walkers.")  # fmt: skip
+@click.option("--base", type=click.Path(exists=True, path_type=Path), metavar="PATH",
+              help="What it is compared with by replay: a source tree, a JDK's home, or a .so.")  # fmt: skip
+@click.option("--minutes", type=click.FloatRange(min=0.5), default=8, show_default=True,
+              help="For everything after the build.")  # fmt: skip
+@click.option("--baseline", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="List of known buckets.  [default: corpus/known/<label of the JDK>.json]")  # fmt: skip
+@click.option("--write-baseline", type=_FILE, metavar="FILE",
+              help="Add all that this run found to such a list.")  # fmt: skip
+@click.option("--floor", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="What the seeds have to reach.  [default: corpus/coverage-floor.json]")  # fmt: skip
+@click.option("--changed", multiple=True, metavar="FILE",
+              help="What the change touches, as a path in the source tree; repeatable.  [default: by "
+              "--base's source tree, else by git]")  # fmt: skip
+@click.option("--since", default="", metavar="REVISION",
+              help="Compare the source tree with its merge base with this.  "
+              "[default: its upstream]")  # fmt: skip
+@click.option("--target", "targets", multiple=True, help="Only this fuzz target; repeatable.")
+@click.option("--workload", "workloads", multiple=True, metavar="NAME",
+              help="Stress this workload; repeatable.  [default: some short ones]")  # fmt: skip
+@click.option("--corpus", multiple=True, type=click.Path(path_type=Path),
+              help="Folder with inputs to start from beside the seeds; repeatable.")  # fmt: skip
+@click.option("--variant", default="sanitized", show_default=True, help="Of --jdk-source's build.")
+@click.option(
+    "--boot-jdk", type=click.Path(path_type=Path), help="For --jdk-source, as for `jdk build`."
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes at once.  [default: cores]")
+@click.option("--seed", type=int, help="Start of the random numbers.  [default: from the clock]")
+@click.option("--jvm-arg", "jvm_args", multiple=True, metavar="ARG",
+              help="Argument for the JVMs; repeatable.")  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
+)
+def gate(**options: Any) -> None:
+    """Judge a change before it is merged: replay the corpus, fuzz every target, stress both modes.
+
+    Exit code 0: nothing new, 1: something new, each with what shows it again, 2: could not judge.
+
+    \b
+    Example: scripts/framestorm gate --jdk-source ~/jdk --base ~/jdk-master
+    Example: scripts/framestorm gate --walker-plugin ./libmywalker.so --jdk /usr/lib/jvm/jdk-25
+    """
+    from framestorm_cli.gate.run import gate_command
+
+    exit_with(gate_command(**options))
+
+
+COMMANDS = (gate,)

@@ -1,0 +1,73 @@
+"""Which JDK a command works with, and what `--jdk instrumented` means."""
+
+import os
+import re
+from pathlib import Path
+
+from framestorm_cli.base import packages, steps
+from framestorm_cli.hotspot import building, variants
+from framestorm_cli.hotspot.building import Request
+from framestorm_cli.jdks import store
+from framestorm_cli.jdks.jdk import JVM_FOLDER, Jdk, UnusableJdkError, usable, validate
+
+INSTRUMENTED = Path("instrumented")  # as --jdk: the default variant
+_ASKED = re.compile(r"instrumented(?::(.*))?")
+
+
+def choose(option: Path | None, *, may_install: bool = True) -> Jdk:
+    """--jdk, else JAVA_HOME, else the newest installed HotSpot, else one that apt installs.
+
+    `instrumented[:VARIANT]` is an instrumented JDK, which is built when there is none.
+    """
+    if option is not None:
+        return validate(instrumented(option) if is_instrumented(option) else option)
+    java_home = os.environ.get("JAVA_HOME")
+    if java_home:
+        try:
+            return validate(Path(java_home))
+        except UnusableJdkError as error:
+            raise UnusableJdkError(
+                f"JAVA_HOME: {error.message}. Unset JAVA_HOME or give --jdk PATH"
+            ) from error
+    found = usable()
+    if found:
+        return found[0]
+    if not may_install:
+        raise UnusableJdkError(f"no usable HotSpot JDK below {JVM_FOLDER}")
+    steps.say(f"no usable HotSpot JDK below {JVM_FOLDER}")
+    packages.install([packages.JDK_PACKAGE])
+    found = usable()
+    if not found:
+        raise UnusableJdkError(
+            f"{packages.JDK_PACKAGE} is installed but no usable JDK is below {JVM_FOLDER}: "
+            "see `scripts/framestorm doctor`"
+        )
+    return found[0]
+
+
+def is_instrumented(option: Path) -> bool:
+    """Whether --jdk names an instrumented JDK instead of a path."""
+    return _ASKED.fullmatch(str(option)) is not None
+
+
+def instrumented(option: Path) -> Path:
+    """The home that `instrumented[:VARIANT]` means; built first when there is none.
+
+    The one of that variant that was last built or used, brought up to date with its source and with
+    harness/hotspot; without any, one from the default source.
+    """
+    asked = _ASKED.fullmatch(str(option))
+    name = (asked[1] if asked else None) or variants.DEFAULT
+    variants.named(name)
+    there = store.finished(name)
+    if not there:
+        steps.say(f"there is no instrumented JDK `{name}` yet: building one, which takes a while")
+        return building.ensure(Request(variant=name))
+    home, record = there[0]
+    if not record.source.startswith("debian:") and not Path(record.source).exists():
+        steps.say(f"{record.source} is gone: using what was built from it, {home}")
+        return home
+    boot_jdk = Path(record.boot_jdk)
+    return building.ensure(
+        Request(record.source, boot_jdk if boot_jdk.exists() else None, name, record.collectors)
+    )

@@ -1,0 +1,1 @@
+"""`framestorm jdk`: build, list and remove instrumented JDKs."""

@@ -1,0 +1,1 @@
+"""JDKs on this machine, and the instrumented ones in the cache."""

@@ -1,0 +1,1 @@
+"""The native programs: built, started, watched."""

@@ -1,0 +1,29 @@
+"""Names on the command line, held against those that the native programs know."""
+
+import difflib
+import json
+
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.native import processes, walkers
+from framestorm_cli.native.toolchain import NATIVE, Toolchain
+
+
+def known(what: str, given: tuple[str, ...], names: list[str]) -> None:
+    """Raises FramestormError for a name that is not among `names`, with the nearest that is."""
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise FramestormError(f"there is no {what} {name}.{hint} Known: {', '.join(names)}")
+
+
+def check_names(
+    tools: Toolchain, walker: str, scenarios: tuple[str, ...], modes: tuple[str, ...]
+) -> None:
+    """Raises FramestormError when a name is unknown to the native programs."""
+    if not (walker or scenarios or modes):
+        return
+    names = json.loads(processes.query([tools.program(NATIVE), "names"]))
+    known("scenario", scenarios, names.get("scenarios", []))
+    known("mode", modes, names.get("modes", []))
+    known("walker", walkers.names(walker), names.get("walkers", []))

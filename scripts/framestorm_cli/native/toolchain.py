@@ -1,0 +1,171 @@
+"""Everything the native side needs before it can run: packages, programs, Java victims.
+
+A second start finds all of it in place: one dpkg-query, one `ninja` with nothing to do, one stat.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli.base import packages, paths, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.hotspot import choosing
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import java_sources
+from framestorm_cli.native.java_sources import Part
+
+NATIVE = "framestorm-native"
+_JAVA = paths.CHECKOUT / "harness" / "victim" / "java"
+BUILD_ROOM = 400 << 20  # bytes below the cache folder, checked before the first build
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Programs and victims for one JDK under test."""
+
+    bin: Path
+    classes: Path
+    jdk: Jdk
+
+    def program(self, name: str) -> Path:
+        """Path of a native program. Raises FramestormError when the build did not make it."""
+        path = self.bin / name
+        if not path.exists():
+            raise FramestormError(f"native program {path} is missing: was the build interrupted?")
+        return path
+
+
+def prepare(jdk_option: Path | None) -> Toolchain:
+    """All set-up a command that starts a JVM needs. Raises FramestormError."""
+    jdk = choosing.choose(jdk_option)
+    programs = native_programs(jdk)
+    return Toolchain(programs, victims(jdk), jdk)
+
+
+def native_programs(jdk: Jdk | None = None) -> Path:
+    """Builds what is out of date and returns the folder with the programs.
+
+    FRAMESTORM_BIN names a folder with programs that are used as they are; nothing is built then.
+    """
+    own = os.environ.get("FRAMESTORM_BIN")
+    if own:
+        folder = Path(own) / "asan" if jdk is not None and jdk.has_asan else Path(own)
+        if not (folder / NATIVE).exists():
+            raise FramestormError(f"FRAMESTORM_BIN={own}: {folder} has no {NATIVE}")
+        return folder.resolve()
+    packages.ensure()
+    programs = (*paths.TARGETS, NATIVE)
+    if jdk is not None and jdk.has_asan:
+        build(tuple(f"{name}-asan" for name in programs), jdk)
+        return paths.build() / "bin" / "asan"
+    build(programs, jdk)
+    return paths.build() / "bin"
+
+
+def headers(jdk: Jdk | None) -> Path:
+    """The JNI headers to build with. Those of the newest JDK, not of the one under test: the build
+    must not start over with every --jdk."""
+    candidates = jdks.usable() + ([jdk] if jdk else [])
+    for candidate in candidates:
+        if candidate.include is not None:
+            return candidate.include
+    packages.ensure([packages.JDK_PACKAGE])
+    for candidate in jdks.usable():
+        if candidate.include is not None:
+            return candidate.include
+    raise FramestormError(
+        f"no JDK with include/jvmti.h found: install a full JDK, for example {packages.JDK_PACKAGE}"
+    )
+
+
+def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
+    """cmake and ninja in the cache folder; `targets` empty builds everything."""
+    folder = paths.build()
+    with steps.locked(folder.name, "building"):
+        if not folder.exists():
+            _check_room()
+        _configure(folder, headers(jdk))
+        command = ["ninja", "-C", str(folder), *targets]
+        if _up_to_date(folder, targets):
+            return
+        steps.run_logged(
+            command,
+            what="building the native programs",
+            log_name="build",
+            advice=f"Fix the error, or remove {folder} to build from nothing.",
+        )
+
+
+def library(target: str, file: str, jdk: Jdk | None = None) -> Path:
+    """A target's shared object, `file` in the build that the native programs are of; built when it
+    is out of date. Raises FramestormError."""
+    own = os.environ.get("FRAMESTORM_BIN")
+    if not own:
+        packages.ensure()
+        build((target,), jdk)
+    # FRAMESTORM_BIN is the folder bin/ of a build.
+    root = Path(own).resolve().parent if own else paths.build()
+    found = root / file
+    if not found.exists():
+        raise FramestormError(
+            f"{found} is missing: build {target}"
+            + (f", or unset FRAMESTORM_BIN ({own})" if own else "")
+        )
+    return found
+
+
+def _check_room() -> None:
+    free = shutil.disk_usage(paths.cache()).free
+    if free < BUILD_ROOM:
+        raise FramestormError(
+            f"the cache folder {paths.cache()} has {free >> 20} MiB of free disk, a build needs "
+            f"{BUILD_ROOM >> 20} MiB: make room there, or name another folder with FRAMESTORM_CACHE"
+        )
+
+
+def _configure(folder: Path, include: Path) -> None:
+    key = hashlib.sha256(
+        (paths.CHECKOUT / "CMakePresets.json").read_bytes() + str(include).encode()
+    ).hexdigest()
+    stamp = folder / "framestorm-configured"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == key:
+        return
+    steps.run_logged(
+        [
+            "cmake",
+            "--preset",
+            "default",
+            "-B",
+            str(folder),
+            f"-DFRAMESTORM_JNI_INCLUDE={include}",
+        ],
+        what="configuring the native build",
+        log_name="configure",
+        advice=f"See `scripts/framestorm doctor`, or remove {folder} to start from nothing.",
+        cwd=paths.CHECKOUT,
+    )
+    stamp.write_text(key, encoding="utf-8")
+
+
+def _up_to_date(folder: Path, targets: tuple[str, ...]) -> bool:
+    dry = subprocess.run(
+        ["ninja", "-C", str(folder), "-n", *targets], capture_output=True, text=True, check=False
+    )
+    return dry.returncode == 0 and "no work to do" in dry.stdout
+
+
+def victims(jdk: Jdk) -> Path:
+    """Compiles the Java victims for this JDK and returns the class folder."""
+    newer = ["-source", str(jdk.feature), "-target", str(jdk.feature), "-Xlint:-options"]
+    newer += ["--add-exports", "java.base/jdk.internal.vm=ALL-UNNAMED"]
+    return java_sources.compiled(
+        jdk,
+        name="classes",
+        what="the Java victims",
+        root=_JAVA,
+        parts=[Part("common", 17, ("--release", "17")), Part("jdk22", 22, tuple(newer))],
+    )

@@ -1,0 +1,1 @@
+"""`framestorm replay` and `minimize`: artifacts in fresh JVMs."""

@@ -1,0 +1,1 @@
+"""`framestorm scenarios` and `walkers`: what there is to fuzz."""

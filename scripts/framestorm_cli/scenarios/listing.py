@@ -1,0 +1,114 @@
+"""`framestorm scenarios` and `walkers`: questions to the native side, answers as tables."""
+
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.hotspot import choosing
+from framestorm_cli.native import processes, toolchain
+from framestorm_cli.native.toolchain import NATIVE
+from framestorm_cli.native.walkers import WALKERS
+
+_SHOWN_WRONG = 3
+_WHERE = ", halted at "  # ends what was wrong (scripts/native/replay.cpp)
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 140)
+    return console
+
+
+def _answer(data: bytes, command: str) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise FramestormError(f"{NATIVE} {command} did not answer with JSON: {error}") from error
+
+
+def _shares(by_walker: dict[str, dict[str, Any]]) -> str:
+    """What share of its walks gave frames, for each walker: those that are not like the most first."""
+    if not by_walker:
+        return "no walks"
+    shares: dict[str, list[str]] = {}
+    for name, counts in by_walker.items():
+        walks, succeeded = int(counts["walks"]), int(counts["succeeded"])
+        whole = "all" if succeeded == walks else "none" if succeeded == 0 else ""
+        shares.setdefault(whole or f"{succeeded} of {walks}", []).append(name)
+    most = max(shares, key=lambda share: len(shares[share]))
+    few = [f"{' '.join(names)} {share}" for share, names in shares.items() if share != most]
+    return ", ".join([*few, f"others {most}" if few else most])
+
+
+def _problems(row: dict[str, Any]) -> list[str]:
+    """What makes a scenario fail. Not what AsyncGetCallTrace got wrong: that is what framestorm finds."""
+    by_walker = row.get("by_walker", {})
+    problems = []
+    walks, succeeded = int(row.get("walks", 0)), int(row.get("succeeded", 0))
+    wanted = int(row.get("expected_percent", 0)) if row.get("java") else 0
+    if walks == 0 or succeeded * 100 < wanted * walks:
+        problems.append(f"too few by asgct: {succeeded} of {walks}, {wanted} % expected")
+    if row.get("java"):
+        silent = [
+            name
+            for name, counts in by_walker.items()
+            if name != "asgct" and int(counts["succeeded"]) == 0
+        ]
+        problems += [f"no frames by {name}" for name in silent]
+    if any(not str(wrong).startswith("asgct:") for wrong in row.get("wrong", ())):
+        problems.append("wrong walks")
+    return problems
+
+
+def scenarios_command(*, jdk: Path | None, jvm_args: tuple[str, ...]) -> int:
+    tools = toolchain.prepare(jdk)
+    with tempfile.TemporaryDirectory(prefix="framestorm-") as folder:
+        out = Path(folder)
+        arguments = processes.jvm_arguments(tools, None, jvm_args)
+        data = processes.query([tools.program(NATIVE), "scenarios", *arguments], out)
+    rows = _answer(data, "scenarios")
+    table = Table(box=box.SIMPLE, title=f"scenarios on {tools.jdk}", title_justify="left")
+    for name in ("scenario", "walks that gave frames", "what"):
+        table.add_column(name, overflow="fold")
+    bad = []
+    for row in rows:
+        if not row["available"]:
+            state = f"unavailable: {row.get('reason') or 'no reason given'}"
+        else:
+            state = _shares(row.get("by_walker", {}))
+            if problems := _problems(row):
+                bad.append(row["name"])
+                state += f"  ({'; '.join(problems)})"
+            wrongs = Counter(str(wrong).split(_WHERE)[0] for wrong in row.get("wrong", ()))
+            for wrong, times in wrongs.most_common(_SHOWN_WRONG):
+                state += f"\n{wrong}" + (f" ({times} times)" if times > 1 else "")
+        table.add_row(row["name"], state, row.get("description", ""))
+    _console().print(table)
+    if bad:
+        click.echo(f"do not walk as they should: {', '.join(bad)}")
+        return 1
+    return 0
+
+
+def walkers_command(jdk: Path | None) -> int:
+    programs = toolchain.native_programs()
+    chosen = choosing.choose(jdk)
+    names = _answer(processes.query([programs / NATIVE, "names"]), "names")["walkers"]
+    table = Table(box=box.SIMPLE, title=f"walkers on {chosen}", title_justify="left")
+    for column in ("walker", "available", "what"):
+        table.add_column(column)
+    for name in names:
+        walker = WALKERS[name]
+        why = walker.why_missing(chosen.libjvm)
+        table.add_row(name, f"no: {why}" if why else "yes", walker.description)
+    _console().print(table)
+    return 0

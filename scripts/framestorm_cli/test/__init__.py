@@ -1,0 +1,1 @@
+"""`framestorm test`: every test and check of the checkout."""

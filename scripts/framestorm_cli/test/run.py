@@ -1,0 +1,312 @@
+"""`framestorm test`: every test and check of the checkout, one closing line."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from framestorm_cli.base import packages, paths, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.hotspot import choosing
+from framestorm_cli.jdks import jdk
+from framestorm_cli.native import toolchain
+from framestorm_cli.test import failed_tests
+from framestorm_cli.test.failed_tests import FailedTest
+
+# Variants of the instrumented JDK that steps of the test command build.
+BUILT = ("sanitized", "plain")
+# The walkers that harness/hotspot adds, as options of fuzz and gate.
+OWN = ("--walker", "asgst,asgst-env,asgst-thread,asgct2,asgst-iterator,asgst-frame")
+_CODE_FOLDERS = ("harness", "fuzz", "scripts", "stress", "corpus")
+_PYTHON = (".", "../ci/gate", "../ci/pytest")  # from scripts/
+_CODE_ENDINGS = (".cpp", ".h", ".hpp", ".c")
+
+
+# Closing lines with how many tests ran.
+_CTEST_CLOSING = re.compile(r"^\d+% tests passed, \d+ tests failed out of (\d+)")
+_PYTEST_CLOSING = re.compile(r"\b(\d+) (?:passed|failed).* in [\d.]+s")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    words: str = ""  # its closing line
+    failures: tuple[FailedTest, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    run: Callable[[], int | Outcome]
+
+
+def _call(
+    command: list[str], *, in_scripts: bool = False, environment: dict[str, str] | None = None
+) -> int:
+    steps.say(" ".join(command[:6]) + (" ..." if len(command) > 6 else ""))
+    sys.stdout.flush()
+    folder = paths.SCRIPTS if in_scripts else paths.CHECKOUT
+    whole = {**os.environ, **(environment or {})}
+    return subprocess.run(command, cwd=folder, check=False, env=whole).returncode
+
+
+def _run_tests(
+    runner: list[str],
+    junit_option: str,
+    arguments: list[str],
+    closing: "re.Pattern[str]",
+    environment: dict[str, str] | None = None,
+) -> Outcome:
+    """_call() for what runs tests: its closing line and its failures are kept, and a run of none has
+    failed."""
+    with tempfile.TemporaryDirectory(prefix="framestorm-test-") as folder:
+        junit = Path(folder) / "junit.xml"
+        command = [*runner, junit_option, str(junit), *arguments]
+        outcome = _call_counted(command, closing, environment)
+        if outcome.code == 0:
+            return outcome
+        return replace(outcome, failures=tuple(failed_tests.read(junit)))
+
+
+def _call_counted(
+    command: list[str], closing: "re.Pattern[str]", environment: dict[str, str] | None = None
+) -> Outcome:
+    """_call(), with the closing line; a run that counted no test has failed."""
+    steps.say(" ".join(command[:6]) + (" ..." if len(command) > 6 else ""))
+    words, count = "", 0
+    with subprocess.Popen(
+        command,
+        cwd=paths.SCRIPTS,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            plain = _COLOUR.sub("", line).strip(" =\n")
+            if matched := closing.search(plain):
+                words, count = plain, int(matched[1])
+    if count == 0:
+        return Outcome(process.returncode or 1, words or "ran no test")
+    return Outcome(process.returncode, words)
+
+
+def _sources(endings: tuple[str, ...]) -> list[str]:
+    found = [
+        str(path)
+        for folder in _CODE_FOLDERS
+        for path in sorted((paths.CHECKOUT / folder).rglob("*"))
+        if path.suffix in endings and path.is_file()
+    ]
+    if not found:
+        raise FramestormError(f"no C++ source below {paths.CHECKOUT}: is the checkout complete?")
+    return found
+
+
+def _python(module: str, *arguments: str) -> int:
+    return _call([sys.executable, "-m", module, *arguments], in_scripts=True)
+
+
+def _ruff() -> int:
+    cache = str(paths.cache() / "ruff")
+    checked = _python("ruff", "check", "--cache-dir", cache, *_PYTHON)
+    return _python("ruff", "format", "--check", "--cache-dir", cache, *_PYTHON) or checked
+
+
+def _clang_tidy() -> int:
+    database = ["-p", str(paths.build()), "-quiet"]
+    jobs = ["-j", str(os.cpu_count() or 1)]
+    return _call(["run-clang-tidy-19", *jobs, *database, *_sources((".cpp",))])
+
+
+def _ctest(ci: bool) -> Outcome:
+    """All C++ tests with the newest JDK, those on a live JVM with every other one too. The walkers'
+    own need a JDK that has them: _walkers()."""
+    newest = choosing.choose(None)
+    others = [other for other in jdk.usable() if other.home != newest.home]
+    code, words, failures = 0, [], list[FailedTest]()
+    for index, under_test in enumerate([newest, *others]):
+        classes = str(toolchain.victims(under_test))
+        steps.say(f"C++ tests on {under_test}")
+        only = ["-LE", "walkers"] if index == 0 else ["-L", "jvm"]
+        environment = _test_environment(under_test.home, classes)
+        outcome = _run_ctest([*_ctest_options(ci), *only], environment)
+        code = outcome.code or code
+        words.append(f"JDK {under_test.version}: {outcome.words}")
+        failures += outcome.failures
+    return Outcome(code, "; ".join(words), tuple(failures))
+
+
+def _run_ctest(options: list[str], environment: dict[str, str]) -> Outcome:
+    return _run_tests(["ctest"], "--output-junit", options, _CTEST_CLOSING, environment)
+
+
+def _ctest_options(ci: bool) -> list[str]:
+    options = ["--test-dir", str(paths.build()), "--output-on-failure", "--no-tests=error"]
+    options += ["-j", str(os.cpu_count() or 1)]
+    return options + (["--no-label-summary"] if ci else [])
+
+
+def _test_environment(home: Path, classes: str) -> dict[str, str]:
+    return {"FRAMESTORM_TEST_JDK": str(home), "FRAMESTORM_TEST_CLASSES": classes}
+
+
+def _walkers(ci: bool) -> Outcome:
+    """The interfaces of the added walkers, on the variant `plain`, which is built unless the cache
+    has it."""
+    plain = choosing.choose(Path("instrumented:plain"))
+    classes = str(toolchain.victims(plain))
+    steps.say(f"tests of the walkers on {plain}")
+    environment = _test_environment(plain.home, classes)
+    return _run_ctest([*_ctest_options(ci), "-L", "walkers"], environment)
+
+
+def _pytest(ci: bool, arguments: tuple[str, ...]) -> Outcome:
+    options = ["--color=yes" if sys.stdout.isatty() and not ci else "--color=no"]
+    options += ["--durations=10"] if ci else []
+    # By files: what a file sets up for its tests is set up once.
+    options += ["-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder"]
+    pytest = [sys.executable, "-m", "pytest"]
+    return _run_tests(pytest, "--junitxml", [*options, *arguments], _PYTEST_CLOSING)
+
+
+def _instrumented() -> Outcome:
+    """The sanitized JDK as a user meets it: built unless the cache has it, then walked, and fuzzed by
+    both engines. Findings are expected: AsyncGetCallTrace has some. The project's own walkers have none
+    that is known: they go through the gate, which also holds the seeds to their coverage."""
+    jdk_option = ["--jdk", "instrumented"]
+    with tempfile.TemporaryDirectory(prefix="framestorm-instrumented-") as folder:
+
+        def out(name: str) -> list[str]:
+            return ["--out", str(Path(folder) / name)]
+
+        fuzz = ["fuzz", *jdk_option, "--seed", "1", "--verify", "1"]
+        commands = [
+            (["jdk", "build"], {0}),
+            (["scenarios", *jdk_option], {0}),
+            (["corpus", "check", *jdk_option, "--halts", "6", *out("check")], {0}),
+            (["gate", *jdk_option, *OWN, "--minutes", "2", "--seed", "1", *out("gate")], {0}),
+            ([*fuzz, "--seconds", "25", *out("libfuzzer")], {0, 1}),
+            ([*fuzz, "--engine", "afl", "--seconds", "40", *out("afl")], {0, 1}),
+        ]
+        for arguments, allowed in commands:
+            steps.say(f"framestorm {' '.join(arguments[:2])}")
+            code = _call([str(paths.SCRIPTS / "framestorm"), *arguments])
+            if code not in allowed:
+                return Outcome(code or 1, f"framestorm {' '.join(arguments)} exited with {code}")
+    return Outcome(0, f"{len(commands)} commands as expected")
+
+
+# OSS-Fuzz's variables for its default build, libFuzzer with ASan.
+_OSS_FUZZ_FLAGS = (
+    "-O1 -fno-omit-frame-pointer -gline-tables-only -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION "
+    "-fsanitize=address -fsanitize-address-use-after-scope -fsanitize=fuzzer-no-link"
+)
+_OSS_FUZZ = {
+    "CC": "clang-19",
+    "CXX": "clang++-19",
+    "CFLAGS": _OSS_FUZZ_FLAGS,
+    "CXXFLAGS": _OSS_FUZZ_FLAGS,
+    "SANITIZER": "address",
+    "FUZZING_ENGINE": "libfuzzer",
+    "LIB_FUZZING_ENGINE": "-fsanitize=fuzzer",
+}
+
+
+def _oss_fuzz_is_asked_for(only: tuple[str, ...]) -> bool:
+    if only:
+        return "oss-fuzz" in only
+    from framestorm_cli.jdks import store
+
+    there = bool(store.finished("sanitized"))
+    if not there:
+        steps.say(
+            "oss-fuzz is left out: there is no sanitized JDK yet (--only oss-fuzz builds one)"
+        )
+    return there
+
+
+def _oss_fuzz() -> Outcome:
+    """ci/oss-fuzz as OSS-Fuzz runs it, and the check of two of its targets: the others differ in a
+    name. Builds the sanitized JDK unless the cache has it."""
+    with tempfile.TemporaryDirectory(prefix="framestorm-oss-fuzz-") as out:
+        folders = {"OUT": out, "WORK": str(paths.build() / "oss-fuzz")}
+        code = _call(
+            [str(paths.CHECKOUT / "ci" / "oss-fuzz" / "build.sh")],
+            environment={**_OSS_FUZZ, **folders},
+        )
+        if code != 0:
+            return Outcome(code, "build.sh failed")
+        check = [str(paths.SCRIPTS / "framestorm"), "oss-fuzz", "check", out]
+        code = _call([*check, "--target", "fuzz_stack", "--target", "fuzz_iterator"])
+    return Outcome(code, "2 targets as OSS-Fuzz wants them" if code == 0 else "a bad build")
+
+
+def test_command(
+    *, ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]
+) -> int:
+    """Runs all steps, whatever fails before. Exit code 1 when one failed or ran nothing."""
+    began = time.monotonic()
+    every = [
+        Step("ruff", _ruff),
+        Step("mypy", lambda: _python("mypy", "--cache-dir", str(paths.cache() / "mypy"))),
+        Step(
+            "clang-format",
+            lambda: _call(["clang-format-19", "--dry-run", "-Werror", *_sources(_CODE_ENDINGS)]),
+        ),
+        *([Step("clang-tidy", _clang_tidy)] if tidy or "clang-tidy" in only else []),
+        Step("ctest", lambda: _ctest(ci)),
+        Step("walkers", lambda: _walkers(ci)),
+        # Before pytest, which replays crashes on what this builds.
+        *([Step("instrumented", _instrumented)] if ci or "instrumented" in only else []),
+        # Without --ci only where the JDK is there already, and a build from nothing is not on its way.
+        *([Step("oss-fuzz", _oss_fuzz)] if ci or _oss_fuzz_is_asked_for(only) else []),
+        Step("pytest", lambda: _pytest(ci, pytest_args)),
+    ]
+    unknown = set(only) - {step.name for step in every}
+    if unknown:
+        raise FramestormError(
+            f"there is no step {', '.join(sorted(unknown))}; steps: {', '.join(s.name for s in every)}"
+        )
+    chosen = [step for step in every if not only or step.name in only]
+    packages.ensure()
+    if {"ctest", "walkers", "clang-tidy"} & {step.name for step in chosen}:
+        toolchain.build(())
+    failed, closing = [], []
+    failures: list[FailedTest] = []
+    for step in chosen:
+        start = time.monotonic()
+        try:
+            result = step.run()
+        except FileNotFoundError as error:
+            raise FramestormError(f"{step.name}: {error.filename} is not there") from error
+        outcome = result if isinstance(result, Outcome) else Outcome(result)
+        how = "passed" if outcome.code == 0 else f"FAILED (exit {outcome.code})"
+        line = f"{step.name}: {how} in {time.monotonic() - start:.0f} s"
+        closing.append(f"{line}; {outcome.words}" if outcome.words else line)
+        steps.say(line)
+        if outcome.code != 0:
+            failed.append(step.name)
+        failures += outcome.failures
+    took = f"{time.monotonic() - began:.0f} s"
+    passed = len(chosen) - len(failed)
+    verdict = f"FAILED: {', '.join(failed)}" if failed else "all passed"
+    # At the end, where a service that keeps only a log's end still shows them.
+    if failures:
+        click.echo("\n" + failed_tests.told(failures))
+    click.echo("\n" + "\n".join(closing))
+    click.echo(f"framestorm test: {passed} of {len(chosen)} steps passed in {took}; {verdict}")
+    # In the words that services which count tests look for.
+    click.echo(f"steps: {passed} passed, {len(failed)} failed")
+    return 1 if failed else 0

@@ -1,0 +1,95 @@
+"""`framestorm test` itself: what fails a run of the tests."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from framestorm_cli.test import failed_tests
+from framestorm_cli.test import run as testing
+from framestorm_cli.test.failed_tests import FailedTest
+from framestorm_cli.test.run import Outcome
+
+PRINT = "import sys; print(sys.argv[1]); sys.exit(int(sys.argv[2]))"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "expected"),
+    [
+        ("== 12 passed, 1 skipped in 3.40s ==", 0, Outcome(0, "12 passed, 1 skipped in 3.40s")),
+        ("\x1b[32m== 2 passed\x1b[0m in 1.00s ==", 0, Outcome(0, "2 passed in 1.00s")),
+        ("= 1 failed, 3 passed in 3.40s =", 1, Outcome(1, "1 failed, 3 passed in 3.40s")),
+        ("no tests ran in 0.01s", 5, Outcome(5, "ran no test")),
+        ("3 skipped in 0.01s", 0, Outcome(1, "ran no test")),
+        ("", 0, Outcome(1, "ran no test")),
+    ],
+)
+def test_pytest_has_to_have_run_something(line: str, code: int, expected: Outcome) -> None:
+    command = [sys.executable, "-c", PRINT, line, str(code)]
+    assert testing._call_counted(command, testing._PYTEST_CLOSING) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "expected"),
+    [
+        ("100% tests passed, 0 tests failed out of 183", 0, 0),
+        ("99% tests passed, 1 tests failed out of 183", 8, 8),
+        ("100% tests passed, 0 tests failed out of 0", 0, 1),
+        ("No tests were found!!!", 0, 1),
+    ],
+)
+def test_ctest_has_to_have_run_something(line: str, code: int, expected: int) -> None:
+    command = [sys.executable, "-c", PRINT, line, str(code)]
+    assert testing._call_counted(command, testing._CTEST_CLOSING).code == expected
+
+
+def test_what_failed_under_ctest_is_named_with_what_it_printed(tmp_path: Path) -> None:
+    (tmp_path / "CTestTestfile.cmake").write_text(
+        'add_test(well sh -c "echo fine")\n'
+        'add_test(Guard.Holds sh -c "echo guard_test.cpp:12: Failure; exit 1")\n'
+        "add_test(gone /nonexistent)\n"
+    )
+    outcome = testing._run_ctest(["--test-dir", str(tmp_path), "--output-on-failure"], {})
+    assert outcome.code == 8
+    assert outcome.words == "33% tests passed, 2 tests failed out of 3"
+    first, second = outcome.failures
+    assert first == FailedTest("Guard.Holds", "guard_test.cpp:12: Failure")
+    assert second.name == "gone"
+    assert "/nonexistent" in str(second)
+
+
+def test_what_failed_under_pytest_is_named_with_its_traceback(tmp_path: Path) -> None:
+    tests = tmp_path / "test_it.py"
+    tests.write_text(
+        "import pytest\n\n"
+        "def test_well(): pass\n"
+        "def test_sum(): assert 1 + 1 == 3\n"
+        "@pytest.fixture\n"
+        "def broken(): raise OSError('no room')\n"
+        "def test_room(broken): pass\n"
+        "def test_skipped(): pytest.skip('not here')\n"
+    )
+    outcome = testing._pytest(True, ("-p", "no:cacheprovider", str(tests), f"--rootdir={tmp_path}"))
+    assert outcome.code == 1
+    assert [test.name for test in outcome.failures] == ["test_it::test_sum", "test_it::test_room"]
+    assert "assert (1 + 1) == 3" in outcome.failures[0].words
+    assert "no room" in outcome.failures[1].words
+
+
+def test_a_failure_is_told_by_its_end_and_many_by_their_names() -> None:
+    long = FailedTest("a", "\n".join(f"line {n}" for n in range(failed_tests.SHOWN_LINES + 5)))
+    many = [long, *(FailedTest(f"t{n}", "words") for n in range(failed_tests.SHOWN_TESTS))]
+    lines = failed_tests.told(many).splitlines()
+    assert lines[:3] == ["FAILED a", "  ... 5 lines more", "  line 5"]
+    assert lines[-3:] == [
+        f"FAILED t{failed_tests.SHOWN_TESTS - 2}",
+        "  words",
+        f"FAILED t{failed_tests.SHOWN_TESTS - 1}",
+    ]
+
+
+def test_a_file_that_is_not_whole_has_no_failures(tmp_path: Path) -> None:
+    torn = tmp_path / "junit.xml"
+    torn.write_text("<testsuite><testcase name='a'")
+    assert failed_tests.read(torn) == []
+    assert failed_tests.read(tmp_path / "none.xml") == []
