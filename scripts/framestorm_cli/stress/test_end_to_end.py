@@ -103,7 +103,7 @@ def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> 
 
 
 def test_ids_that_are_none_are_found(jdk: Jdk, tmp_path: Path) -> None:
-    """docs/guide/stress.md, "Found": InstanceKlass::jmethod_id_or_null reads past its array."""
+    """docs/reference/stress-findings.md: InstanceKlass::jmethod_id_or_null reads past its array."""
     if not jdk.version.startswith("25.0.3"):
         pytest.skip(f"of {jdk.label} it is not known whether it gives such IDs")
     arguments = ("--workload", "class-redefinition", "--walker", "asgct", "--duration", "10s")
