@@ -8,6 +8,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "harness/input/text.h"
 #include "harness/jvm/modules.h"
 
 namespace framestorm {
@@ -45,14 +46,6 @@ uintptr_t find_java_heap(const VmStructs& vm, uintptr_t fallback) {
   if (heap == nullptr) return fallback;
   const auto address = read_at<uintptr_t>(heap, *reserved + *start);
   return address == 0 ? fallback : address;  // ZGC reserves no single range
-}
-
-std::string offset_text(int64_t offset) {
-  if (offset == 0) return {};
-  char text[32];
-  std::snprintf(text, sizeof text, " %c %" PRId64, offset < 0 ? '-' : '+',
-                offset < 0 ? -offset : offset);
-  return text;
 }
 
 }  // namespace
@@ -145,19 +138,19 @@ bool AddressSpace::resolve(const SymbolicValue& value, const Victim& victim,
   return false;
 }
 
+std::optional<SymbolicValue> AddressSpace::symbolic(uintptr_t address, const Victim& victim) const {
+  if (auto position = jvm_.code_map().describe(address)) {
+    return SymbolicValue{
+        .kind = ValueKind::code, .delta = position->delta, .code = std::move(position->ref)};
+  }
+  if (address < victim.stack_end || address >= victim.stack_base) return std::nullopt;
+  return SymbolicValue{.kind = ValueKind::real_sp,
+                       .delta = static_cast<int32_t>(address - victim.sp)};
+}
+
 std::string AddressSpace::describe(uintptr_t address, const Victim& victim) const {
-  if (const auto position = jvm_.code_map().describe(address)) {
-    std::string text(name_of(position->ref.kind));
-    text += " \"" + position->ref.name + "\"";
-    if (position->ref.tier != 0) text += " tier " + std::to_string(position->ref.tier);
-    char offset[32];
-    std::snprintf(offset, sizeof offset, " entry + 0x%x", static_cast<unsigned>(position->delta));
-    return text + offset;
-  }
-  if (address >= victim.stack_end && address < victim.stack_base) {
-    return "real-sp" + offset_text(static_cast<int64_t>(address - victim.sp));
-  }
-  return modules_.describe(address);
+  const auto value = symbolic(address, victim);
+  return value ? to_text(*value) : modules_.describe(address);
 }
 
 }  // namespace framestorm

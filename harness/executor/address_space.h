@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "harness/input/input.h"
@@ -23,7 +24,10 @@ class AddressSpace {
   bool resolve(const SymbolicValue& value, const Victim& victim, const std::vector<Victim*>& halted,
                uint64_t own, uint64_t* out) const;
 
-  // "nmethod \"framestorm/C1.spin\" tier 1 entry + 0x35", "libjvm.so+0x1234", "real-sp + 16", ...
+  // An address as a value that means it again: a position in known code, or on the victim's stack.
+  std::optional<SymbolicValue> symbolic(uintptr_t address, const Victim& victim) const;
+  // That in text, or a place in a module: "nmethod \"framestorm/C1.spin\" tier 1 entry + 0x35",
+  // "real-sp + 16", "libjvm.so+0x1234", ...
   std::string describe(uintptr_t address, const Victim& victim) const;
 
   // As of the last refresh, which is not for a halted world.

@@ -5,8 +5,8 @@
 #include <set>
 #include <thread>
 
+#include "harness/input/thread_state.h"
 #include "harness/jvm/modules.h"
-#include "harness/jvm/thread_state.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm::jvm_test {

@@ -5,8 +5,8 @@
 
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
+#include "harness/input/thread_state.h"
 #include "harness/jvm/modules.h"
-#include "harness/jvm/thread_state.h"
 
 namespace framestorm {
 namespace {

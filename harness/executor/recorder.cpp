@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -12,9 +13,9 @@
 
 #include "harness/base/clock.h"
 #include "harness/executor/minimizer.h"
-#include "harness/executor/run_files.h"
 #include "harness/input/binary.h"
-#include "harness/input/text.h"
+#include "harness/input/json_form.h"
+#include "harness/input/thread_state.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
@@ -48,6 +49,21 @@ uint64_t resident_kb() {
 }
 
 }  // namespace
+
+void Recorder::Bucket::add(const Finding& finding) {
+  ++counts.count;
+  ++counts.victims[std::string(name_of(finding.input.scenario))];
+}
+
+bool Recorder::Bucket::wants(const Finding& finding) const {
+  if (artifacts.size() < kArtifactsPerKey) return true;
+  return finding.kind == FindingKind::contract && artifacts.size() < kArtifactsPerClause &&
+         std::ranges::none_of(
+             artifacts,
+             [&](const Artifact& artifact) {
+               return artifact.input.scenario == finding.input.scenario;
+             });
+}
 
 Recorder::Recorder(const std::filesystem::path& folder, Session& session)
     : folder_(folder), session_(session), process_start_(process_start_s()) {
@@ -143,9 +159,9 @@ bool Recorder::executed(const Input& input, const Outcome& outcome) {
     ++findings_;
     const uint64_t key = signatures_.key_of(finding);
     Bucket& bucket = buckets_[key];
-    new_key = new_key || bucket.count == 0;
-    ++bucket.count;
-    if (bucket.artifacts.size() >= kArtifactsPerKey) continue;
+    new_key = new_key || bucket.counts.count == 0;
+    bucket.add(finding);
+    if (!bucket.wants(finding)) continue;
     Finding minimized = finding;
     if (!outcome.not_reusable) {
       minimized.input = minimize(
@@ -179,8 +195,8 @@ void Recorder::record_all(const Outcome& outcome) {
   for (const Finding& finding : found) {
     const uint64_t key = signatures_.key_of(finding);
     Bucket& bucket = buckets_[key];
-    ++bucket.count;
-    if (bucket.artifacts.size() >= kArtifactsPerKey) continue;
+    bucket.add(finding);
+    if (!bucket.wants(finding)) continue;
     bucket.artifacts.push_back({finding.input});
     record(key, finding, bucket.artifacts.size() - 1, trace);
   }
@@ -190,8 +206,8 @@ void Recorder::recheck(ScenarioId scenario) {
   for (auto& [key, bucket] : buckets_) {
     for (const Artifact& artifact : bucket.artifacts) {
       if (artifact.input.scenario != scenario) continue;
-      ++bucket.rechecks;
-      if (reproduces(key, artifact.input)) ++bucket.rechecks_hit;
+      ++bucket.counts.rechecks;
+      if (reproduces(key, artifact.input)) ++bucket.counts.rechecks_hit;
     }
   }
 }
@@ -211,7 +227,7 @@ void Recorder::record(uint64_t key, const Finding& finding, size_t index,
              std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 
   const AddressSpace& addresses = session_.executor().addresses();
-  json line = finding_line(finding, key, elapsed(), artifact_name, to_text(input), modules, trace);
+  json line = finding_line(finding, key, elapsed(), artifact_name, input, modules, trace);
   if (victim.slot != nullptr) {
     line["context"] = {
         {"real_pc", addresses.describe(victim.pc, victim)},
@@ -223,6 +239,9 @@ void Recorder::record(uint64_t key, const Finding& finding, size_t index,
         {"thread_state", victim.is_java_thread
                              ? thread_state_name(victim.thread_state(session_.jvm().layout()))
                              : "not a JavaThread"}};
+    if (const auto place = addresses.symbolic(finding.fault.address, victim)) {
+      line["fault_place"] = to_json(*place);
+    }
   }
   append(line.dump(-1, ' ', false, json::error_handler_t::replace));
 }
@@ -323,16 +342,9 @@ void Recorder::write_stats() {
                             "writing " + (folder_ / "stats.jsonl").string());
   }
   for (auto& [key, bucket] : buckets_) {
-    if (bucket.count == bucket.written_count) continue;
-    bucket.written_count = bucket.count;
-    char key_text[24];
-    std::snprintf(key_text, sizeof key_text, "%016lx", key);
-    append(json({{"type", "count"},
-                 {"key", key_text},
-                 {"count", bucket.count},
-                 {"rechecks", bucket.rechecks},
-                 {"rechecks_hit", bucket.rechecks_hit}})
-               .dump());
+    if (bucket.counts.count == bucket.written_count) continue;
+    bucket.written_count = bucket.counts.count;
+    append(count_line(key, bucket.counts).dump());
   }
 }
 

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/executor/run_files.h"
 #include "harness/executor/session.h"
 #include "harness/executor/signature.h"
 #include "harness/oracles/liveness.h"
@@ -27,8 +28,11 @@ namespace framestorm {
 
 class Recorder {
  public:
-  // Artifacts kept per key: the first ones found, which stand for different inputs and halts.
+  // Artifacts kept per key: the first ones found, which stand for different inputs and halts; and
+  // of a contract finding, whose key is the same for all victims, the first one of each further
+  // victim up to kArtifactsPerClause.
   static constexpr size_t kArtifactsPerKey = 6;
+  static constexpr size_t kArtifactsPerClause = 16;
   static constexpr uint32_t kMinimizeBudget = 300;
 
   // Creates the folder's files; an empty path stands for no folder. Throws std::system_error naming
@@ -74,9 +78,11 @@ class Recorder {
     Input input;
   };
   struct Bucket {
-    uint64_t count = 0, written_count = 0;
-    uint64_t rechecks = 0, rechecks_hit = 0;
+    KeyCounts counts;
+    uint64_t written_count = 0;
     std::vector<Artifact> artifacts;
+    void add(const Finding& finding);
+    bool wants(const Finding& finding) const;
   };
   void record(uint64_t key, const Finding& finding, size_t index,
               const std::vector<Executor::NamedFrame>& trace);

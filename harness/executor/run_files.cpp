@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "harness/executor/signature.h"
+#include "harness/input/json_form.h"
+
 namespace framestorm {
 namespace {
 
@@ -53,16 +56,6 @@ std::string hex_bytes(const uint8_t* bytes, size_t size) {
   return text;
 }
 
-const char* thread_state_name(uint32_t state) {
-  constexpr const char* kNames[] = {"_thread_uninitialized", "1",
-                                    "_thread_new",           "_thread_new_trans",
-                                    "_thread_in_native",     "_thread_in_native_trans",
-                                    "_thread_in_vm",         "_thread_in_vm_trans",
-                                    "_thread_in_Java",       "_thread_in_Java_trans",
-                                    "_thread_blocked",       "_thread_blocked_trans"};
-  return state < std::size(kNames) ? kNames[state] : "invalid";
-}
-
 std::string key_text(uint64_t key) {
   char text[24];
   std::snprintf(text, sizeof text, "%016lx", key);
@@ -99,7 +92,7 @@ void write_identity(const std::filesystem::path& folder, const Jvm& jvm) {
 }
 
 json finding_line(const Finding& finding, uint64_t key, double time, const std::string& artifact,
-                  const std::string& text, const Modules& modules,
+                  const Input& input, const Modules& modules,
                   const std::vector<NamedFrame>& trace) {
   const FaultRecord& fault = finding.fault;
   json stack = json::array();
@@ -118,15 +111,17 @@ json finding_line(const Finding& finding, uint64_t key, double time, const std::
     if (frames.size() == 64) break;
     frames.push_back({{"method", frame.method}, {"bci", frame.bci}});
   }
-  return {
+  json line = input_record(input);
+  line.update({
       {"type", "finding"},
       {"key", key_text(key)},
       {"t", time},
       {"kind", std::string(name_of(finding.kind))},
       {"clause", finding.clause},
       {"detail", detail_of(finding)},
+      {"detail_class", detail_class(finding)},
+      {"victim", name_of(input.scenario)},
       {"artifact", artifact},
-      {"text", text},
       {"signal", fault.signo == 0 ? "" : std::string("SIG") + sigabbrev_np(fault.signo)},
       {"si_code", fault.si_code},
       {"address", hex(fault.address)},
@@ -140,7 +135,17 @@ json finding_line(const Finding& finding, uint64_t key, double time, const std::
       {"function", fault.function == nullptr ? "" : fault.function},
       {"locks_held", fault.locks_held},
       {"trace", frames},
-  };
+  });
+  return line;
+}
+
+json count_line(uint64_t key, const KeyCounts& counts) {
+  return {{"type", "count"},
+          {"key", key_text(key)},
+          {"count", counts.count},
+          {"rechecks", counts.rechecks},
+          {"rechecks_hit", counts.rechecks_hit},
+          {"victims", counts.victims}};
 }
 
 }  // namespace framestorm

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -28,16 +29,24 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 void write_identity(const std::filesystem::path& folder, const Jvm& jvm);
 
 // One object of findings.jsonl, without what is known of the victim ("context"). `time`: seconds of
-// the run. `artifact`: file name in the run's folder. `text`: the input, if there is one.
+// the run. `artifact`: file name in the run's folder. `input`: what the artifact holds; it gives
+// "text", "input" and "state" (input/json_form.h) and "victim", its scenario. "detail_class" is what
+// the walker did to a contract's clause (signature.h), empty for other kinds.
 nlohmann::json finding_line(const Finding& finding, uint64_t key, double time,
-                            const std::string& artifact, const std::string& text,
-                            const Modules& modules, const std::vector<NamedFrame>& trace);
+                            const std::string& artifact, const Input& input, const Modules& modules,
+                            const std::vector<NamedFrame>& trace);
+
+// Findings of one key so far. `victims`: how many of each.
+struct KeyCounts {
+  uint64_t count = 0, rechecks = 0, rechecks_hit = 0;
+  std::map<std::string, uint64_t> victims;
+};
+// The other object of findings.jsonl: running counts, of which the last one of a key holds.
+nlohmann::json count_line(uint64_t key, const KeyCounts& counts);
 
 // "0x1f".
 std::string hex(uint64_t value);
 std::string hex_bytes(const uint8_t* bytes, size_t size);
-// Of a HotSpot thread state: "_thread_in_Java".
-const char* thread_state_name(uint32_t state);
 std::string key_text(uint64_t key);
 
 }  // namespace framestorm

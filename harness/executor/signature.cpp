@@ -20,7 +20,35 @@ class Fnv {
   uint64_t hash_ = 0xcbf29ce484222325U;
 };
 
+constexpr std::string_view kExpected = ", expected ";
+
+// A number, an address, or the name of a method ("a/B.c", "B.c@7", "?" where it has none).
+bool is_value(std::string_view word) {
+  return word == "?" || word.find_first_of("0123456789/@$") != std::string_view::npos ||
+         word.find('.') != std::string_view::npos;
+}
+
 }  // namespace
+
+std::string detail_class(const Finding& finding) {
+  std::string result;
+  if (finding.kind != FindingKind::contract) return result;
+  std::string_view rest =
+      std::string_view(finding.detail).substr(0, finding.detail.find(kExpected));
+  std::string_view last;
+  while (!rest.empty()) {
+    const std::string_view token = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(token.size() + 1, rest.size()));
+    const std::string_view word = token.substr(0, token.find_last_not_of(".,:;") + 1);
+    const std::string_view end = token.substr(word.size());
+    const std::string_view shown = is_value(word) ? "*" : word;
+    if (token.empty() || (shown == "*" && last == "*")) continue;
+    if (!result.empty()) result += ' ';
+    result.append(shown).append(end);
+    last = end.empty() ? shown : token;
+  }
+  return result;
+}
 
 Signatures::Signatures() : modules_(Modules::snapshot()) {}
 
@@ -40,6 +68,10 @@ uint64_t Signatures::key_of(const Finding& finding) {
   hash.add(static_cast<uint64_t>(finding.kind));
   hash.add(finding.clause);
   if (finding.kind == FindingKind::fault) hash.add(static_cast<uint64_t>(finding.fault.signo));
+  if (finding.kind == FindingKind::contract) {
+    hash.add(detail_class(finding));
+    hash.add(name_of(finding.input.walker));
+  }
   uint64_t last = 0;
   size_t counted = 0;
   for (size_t i = 0; i < finding.fault.stack_size && counted < kSignatureFrames; ++i) {

@@ -1,5 +1,6 @@
 // When two findings of one process are the same: kind, clause and the functions of the innermost
-// walker frames. Triage (Python) makes the final buckets from names; this keeps a run from
+// walker frames; for a contract finding also the walker and what it did, whoever the victim was.
+// Triage (Python) makes the final buckets from names; this keeps a run from
 // recording the same thing a million times and lets the minimizer know what it must not lose.
 #pragma once
 
@@ -13,6 +14,12 @@
 namespace framestorm {
 
 inline constexpr size_t kSignatureFrames = 3;
+
+// What the walker did to a contract's clause: the detail with `*` for numbers, names of methods and
+// whatever else differs between victims and processes, and without what a scenario expects of a
+// trace. "frame 3 java/lang/String.hash has bci 99, its last is 12" gives "frame * has bci *, its
+// last is *". Empty for findings of other kinds, which their stack tells apart.
+std::string detail_class(const Finding& finding);
 
 class Signatures {
  public:

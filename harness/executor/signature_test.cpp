@@ -90,6 +90,51 @@ TEST_F(SignatureTest, DoesNotDependOnDetailInputOrAddresses) {
   EXPECT_EQ(key(fault), key(other));
 }
 
+Finding contract(const std::string& clause, const std::string& detail) {
+  Finding result;
+  result.kind = FindingKind::contract;
+  result.clause = clause;
+  result.detail = detail;
+  return result;
+}
+
+TEST_F(SignatureTest, OfAContractIsTheSameForAllVictims) {
+  Finding one = contract("bci-out-of-range", "frame 3 a/B.c has bci 99, its last is 12");
+  Finding other = contract("bci-out-of-range", "frame 0 D.e has bci -7, its last is 4");
+  one.input.scenario = ScenarioId::c1;
+  other.input.scenario = ScenarioId::osr;
+  EXPECT_EQ(key(one), key(other));
+}
+
+TEST_F(SignatureTest, OfAContractTellsClausesDeedsAndWalkersApart) {
+  const Finding one = contract("victim-changed", "the stack above sp differs at byte 144");
+  EXPECT_NE(key(one), key(contract("context-changed", one.detail)));
+  EXPECT_NE(key(one), key(contract("victim-changed", "the thread differs at byte 144")));
+  Finding other = one;
+  other.input.walker = WalkerId::asgst;
+  EXPECT_NE(key(one), key(other));
+}
+
+TEST(DetailClass, LeavesOutWhatDiffersBetweenVictims) {
+  const std::pair<const char*, const char*> kExamples[] = {
+      {"frame 3 java/lang/String.hash has bci 99, its last is 12",
+       "frame * has bci *, its last is *"},
+      {"result -3 (unknown_not_Java) in thread state 8",
+       "result * (unknown_not_Java) in thread state *"},
+      {"kind 0x20, accepted 0x4", "kind *, accepted *"},
+      {"frame 2 is framestorm/C1.spin, expected framestorm/Osr.loop or the end", "frame * is *"},
+      {"Java frame 0 is a/B.c@12, there ?@-1", "Java frame * is *, there *"},
+      {"the trace ends in B.c, the thread's stack in ?",
+       "the trace ends in *, the thread's stack in *"},
+      {"same count, other frames", "same count, other frames"}};
+  for (const auto& [detail, wanted] : kExamples) {
+    EXPECT_EQ(detail_class(contract("any", detail)), wanted);
+  }
+  Finding fault = contract("", "Segmentation fault inside the walk");
+  fault.kind = FindingKind::fault;
+  EXPECT_EQ(detail_class(fault), "");
+}
+
 TEST_F(SignatureTest, TakesAllPlacesOutsideModulesForOne) {
   int on_stack = 0;
   const std::unique_ptr<int> on_heap = std::make_unique<int>(0);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "harness/input/input.h"
+#include "harness/input/state.h"
 
 namespace framestorm {
 namespace {
@@ -13,7 +14,7 @@ class Names : public testing::Test {};
 
 using NamedEnums = testing::Types<ScenarioId, Mode, WalkerId, ValueKind, CodeKind, CodeAnchor,
                                   Register, ThreadField, StackAnchor, MutationKind, DepthKind,
-                                  ContextArg, EnvArg, IteratorCallKind>;
+                                  ContextArg, EnvArg, IteratorCallKind, StateKind>;
 TYPED_TEST_SUITE(Names, NamedEnums);
 
 TYPED_TEST(Names, AreUniqueAndParseBack) {

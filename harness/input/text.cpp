@@ -70,27 +70,9 @@ void put_value(Text& out, const SymbolicValue& value) {
   out.offset(value.delta, false);
 }
 
-void put_mutation(Text& out, const Mutation& mutation) {
-  out.word(name_of(mutation.kind));
-  switch (mutation.kind) {
-    case MutationKind::set_register:
-      out.word(name_of(mutation.reg));
-      break;
-    case MutationKind::set_stack_word:
-      out.word(name_of(mutation.anchor)).offset(mutation.offset, false);
-      break;
-    default:
-      out.word(name_of(mutation.field));
-  }
-  put_value(out.word("="), mutation.value);
-  out.end_line();
-}
-
 void put_call(Text& out, const CallArgs& call) {
-  if (call.depth == DepthKind::raw) {
-    out.word("depth").decimal(call.raw_depth).end_line();
-  } else if (call.depth != DepthKind::normal) {
-    out.word("depth").word(name_of(call.depth)).end_line();
+  if (call.depth != DepthKind::normal) {
+    out.word("depth").word(depth_text(call)).end_line();
   }
   if (call.context != ContextArg::victim) {
     out.word("context").word(name_of(call.context)).end_line();
@@ -109,15 +91,40 @@ void put_call(Text& out, const CallArgs& call) {
   }
 }
 
-void put_iterator_call(Text& out, const IteratorCall& call) {
-  out.word("iterator").word(name_of(call.kind));
+}  // namespace
+
+std::string to_text(const CodeRef& code, int32_t delta) { return Text().code(code, delta).take(); }
+
+std::string to_text(const SymbolicValue& value) {
+  Text out;
+  put_value(out, value);
+  return out.take();
+}
+
+std::string to_text(const IteratorCall& call) {
+  Text out;
+  out.word(name_of(call.kind));
   if (uses_argument(call.kind)) {
     out.decimal(call.argument + first_argument(call.kind));
   }
-  out.end_line();
+  return out.take();
 }
 
-}  // namespace
+std::string place_text(const Mutation& mutation) {
+  switch (mutation.kind) {
+    case MutationKind::set_register:
+      return std::string(name_of(mutation.reg));
+    case MutationKind::set_stack_word:
+      return Text().word(name_of(mutation.anchor)).offset(mutation.offset, false).take();
+    default:
+      return std::string(name_of(mutation.field));
+  }
+}
+
+std::string depth_text(const CallArgs& call) {
+  return call.depth == DepthKind::raw ? std::to_string(call.raw_depth)
+                                      : std::string(name_of(call.depth));
+}
 
 std::string to_text(const Input& input) {
   const Input defaults;
@@ -131,7 +138,7 @@ std::string to_text(const Input& input) {
     out.word("walker").word(name_of(input.walker)).end_line();
   }
   if (!input.halt.any) {
-    out.word("halt").code(input.halt.code, input.halt.delta);
+    out.word("halt").word(to_text(input.halt.code, input.halt.delta));
     if (input.halt.has_frame_offset) {
       out.word("frame-offset").decimal(input.halt.frame_offset);
     }
@@ -139,10 +146,12 @@ std::string to_text(const Input& input) {
   }
   put_call(out, input.call);
   for (const Mutation& mutation : input.mutations) {
-    put_mutation(out, mutation);
+    out.word(name_of(mutation.kind)).word(place_text(mutation)).word("=");
+    put_value(out, mutation.value);
+    out.end_line();
   }
   for (const IteratorCall& call : input.iterator_calls) {
-    put_iterator_call(out, call);
+    out.word("iterator").word(to_text(call)).end_line();
   }
   return out.take();
 }

@@ -34,6 +34,14 @@ namespace framestorm {
 // Canonical text: defaults are left out, numbers as in the example. Ends with a newline.
 std::string to_text(const Input& input);
 
+// Parts of it, as they stand in a line: `real-sp - 64`, `stub "call_stub" entry + 7`, `next 3`; the
+// place that a mutation sets (`sp + 3`), the depth (`exact - 1`, `17`).
+std::string to_text(const SymbolicValue& value);
+std::string to_text(const CodeRef& code, int32_t delta);
+std::string to_text(const IteratorCall& call);
+std::string place_text(const Mutation& mutation);
+std::string depth_text(const CallArgs& call);
+
 struct TextError {
   int line = 0;  // 1-based
   std::string message;

@@ -39,8 +39,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_traits.h"
-#include "harness/jvm/thread_state.h"
 #include "harness/oracles/oracle.h"
 #include "harness/victim/scenario.h"
 

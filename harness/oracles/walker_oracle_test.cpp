@@ -6,8 +6,8 @@
 #include <array>
 
 #include "harness/executor/jvm_fixture.h"
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_traits.h"
-#include "harness/jvm/thread_state.h"
 #include "harness/walkers/stand_in/stand_in.h"
 
 namespace framestorm {

@@ -7,7 +7,7 @@
 
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
-#include "harness/jvm/thread_state.h"
+#include "harness/input/thread_state.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {

@@ -2,7 +2,7 @@
 // structures and error codes below are its documented ABI.
 #include <array>
 
-#include "harness/jvm/thread_state.h"
+#include "harness/input/thread_state.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {

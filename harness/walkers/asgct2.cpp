@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "harness/jvm/thread_state.h"
+#include "harness/input/thread_state.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {

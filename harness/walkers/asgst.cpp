@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_traits.h"
-#include "harness/jvm/thread_state.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {

@@ -10,6 +10,8 @@
 
 #include "harness/input/binary.h"
 #include "harness/input/input.h"
+#include "harness/input/json_form.h"
+#include "harness/input/state.h"
 #include "harness/input/text.h"
 
 namespace framestorm {
@@ -56,7 +58,7 @@ int run_decode(const DecodeOptions& options, std::istream& in, std::ostream& out
   }
   Input input;
   decode(bytes, &input);
-  out << to_text(input);
+  out << (options.json ? input_record(input).dump() + "\n" : to_text(input));
   return flushed(out, err) ? kCodecOk : kCodecUsageError;
 }
 
@@ -95,6 +97,7 @@ int run_names(std::ostream& out) {
       {"depths", all_names<DepthKind>()},
       {"contexts", all_names<ContextArg>()},
       {"envs", all_names<EnvArg>()},
+      {"states", all_names<StateKind>()},
   };
   out << names.dump(2) << '\n';
   return out.flush() ? kCodecOk : kCodecUsageError;

@@ -11,9 +11,10 @@ inline constexpr int kCodecUsageError = 2;
 
 struct DecodeOptions {
   bool force = false;  // decode what check_artifact objects to as well
+  bool json = false;   // input_record (harness/input/json_form.h), not text alone
 };
 
-// Binary on `in`, text on `out`. Returns kCodecOk, or kCodecUsageError with the reason on `err`.
+// Binary on `in`, text or JSON on `out`. Returns kCodecOk, or kCodecUsageError with the reason on `err`.
 int run_decode(const DecodeOptions& options, std::istream& in, std::ostream& out,
                std::ostream& err);
 
@@ -22,7 +23,7 @@ int run_encode(std::istream& in, std::ostream& out, std::ostream& err);
 
 // One JSON object, each member a list of names in the order of their numbers: scenarios, modes,
 // walkers, values, code_kinds, code_anchors, registers, thread_fields, stack_anchors, mutations,
-// depths, contexts, envs; and "input_version", a number.
+// depths, contexts, envs, states; and "input_version", a number.
 int run_names(std::ostream& out);
 
 }  // namespace framestorm

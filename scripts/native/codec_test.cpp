@@ -40,6 +40,18 @@ TEST(Codec, EncodeThenDecodeGivesTheTextBack) {
   EXPECT_EQ(text.out, kText);
 }
 
+TEST(Codec, DecodesToJsonToo) {
+  std::istringstream in(encoded(kText).out);
+  std::ostringstream out;
+  std::ostringstream err;
+  ASSERT_EQ(run_decode({.json = true}, in, out, err), kCodecOk) << err.str();
+  const auto record = nlohmann::json::parse(out.str());
+  EXPECT_EQ(record.at("text"), kText);
+  EXPECT_EQ(record.at("state"), "torn");
+  EXPECT_EQ(record.at("input").at("scenario"), "c1");
+  EXPECT_EQ(record.at("input").at("mutations").at(0).at("value").at("delta"), -64);
+}
+
 TEST(Codec, EncodeNamesTheLine) {
   const Result result = encoded("framestorm-input 1\nscenario c1\nregister eax = raw 0\n");
   EXPECT_EQ(result.status, kCodecUsageError);

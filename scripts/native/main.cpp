@@ -10,6 +10,7 @@
 #include "scripts/native/coverage.h"
 #include "scripts/native/replay.h"
 #include "scripts/native/sample_view.h"
+#include "scripts/native/walking_view.h"
 
 namespace framestorm {
 namespace {
@@ -62,6 +63,7 @@ int run(int argc, char** argv) {
 
   CLI::App* decode = app.add_subcommand("decode", "artifact on stdin, text on stdout");
   decode->add_flag("--force", decode_options.force, "also what framestorm did not write");
+  decode->add_flag("--json", decode_options.json, "text, fields and state as JSON");
   CLI::App* encode = app.add_subcommand("encode", "text on stdin, artifact on stdout");
   CLI::App* names = app.add_subcommand("names", "all names of the text form, as JSON");
   CLI::App* replay = app.add_subcommand("replay", "one try of one artifact in one JVM");
@@ -69,6 +71,9 @@ int run(int argc, char** argv) {
   std::filesystem::path sample;
   CLI::App* show = app.add_subcommand("show-sample", "a sample of the stress agent, in words");
   show->add_option("sample", sample, "a .sample file")->required();
+  std::filesystem::path walking_file;
+  CLI::App* walking = app.add_subcommand("walking", "the walks in a walking.bin, as JSON");
+  walking->add_option("walking", walking_file, "a walking.bin file")->required();
   CLI::App* minimize = app.add_subcommand("minimize", "shrink an artifact, its signature kept");
   add_replay_options(minimize, &replay_options);
   CLI::App* coverage = app.add_subcommand("coverage", "what a corpus reaches in libjvm");
@@ -96,6 +101,7 @@ int run(int argc, char** argv) {
   if (*encode) return run_encode(std::cin, std::cout, std::cerr);
   if (*names) return run_names(std::cout);
   if (*show) return show_sample(sample, std::cout, std::cerr);
+  if (*walking) return show_walking(walking_file, std::cout, std::cerr);
   if (*replay) run_as_control_thread([&] { return run_replay(replay_options); });
   if (*minimize) run_as_control_thread([&] { return run_minimize(replay_options); });
   if (*coverage) run_as_control_thread([&] { return run_coverage(coverage_options); });

@@ -15,6 +15,7 @@
 #include "harness/executor/minimizer.h"
 #include "harness/executor/recorder.h"
 #include "harness/input/binary.h"
+#include "harness/input/json_form.h"
 #include "harness/input/seed_folder.h"
 #include "harness/victim/scenario.h"
 #include "scripts/native/signature_file.h"
@@ -143,16 +144,17 @@ class Try {
       if (trace.size() == 64) break;
       trace.push_back({{"method", frame.method}, {"bci", frame.bci}});
     }
-    const json result = {{"found", found},
-                         {"halts", halts_},
-                         {"walks", walks_},
-                         {"at_halt_point", at_halt_point_},
-                         {"findings", findings_},
-                         {"unresolved", outcome_.unresolved},
-                         {"walk",
-                          {{"end", outcome_.end == WalkEnd::returned ? "returned" : "contained"},
-                           {"num_frames", outcome_.result},
-                           {"trace", trace}}}};
+    json result = input_record(input_);
+    result.update({{"found", found},
+                   {"halts", halts_},
+                   {"walks", walks_},
+                   {"at_halt_point", at_halt_point_},
+                   {"findings", findings_},
+                   {"unresolved", outcome_.unresolved},
+                   {"walk",
+                    {{"end", outcome_.end == WalkEnd::returned ? "returned" : "contained"},
+                     {"num_frames", outcome_.result},
+                     {"trace", trace}}}});
     std::ofstream file(options_.out / "replay.json");
     file << result.dump(2) << '\n';
     file.flush();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/base/error.h"
+#include "harness/executor/signature.h"
 
 namespace framestorm {
 
@@ -16,6 +17,8 @@ SignatureFile::SignatureFile(const std::filesystem::path& path) {
     const auto json = nlohmann::json::parse(file);
     kind_ = json.at("kind");
     clause_ = json.value("clause", "");
+    if (json.contains("detail_class")) detail_class_ = json.at("detail_class");
+    if (json.contains("walker")) walker_ = json.at("walker");
     const Modules modules = Modules::snapshot();
     for (const auto& frame : json.at("frames")) {
       const std::string name = frame.at(0);
@@ -36,6 +39,8 @@ SignatureFile::SignatureFile(const std::filesystem::path& path) {
 
 bool SignatureFile::matches(const Finding& finding) const {
   if (name_of(finding.kind) != kind_ || finding.clause != clause_) return false;
+  if (detail_class_ && *detail_class_ != detail_class(finding)) return false;
+  if (walker_ && *walker_ != name_of(finding.input.walker)) return false;
   size_t next = 0;
   for (uint32_t i = 0; i < finding.fault.stack_size && next < frames_.size(); ++i) {
     const uintptr_t address = finding.fault.stack[i] - (i == 0 ? 0 : 1);

@@ -70,6 +70,23 @@ TEST_F(SignatureFileTest, KindAndClauseCount) {
   EXPECT_FALSE(wanted.matches(other));
 }
 
+TEST_F(SignatureFileTest, WhatAContractsWalkerDidCountsWhereItIsSaid) {
+  const auto contract = [&](const std::string& more) {
+    std::ofstream(path_) << R"({"kind": "contract", "clause": "bci", "frames": [])" << more << "}";
+    return SignatureFile(path_);
+  };
+  Finding finding;
+  finding.kind = FindingKind::contract;
+  finding.clause = "bci";
+  finding.detail = "frame 7 has bci 3";
+  finding.input.walker = WalkerId::asgst;
+  EXPECT_TRUE(contract("").matches(finding));
+  EXPECT_TRUE(
+      contract(R"(, "detail_class": "frame * has bci *", "walker": "asgst")").matches(finding));
+  EXPECT_FALSE(contract(R"(, "detail_class": "frame * has none")").matches(finding));
+  EXPECT_FALSE(contract(R"(, "walker": "asgct")").matches(finding));
+}
+
 TEST_F(SignatureFileTest, DamagedFilesAreSetupErrors) {
   EXPECT_THROW(signature("[[\"libc.so.6\", 1, 2]]"), SetupError);
   EXPECT_THROW(signature("[[\"libc.so.6\"]]"), SetupError);

@@ -6,9 +6,9 @@
 #include <system_error>
 
 #include "harness/base/clock.h"
-#include "harness/executor/run_files.h"
 #include "harness/input/binary.h"
-#include "harness/input/text.h"
+#include "harness/input/state.h"
+#include "harness/input/thread_state.h"
 #include "stress/agent/kept_sample.h"
 #include "stress/agent/registry.h"
 #include "stress/agent/sample_input.h"
@@ -58,9 +58,13 @@ void Findings::append(const std::string& line) {
 void Findings::record(const Finding& finding, const SampleRing::Entry& entry, const WalkSlot* slot,
                       const WalkView& view) {
   ++count_;
-  const uint64_t key = signatures_.key_of(finding);
+  Finding of_sample = finding;
+  of_sample.input.walker = entry.sample->walker;
+  const uint64_t key = signatures_.key_of(of_sample);
   Bucket& bucket = buckets_[key];
-  ++bucket.count;
+  const std::string victim = thread_state_name(entry.sample->thread_state);
+  ++bucket.counts.count;
+  ++bucket.counts.victims[victim];
   if (bucket.kept >= options_.keep) return;
   ++bucket.kept;
   modules_.refresh();
@@ -73,15 +77,19 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
   encode(input, &bytes);
   write_file(options_.out / ("samples/" + std::to_string(kept_) + ".bin"), as_text(bytes));
   json line = finding_line(finding, key, static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9,
-                           artifact, to_text(input), modules_, trace);
+                           artifact, input, modules_, trace);
   const json sample = describe_sample(*entry.sample, stack, view, modules_, options_.mode);
+  // Nothing was set to anything: the input is how far another thread can be brought to the same.
+  line["state"] =
+      name_of(options_.mode == SamplingMode::unstopped ? StateKind::torn : StateKind::real);
+  line["victim"] = victim;
   line["context"] = {{"real_pc", sample["registers"]["pc"]["is"]},
                      {"real_sp", hex(entry.sample->sp())},
                      {"real_fp", hex(entry.sample->fp())},
                      {"stack_base", hex(entry.sample->stack_base)},
                      {"stack_end", hex(entry.sample->stack_end)},
                      {"fault_address", modules_.describe(finding.fault.address)},
-                     {"thread_state", thread_state_name(entry.sample->thread_state)}};
+                     {"thread_state", victim}};
   json kept = sample;
   kept["finding"] = line;
   write_file(options_.out / artifact,
@@ -103,14 +111,9 @@ void Findings::keep_seed(const SampleRing::Entry& entry, const WalkSlot& slot) {
 
 void Findings::write_counts() {
   for (auto& [key, bucket] : buckets_) {
-    if (bucket.count == bucket.written) continue;
-    bucket.written = bucket.count;
-    append(json({{"type", "count"},
-                 {"key", key_text(key)},
-                 {"count", bucket.count},
-                 {"rechecks", 0},
-                 {"rechecks_hit", 0}})
-               .dump());
+    if (bucket.counts.count == bucket.written) continue;
+    bucket.written = bucket.counts.count;
+    append(count_line(key, bucket.counts).dump());
   }
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "harness/executor/run_files.h"
 #include "harness/executor/signature.h"
 #include "harness/jvm/modules.h"
 #include "harness/oracles/oracle.h"
@@ -34,7 +35,8 @@ class Findings {
 
  private:
   struct Bucket {
-    uint64_t count = 0, written = 0, kept = 0;
+    KeyCounts counts;
+    uint64_t written = 0, kept = 0;
   };
   void append(const std::string& line);
 

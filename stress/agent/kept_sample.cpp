@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/executor/run_files.h"
+#include "harness/input/thread_state.h"
 #include "harness/victim/context.h"
 
 namespace framestorm::stress {

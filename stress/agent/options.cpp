@@ -162,7 +162,9 @@ void check(const Options& options) {
 
 }  // namespace
 
-std::string_view name_of(SamplingMode mode) { return kModes[static_cast<size_t>(mode)]; }
+std::string_view name_of(SamplingMode mode) {
+  return mode < SamplingMode::count ? kModes[static_cast<size_t>(mode)] : "invalid";
+}
 
 Mode input_mode(SamplingMode mode) {
   return mode == SamplingMode::same_thread ? Mode::same_thread : Mode::separate_thread;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "harness/input/text.h"
-#include "harness/jvm/thread_state.h"
+#include "harness/input/thread_state.h"
 #include "harness/jvm/vm_structs.h"
 
 namespace framestorm::stress {

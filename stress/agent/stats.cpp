@@ -8,6 +8,7 @@
 #include "harness/base/clock.h"
 #include "harness/executor/run_files.h"
 #include "harness/guard/unsafe_calls.h"
+#include "harness/input/thread_state.h"
 
 namespace framestorm::stress {
 namespace {

@@ -9,8 +9,8 @@
 #include <system_error>
 
 #include "harness/base/clock.h"
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_traits.h"
-#include "harness/jvm/thread_state.h"
 #include "harness/victim/context.h"
 
 namespace framestorm::stress {

@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <system_error>
 
 namespace framestorm::stress {
@@ -25,5 +27,17 @@ WalkingFile::WalkingFile(const std::filesystem::path& path, size_t records)
 }
 
 WalkingFile::~WalkingFile() { munmap(records_, size_); }
+
+std::vector<WalkingRecord> read_walks(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::system_error(errno, std::generic_category(), "reading " + path.string());
+  std::vector<WalkingRecord> walks;
+  WalkingRecord record;
+  while (file.read(reinterpret_cast<char*>(&record), sizeof record)) {
+    if (record.number != 0) walks.push_back(record);
+  }
+  std::ranges::sort(walks, {}, &WalkingRecord::number);
+  return walks;
+}
 
 }  // namespace framestorm::stress

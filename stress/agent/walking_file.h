@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <vector>
 
 namespace framestorm::stress {
 
@@ -42,5 +43,9 @@ class WalkingFile {
   WalkingRecord* records_;
   size_t size_;
 };
+
+// The walks that a file holds, the oldest sample's first. Throws std::system_error when it cannot be
+// read.
+std::vector<WalkingRecord> read_walks(const std::filesystem::path& path);
 
 }  // namespace framestorm::stress

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "harness/executor/jvm_fixture.h"
-#include "harness/jvm/thread_state.h"
+#include "harness/input/thread_state.h"
 #include "harness/victim/context.h"
 
 namespace framestorm {

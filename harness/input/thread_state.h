@@ -9,6 +9,9 @@ namespace framestorm {
 inline constexpr uint32_t kThreadNew = 2, kThreadInNative = 4, kThreadInVm = 6, kThreadInJava = 8,
                           kThreadBlocked = 10;
 
+// HotSpot's name for it: "_thread_in_Java"; "invalid" where it has none. Static storage.
+const char* thread_state_name(uint32_t state);
+
 constexpr bool is_legal_thread_state(uint32_t state) {
   return state >= kThreadNew && state <= kThreadBlocked + 1;
 }
