@@ -11,7 +11,7 @@ import pytest
 
 from framestorm_cli.base import paths
 from framestorm_cli.binaries.symbols import ModuleSymbols, Symbolizer
-from framestorm_cli.fakes import fake_afl, fake_native
+from framestorm_cli.fakes import plan
 from framestorm_cli.jdks import jdk
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
@@ -75,51 +75,20 @@ def fake_jdk(jdk_home: Path, own_cache: Path) -> Jdk:
     return jdk.validate(jdk_home)
 
 
-class FakePrograms:
-    """Native programs in a folder; `plan(name, entry, entry, ...)` says what each start does."""
+class Planned:
+    """Stand-ins in a folder, and what their plan.json says; see fakes/."""
 
-    def __init__(self, folder: Path, tools: Toolchain) -> None:
+    def __init__(self, folder: Path, libjvm: Path, **more: Any) -> None:
         self.folder = folder
-        self.tools = tools
-        self.symbols: ModuleSymbols = Symbolizer().module(tools.jdk.libjvm)
+        self.symbols: ModuleSymbols = Symbolizer().module(libjvm)
         self._plan: dict[str, Any] = {
-            "modules": {"libjvm.so": str(tools.jdk.libjvm)},
+            "modules": {"libjvm.so": str(libjvm)},
             "hs_err": str(TESTDATA / "hs_err_jdk25.log"),
-            "programs": {},
+            **more,
         }
-        for name in (*paths.TARGETS, NATIVE):
-            program = folder / name
-            program.write_text(f"#!{sys.executable} -I\n{Path(fake_native.__file__).read_text()}")
-            program.chmod(0o755)
-        self._save()
 
     def _save(self) -> None:
         (self.folder / "plan.json").write_text(json.dumps(self._plan))
-
-    def plan(self, name: str, *entries: dict[str, Any]) -> None:
-        self._plan["programs"][name] = list(entries)
-        self._save()
-
-    def install_afl(self, *found: str) -> None:
-        """An afl-fuzz that finds these inputs; put the folder on PATH."""
-        self._plan["found"] = list(found)
-        self._save()
-        afl_fuzz = self.folder / "afl-fuzz"
-        afl_fuzz.write_text(f"#!{sys.executable} -I\n{Path(fake_afl.__file__).read_text()}")
-        afl_fuzz.chmod(0o755)
-        (self.folder / "afl").mkdir()
-        (self.folder / "afl" / "framestorm_afl_mutator.so").touch()
-        for name in paths.TARGETS:
-            (self.folder / "afl" / name).symlink_to(self.folder / name)
-
-    def afl_start(self) -> tuple[list[str], dict[str, str]]:
-        """Command line and environment of the last afl-fuzz."""
-        said = json.loads((self.folder / "afl-fuzz.json").read_text())
-        return said["argv"], said["env"]
-
-    def answer(self, command: str, answer: Any) -> None:
-        self._plan[command] = answer
-        self._save()
 
     def place(self, function: str) -> str:
         """A place inside a function of the fake libjvm."""
@@ -133,11 +102,43 @@ class FakePrograms:
         return {"key": key, "kind": "fault", "stack": stack, **fault, **more}
 
     def starts(self, name: str) -> list[list[str]]:
-        """The arguments of every start of a program so far."""
-        return [
-            json.loads((self.folder / f"{name}.start{number}").read_text())
-            for number in range(len(list(self.folder.glob(f"{name}.start*"))))
-        ]
+        """The arguments of every start so far of a program, or of a workload with the agent."""
+        count = len(list(self.folder.glob(f"{name}.start*")))
+        return [json.loads((self.folder / f"{name}.start{n}").read_text()) for n in range(count)]
+
+
+class FakePrograms(Planned):
+    """Native programs in a folder; `plan(name, entry, entry, ...)` says what each start does."""
+
+    def __init__(self, folder: Path, tools: Toolchain) -> None:
+        super().__init__(folder, tools.jdk.libjvm, programs={})
+        self.tools = tools
+        for name in (*paths.TARGETS, NATIVE):
+            plan.install(folder / name, "fake_native")
+        self._save()
+
+    def plan(self, name: str, *entries: dict[str, Any]) -> None:
+        self._plan["programs"][name] = list(entries)
+        self._save()
+
+    def install_afl(self, *found: str) -> None:
+        """An afl-fuzz that finds these inputs; put the folder on PATH."""
+        self._plan["found"] = list(found)
+        self._save()
+        plan.install(self.folder / "afl-fuzz", "fake_afl")
+        (self.folder / "afl").mkdir()
+        (self.folder / "afl" / "framestorm_afl_mutator.so").touch()
+        for name in paths.TARGETS:
+            (self.folder / "afl" / name).symlink_to(self.folder / name)
+
+    def afl_start(self) -> tuple[list[str], dict[str, str]]:
+        """Command line and environment of the last afl-fuzz."""
+        said = json.loads((self.folder / "afl-fuzz.json").read_text())
+        return said["argv"], said["env"]
+
+    def answer(self, command: str, answer: Any) -> None:
+        self._plan[command] = answer
+        self._save()
 
 
 @pytest.fixture

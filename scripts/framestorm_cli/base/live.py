@@ -1,5 +1,6 @@
 """Lines on a terminal that renew themselves; plain lines elsewhere."""
 
+import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
@@ -19,10 +20,16 @@ def duration(seconds: float) -> str:
 class LiveLines:
     """What renews itself: use as a context manager, and show() as often as there is news."""
 
+    plain_every = PLAIN_EVERY
+
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._live: Live | None = None
         self._last_line = 0.0
+
+    @property
+    def on_terminal(self) -> bool:
+        return self._console.is_terminal
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -39,13 +46,17 @@ class LiveLines:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
-    def show(self, now: float, line: Callable[[], str], more: Callable[[], Iterable[str]]) -> None:
+    def show(self, line: Callable[[], str], more: Callable[[], Iterable[str]] = tuple) -> None:
         """`line` is all that a log gets, `more` what a terminal has below it."""
         if self._live is not None:
             table = Table.grid(padding=(0, 2))
             for row in (line(), *more()):
                 table.add_row(row)
             self._live.update(table, refresh=True)
-        elif now - self._last_line >= PLAIN_EVERY:
-            self._last_line = now
-            self._console.print(line(), highlight=False, soft_wrap=True)
+        elif time.monotonic() - self._last_line >= self.plain_every:
+            self._last_line = time.monotonic()
+            self.say(line())
+
+    def say(self, line: str) -> None:
+        """A line where there is no terminal."""
+        self._console.print(line, highlight=False, soft_wrap=True)

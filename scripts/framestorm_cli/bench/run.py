@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from framestorm_cli.base import paths, run_folder
+from framestorm_cli.base import files, paths, run_folder
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.machine import machine as this_machine
 from framestorm_cli.findings.records import Json
@@ -45,7 +45,7 @@ def bench_command(
         figures = _measure(tools, own, seconds, jvm_args)
         jdk = {"version": tools.jdk.version, "vendor": tools.jdk.vendor, "label": tools.jdk.label}
         measured.append({"jdk": jdk, "figures": figures})
-        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        files.write_json(path, record)
         try:
             _show(tools, figures)
         except (KeyError, TypeError, AttributeError) as error:

@@ -2,15 +2,13 @@
 
 import bisect
 import json
-import os
 import re
 import shutil
 import subprocess
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import paths
+from framestorm_cli.base import files, paths
 from framestorm_cli.binaries import elf
 from framestorm_cli.binaries.normalise import normalise
 
@@ -101,10 +99,7 @@ def load(path: Path) -> ModuleSymbols:
     rows = [(s.start, s.size, name) for s, name in zip(symbols, names, strict=True)]
     if identity.build_id:
         cached.parent.mkdir(parents=True, exist_ok=True)
-        # Replays run in parallel: a name of its own for each thread that gets here first.
-        scratch = cached.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-        scratch.write_text(json.dumps({"format": _CACHE_FORMAT, "rows": rows}), encoding="utf-8")
-        scratch.replace(cached)
+        files.write_text(cached, json.dumps({"format": _CACHE_FORMAT, "rows": rows}))
     return ModuleSymbols(rows, identity.build_id)
 
 

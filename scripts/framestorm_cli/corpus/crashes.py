@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from framestorm_cli.artifacts import codec
-from framestorm_cli.base import paths, steps
+from framestorm_cli.base import files, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.records import Json
@@ -111,7 +111,7 @@ def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries
     expected: Json = {"per_jdk": per_jdk}
     if recorded.jvm_args:
         expected["jvm_args"] = list(recorded.jvm_args)
-    (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+    files.write_json(folder / "expected.json", expected)
     click.echo(f"{paths.shown(folder)}: describe it in corpus/crashes/README.md")
     return 0
 

@@ -1,12 +1,12 @@
 """`framestorm corpus judge` and `framestorm jdk identify`: what ci/pytest asks for."""
 
-import json
 import tempfile
 from pathlib import Path
 
 import click
 
 from framestorm_cli.artifacts import codec
+from framestorm_cli.base import files
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.corpus import judging
 from framestorm_cli.native import toolchain
@@ -38,7 +38,7 @@ def judge_command(
         )  # fmt: skip
         if json_path is not None:
             data = judging.to_json(result, artifact, tools.jdk, text)
-            json_path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+            files.write_json(json_path, data)
     click.echo(f"JDK: {tools.jdk}")
     click.echo(f"input {artifact}:\n{text.rstrip()}\n")
     if result.shown is not None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from threading import Event
 from types import FrameType
 
+from framestorm_cli.fakes import plan
+
 stopped = Event()
 
 
@@ -44,16 +46,14 @@ def run_worker(target: list[str], out: Path, number: int) -> None:
 
 def main() -> int:
     signal.signal(signal.SIGTERM, on_stop)
-    here = Path(sys.argv[0]).resolve().parent
     environment = {k: v for k, v in os.environ.items() if k.startswith(("AFL_", "FRAMESTORM_"))}
-    (here / "afl-fuzz.json").write_text(json.dumps({"argv": sys.argv, "env": environment}))
+    (plan.HERE / "afl-fuzz.json").write_text(json.dumps({"argv": sys.argv, "env": environment}))
     own = option("-o") / "default"
     (own / "queue").mkdir(parents=True)
     for number, seed in enumerate(sorted(option("-i").iterdir())):
         name = f"id:{number:06d},time:0,execs:0,orig:{seed.name}"
         (own / "queue" / name).write_bytes(seed.read_bytes())
-    plan = json.loads((here / "plan.json").read_text())
-    for number, found in enumerate(plan.get("found", [])):
+    for number, found in enumerate(plan.read().get("found", [])):
         (own / "queue" / f"id:{number:06d},src:000000,op:havoc").write_text(found)
     stats = "execs_done : 321\nexecs_per_sec : 123.45\nstability : 99.50%\ncorpus_count : 7\n"
     (own / "fuzzer_stats").write_text(stats + "saved_hangs : 1\n")
@@ -64,7 +64,3 @@ def main() -> int:
         number += 1
         time.sleep(0.1)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """A stand-in for `java` with the agent, for tests: leaves what the agent leaves, does what plan.json says.
 
-Copied as bin/java of a fake JDK, plan.json beside it:
+Installed as bin/java of a fake JDK, plan.json beside it:
     {"modules": {...}, "hs_err": path, "workloads": [--list lines], "cells": {"name": [entry, entry, ...]}}
 Each start of a workload with the agent takes the next entry (the last one again when they run out):
     {"samples": 20000, "running": 2.0, "findings": [...], "stats": {...}, "flames": "a;b 3", "takes": 0.3,
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(sys.argv[0]).resolve().parent
+from framestorm_cli.fakes import plan
 
 
 def agent_options() -> dict[str, str] | None:
@@ -35,21 +35,6 @@ def workload() -> str:
     if "-jar" in words:
         return Path(words[words.index("-jar") + 1]).stem
     return words[words.index("framestorm.workloads.Main") + 1]
-
-
-def next_entry(plan: dict[str, Any], name: str) -> dict[str, Any]:
-    """Starts are counted by files, so parallel ones differ."""
-    entries = plan["cells"].get(name) or [{}]
-    number = 0
-    while True:
-        try:
-            (HERE / f"{name}.start{number}").touch(exist_ok=False)
-            break
-        except FileExistsError:
-            number += 1
-    (HERE / f"{name}.start{number}").write_text(json.dumps(sys.argv[1:]))
-    entry: dict[str, Any] = entries[min(number, len(entries) - 1)]
-    return entry
 
 
 def stats_of(options: dict[str, str], entry: dict[str, Any]) -> dict[str, Any]:
@@ -98,18 +83,15 @@ def stats_of(options: dict[str, str], entry: dict[str, Any]) -> dict[str, Any]:
     return {**stats, **entry.get("stats", {})}
 
 
-def write_agent(plan: dict[str, Any], options: dict[str, str], entry: dict[str, Any]) -> None:
+def write_agent(asked: dict[str, Any], options: dict[str, str], entry: dict[str, Any]) -> None:
     out = Path(options["out"])
-    (out / "samples").mkdir(parents=True)
+    (out / "samples").mkdir(parents=True, exist_ok=True)
     (out / "jvm.json").write_text(json.dumps({"version": "25.0.3+9", "vendor": "Fake"}))
-    (out / "modules.json").write_text(json.dumps(plan["modules"]))
-    with (out / "findings.jsonl").open("w") as file:
-        for index, finding in enumerate(entry.get("findings", [])):
-            artifact = f"samples/{index}.sample"
-            (out / artifact).write_bytes(b"a sample")
-            (out / artifact).with_suffix(".bin").write_bytes(b"an input")
-            record = {"type": "finding", "artifact": artifact, "text": "", **finding}
-            file.write(json.dumps(record) + "\n")
+    (out / "modules.json").write_text(json.dumps(asked["modules"]))
+    findings = entry.get("findings", [])
+    plan.write_findings(out, findings, "", "samples/{index}.sample")
+    for index in range(len(findings)):
+        (out / f"samples/{index}.bin").write_bytes(b"an input")
     if fill := entry.get("fill", 0):
         (out / "fill").write_bytes(b"\0" * fill)
     with (out / "stats.jsonl").open("w") as file:
@@ -122,15 +104,15 @@ def until_asked(code: int) -> None:
 
 
 def main() -> int:
-    plan = json.loads((HERE / "plan.json").read_text())
+    asked = plan.read()
     if "--list" in sys.argv:
-        print("\n".join(json.dumps(line) for line in plan["workloads"]))
+        print("\n".join(json.dumps(line) for line in asked["workloads"]))
         return 0
     name, options = workload(), agent_options()
-    with (HERE / f"{name}.preloaded").open("a") as file:
+    with (plan.HERE / f"{name}.preloaded").open("a") as file:
         file.write(os.environ.get("LD_PRELOAD", "") + "\n")
     if options is None:
-        entries = plan["cells"].get(name) or [{}]
+        entries = asked["cells"].get(name) or [{}]
         if "asked_alone" in entries[0]:
             until_asked(entries[0]["asked_alone"])
         if entries[0].get("alone") == "hang":
@@ -138,18 +120,18 @@ def main() -> int:
         work = {"name": name, "iterations": 3, "seconds": 2.0, "work": {"things": 42}}
         print(f"framestorm-workload {json.dumps(work)}")
         return int(entries[0].get("alone", 0))
-    entry = next_entry(plan, name)
+    entry = plan.next_entry(asked["cells"].get(name), name)
     end = entry.get("end", "ok")
     if end == "setup":
         print("Unrecognized VM option 'UseNoSuchGC'", file=sys.stderr)
         return 1
     if end == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    write_agent(plan, options, entry)
+    write_agent(asked, options, entry)
     if end in ("hang", "deaf"):
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        (HERE / f"{name}.child").write_text(str(child.pid))
+        (plan.HERE / f"{name}.child").write_text(str(child.pid))
         time.sleep(600)
     if end == "slowed":
         stats = stats_of(options, entry)
@@ -162,7 +144,7 @@ def main() -> int:
         until_asked(entry["asked"])
     time.sleep(entry.get("takes", 0.0))
     if end == "die":
-        Path("hs_err_pid1.log").write_bytes(Path(plan["hs_err"]).read_bytes())
+        Path("hs_err_pid1.log").write_bytes(Path(asked["hs_err"]).read_bytes())
         os.kill(os.getpid(), signal.SIGABRT)
     if entry.get("core"):
         Path("core").write_bytes(b"no core that gdb knows")
@@ -189,7 +171,3 @@ def main() -> int:
         print(f"framestorm-workload: {name}: did not do what it is named after", file=sys.stderr)
         return 3
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

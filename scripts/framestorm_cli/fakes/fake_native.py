@@ -1,6 +1,6 @@
 """A stand-in for the native programs, for tests: speaks their protocol, does what plan.json says.
 
-Copied under each program's name next to a plan.json:
+Installed under each program's name next to a plan.json:
     {"modules": {...}, "hs_err": path, "programs": {"fuzz_stack": [start, start, ...], "replay": [...]}}
 Each start of a program takes the next entry (the last one again when they run out):
     {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5, "corpus": ["..."], "edges": 7,
@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(sys.argv[0]).resolve().parent
+from framestorm_cli.fakes import plan
+
 TEXT = "framestorm-input 1\nscenario c2-inlined\nmode same-thread\nregister sp = real-sp - 64\n"
 
 
@@ -25,39 +26,19 @@ def option(name: str, default: str = "") -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
-def next_start(plan: dict[str, Any], name: str) -> dict[str, Any]:
-    """The plan's entry for this start; starts are counted by files, so parallel ones differ."""
-    entries = plan["programs"].get(name) or [{}]
-    number = 0
-    while True:
-        try:
-            (HERE / f"{name}.start{number}").touch(exist_ok=False)
-            break
-        except FileExistsError:
-            number += 1
-    (HERE / f"{name}.start{number}").write_text(json.dumps(sys.argv[1:]))
-    entry: dict[str, Any] = entries[min(number, len(entries) - 1)]
-    return entry
-
-
 def write_findings(out: Path, findings: list[Any]) -> None:
-    (out / "artifacts").mkdir(exist_ok=True)
-    with (out / "findings.jsonl").open("w") as file:
-        for index, finding in enumerate(findings):
-            artifact = f"artifacts/{finding['key']}-{index}.bin"
-            (out / artifact).write_bytes(b"FAKE" + finding["key"].encode())
-            record = {"type": "finding", "artifact": artifact, "text": TEXT, **finding}
-            file.write(json.dumps(record) + "\n")
+    plan.write_findings(out, findings, TEXT, "artifacts/{key}-{index}.bin")
+    with (out / "findings.jsonl").open("a") as file:
         for key in {finding["key"] for finding in findings}:
             count = {"type": "count", "key": key, "count": 7, "rechecks": 10, "rechecks_hit": 9}
             file.write(json.dumps(count) + "\n")
 
 
-def fuzz(plan: dict[str, Any], name: str) -> int:
+def fuzz(asked: dict[str, Any], name: str) -> int:
     if "--bench" in sys.argv:
-        print(json.dumps(plan["bench"]))
+        print(json.dumps(asked["bench"]))
         return 0
-    entry = next_start(plan, name)
+    entry = plan.next_entry(asked["programs"].get(name), name)
     out = Path(option("--out"))
     end = entry.get("end", "ok")
     if end == "setup":
@@ -66,7 +47,7 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
     (out / "jvm.json").write_text(
         json.dumps({"version": "25.0.3+9", "vendor": "Fake", "feature": 25})
     )
-    (out / "modules.json").write_text(json.dumps(plan["modules"]))
+    (out / "modules.json").write_text(json.dumps(asked["modules"]))
     used = entry.get("after", 1.0)
     walks = entry.get("walks", int(float(option("--runs", "1000")) * used))
     success, findings = entry.get("success", 1.0), entry.get("findings", [])
@@ -109,7 +90,7 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
     if end == "die":
         data = b"FAKEdeath"
         (out / "current.bin").write_bytes(len(data).to_bytes(8, "little") + data + b"\0" * 64)
-        (out / "hs_err_pid1.log").write_bytes(Path(plan["hs_err"]).read_bytes())
+        (out / "hs_err_pid1.log").write_bytes(Path(asked["hs_err"]).read_bytes())
         os.kill(os.getpid(), signal.SIGKILL)
     if "last" in entry:
         data = entry["last"].encode()
@@ -119,10 +100,10 @@ def fuzz(plan: dict[str, Any], name: str) -> int:
     return {"broken": 2, "not-reusable": 3, "strict": 77}.get(end, 0)
 
 
-def coverage(plan: dict[str, Any]) -> int:
+def coverage(asked: dict[str, Any]) -> int:
     """Each file reaches the edges its plan names ({"edges": {stem: [index, ...]}}), in c1; one named
     in "not_reusable" ends the process."""
-    start = next_start(plan, "coverage")
+    start = plan.next_entry(asked["programs"].get("coverage"), "coverage")
     out = Path(option("--out"))
     reached: set[int] = set()
     inputs = []
@@ -155,7 +136,7 @@ def coverage(plan: dict[str, Any]) -> int:
     return 3 if not_reusable else 0
 
 
-def native(plan: dict[str, Any]) -> int:
+def native(asked: dict[str, Any]) -> int:
     command = sys.argv[1]
     if command == "decode":
         data = sys.stdin.buffer.read()
@@ -180,13 +161,13 @@ def native(plan: dict[str, Any]) -> int:
         names = {"scenarios": ["c1", "c2-inlined"], "modes": ["same-thread", "separate-thread"]}
         print(json.dumps({**names, "walkers": ["asgct", "gst", "plugin", "asgst"]}))
     elif command == "scenarios":
-        print(json.dumps(plan[command]))
+        print(json.dumps(asked[command]))
     elif command == "coverage":
-        return coverage(plan)
+        return coverage(asked)
     else:
-        entry = next_start(plan, command)
+        entry = plan.next_entry(asked["programs"].get(command), command)
         out = Path(option("--out"))
-        (out / "modules.json").write_text(json.dumps(plan["modules"]))
+        (out / "modules.json").write_text(json.dumps(asked["modules"]))
         findings = entry.get("findings", [])
         write_findings(out, findings)
         walk: dict[str, Any] = {
@@ -207,10 +188,6 @@ def native(plan: dict[str, Any]) -> int:
 
 
 def main() -> int:
-    plan = json.loads((HERE / "plan.json").read_text())
+    asked = plan.read()
     name = Path(sys.argv[0]).name
-    return native(plan) if name == "framestorm-native" else fuzz(plan, name)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return native(asked) if name == "framestorm-native" else fuzz(asked, name)

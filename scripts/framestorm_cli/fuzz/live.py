@@ -1,10 +1,7 @@
 """Progress of a run: lines that renew themselves on a terminal, plain lines elsewhere."""
 
 import time
-from types import TracebackType
-
-from rich.console import Console
-from rich.status import Status
+from typing import Self
 
 from framestorm_cli.base import steps
 from framestorm_cli.base.live import PLAIN_EVERY, LiveLines, duration
@@ -21,7 +18,7 @@ class Progress(LiveLines):
 
     def __call__(self, run: Run) -> None:
         now = time.monotonic()
-        self.show(now, lambda: self._line(run, now), lambda: map(_process_line, run.active))
+        self.show(lambda: self._line(run, now), lambda: map(_process_line, run.active))
 
     def _line(self, run: Run, now: float) -> str:
         totals = run.totals()
@@ -70,38 +67,30 @@ def _share(totals: dict[str, int]) -> str:
     return f"{totals.get('succeeded', 0) / walks:.0%}" if walks else "-"
 
 
-class VerificationProgress:
+class VerificationProgress(LiveLines):
     """The same for the fresh JVMs after a run; see Verifier.verify's `on_news`."""
 
+    plain_every = 0.0
+
     def __init__(self, buckets: int) -> None:
+        super().__init__()
         self._buckets = buckets
-        self._console = Console(stderr=True, highlight=False)
-        self._status: Status | None = None
 
-    def __enter__(self) -> "VerificationProgress":
-        if not self._buckets:
-            return self
-        if self._console.is_terminal:
-            self._status = self._console.status("")
-            self._status.__enter__()
-        else:
-            steps.say(f"replaying the findings of {self._buckets} bucket(s) in fresh JVMs")
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._status is not None:
-            self._status.__exit__(kind, error, trace)
+    def __enter__(self) -> Self:
+        if self._buckets and not self.on_terminal:
+            self.say(f"replaying the findings of {self._buckets} bucket(s) in fresh JVMs")
+        return super().__enter__()
 
     def __call__(self, done: int, jvms: int, line: str) -> None:
-        if self._status is not None:
-            self._status.update(
-                f"replaying the findings in fresh JVMs: {done} of {self._buckets} buckets done, "
-                f"{jvms} JVMs started"
+        if self.on_terminal:
+            self.show(
+                lambda: (
+                    f"replaying the findings in fresh JVMs: {done} of {self._buckets} buckets done, "
+                    f"{jvms} JVMs started"
+                )
             )
         elif line:
-            steps.say(line)
+            self.say(line)
+
+    def say(self, line: str) -> None:
+        steps.say(line)

@@ -1,6 +1,5 @@
 """`framestorm fuzz`: options to a run, and the run to an exit code."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,7 +8,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from framestorm_cli.base import paths, run_folder, steps
+from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.fuzz import afl, fuzzing, liveness, reporting, results, summary
 from framestorm_cli.fuzz.fuzzing import Fuzzer
@@ -124,9 +123,7 @@ def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
         data = summary.to_json(found, problems, code, sys.argv[1:])
         summary.validate(data)
         summary.show(found, problems)
-        scratch = out / "summary.json.new"
-        scratch.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        scratch.replace(out / "summary.json")
+        files.write_json(out / "summary.json", data)
         report = reporting.to_report(found, problems, code, sys.argv[1:])
         junit.write(report, out / "junit.xml")
         sarif.write(report, out / "report.sarif")

@@ -1,12 +1,11 @@
 """What a gate leaves: gate.json, summary.md for a pull request's comment, junit.xml, report.sarif."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
 
-from framestorm_cli.base import paths
+from framestorm_cli.base import files, paths
 from framestorm_cli.findings.records import Json
 from framestorm_cli.gate.changes import Changes
 from framestorm_cli.gate.outcome import Outcome
@@ -65,7 +64,7 @@ def write(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> None:
     """Writes all files and prints the summary. Raises OSError."""
     verdict = outcome.verdict
     data = to_json(outcome, out, seconds, argv)
-    (out / "gate.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    files.write_json(out / "gate.json", data)
     text = markdown(outcome, seconds)
     (out / "summary.md").write_text(text, encoding="utf-8")
     report = to_report(outcome, out, seconds, argv)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
@@ -77,7 +78,7 @@ def write_sidecar(artifact: Path, signature: Signature, jvm: Json, recorded: Rec
         data["jvm_args"] = list(recorded.jvm_args)
     if recorded.walker_plugin:
         data["walker_plugin"] = recorded.walker_plugin
-    sidecar(artifact).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    files.write_json(sidecar(artifact), data)
 
 
 @dataclass

@@ -1,10 +1,12 @@
 """JUnit XML: a check is a test case, what could not be judged an error."""
 
+import io
 import re
 from pathlib import Path
 
 import junitparser
 
+from framestorm_cli.base import files
 from framestorm_cli.reports.model import ERROR, FAILED, Check, Report
 
 # Characters that XML 1.0 cannot hold, escaped or not.
@@ -31,9 +33,9 @@ def write(report: Report, path: Path) -> None:
     suite.add_testcases(cases)
     document = junitparser.JUnitXml(f"framestorm {report.command}")
     document.add_testsuite(suite)
-    scratch = path.with_name(f"{path.name}.new")
-    document.write(str(scratch), pretty=True)
-    scratch.replace(path)
+    written = io.BytesIO()
+    document.write(written, pretty=True)
+    files.write_bytes(path, written.getvalue())
 
 
 def _case(report: Report, check: Check) -> junitparser.TestCase:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.triage.buckets import Bucket
 from framestorm_cli.triage.signature import Signature
@@ -59,9 +60,7 @@ def read(path: Path) -> Known:
 
 def write(path: Path, known: Known) -> None:
     """Replaces the file. Raises FramestormError."""
-    scratch = path.with_name(f"{path.name}.new")
     try:
-        scratch.write_text(json.dumps(known.to_json(), indent=1) + "\n", encoding="utf-8")
-        scratch.replace(path)
+        files.write_json(path, known.to_json())
     except OSError as error:
         raise FramestormError(f"cannot write the known buckets {path}: {error.strerror}") from error

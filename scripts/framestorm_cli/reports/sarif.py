@@ -1,10 +1,10 @@
 """SARIF 2.1.0: a kind of finding is a rule, a bucket a result."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
+from framestorm_cli.base import files
 from framestorm_cli.reports.model import Issue, Report
 
 _SCHEMA = (
@@ -62,9 +62,7 @@ def document(report: Report) -> dict[str, Any]:
 
 def write(report: Report, path: Path) -> None:
     """Raises OSError."""
-    scratch = path.with_name(f"{path.name}.new")
-    scratch.write_text(json.dumps(document(report), indent=1) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    files.write_json(path, document(report))
 
 
 def _utc(text: str) -> str:

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli.base import steps
+from framestorm_cli.base import files, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.findings import records
 from framestorm_cli.findings.records import Json
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import processes
 from framestorm_cli.renaissance import outcome, suite
-from framestorm_cli.stress import agent, files, rates, stacks, walking
+from framestorm_cli.stress import agent, rates, stacks, walking
 from framestorm_cli.stress.baseline import Baseline
 from framestorm_cli.stress.cell_process import TERMINATED, CellProcess
 from framestorm_cli.stress.cells import JFR_MODE, Cell

@@ -2,16 +2,14 @@
 
 import json
 import shutil
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.conftest import TESTDATA, Run
-from framestorm_cli.fakes import fake_java
+from framestorm_cli.conftest import Planned, Run
+from framestorm_cli.fakes import plan
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.stress import summary
@@ -21,22 +19,14 @@ WORKLOADS = ("alpha", "beta")
 ONE = ("--workload", "alpha", "--mode", "same-thread", "--duration", "3s")
 
 
-class FakeJava:
+class FakeJava(Planned):
     """`plan(workload, entry, entry, ...)` says what each of its starts does."""
 
     def __init__(self, jdk: Jdk) -> None:
+        super().__init__(jdk.home / "bin", jdk.libjvm, cells={})
         self.jdk = jdk
-        self._symbols = Symbolizer().module(jdk.libjvm)
-        self._bin = jdk.home / "bin"
-        self._bin.mkdir()
-        java = self._bin / "java"
-        java.write_text(f"#!{sys.executable} -I\n{Path(fake_java.__file__).read_text()}")
-        java.chmod(0o755)
-        self._plan: dict[str, Any] = {
-            "modules": {"libjvm.so": str(jdk.libjvm)},
-            "hs_err": str(TESTDATA / "hs_err_jdk25.log"),
-            "cells": {},
-        }
+        self.folder.mkdir()
+        plan.install(self.folder / "java", "fake_java")
         self.lists(*WORKLOADS)
 
     def lists(self, *names: str, minimum: int = 17) -> None:
@@ -50,30 +40,13 @@ class FakeJava:
         self._plan["cells"][workload] = list(entries)
         self._save()
 
-    def _save(self) -> None:
-        (self._bin / "plan.json").write_text(json.dumps(self._plan))
-
-    def fault(self, key: str, *functions: str, **more: Any) -> dict[str, Any]:
-        """A contained fault with these functions of the fake libjvm on its stack."""
-        stack = [
-            f"libjvm.so+0x{self._symbols.ranges(name)[0][0] + 2:x}"
-            for name in (*functions, "AsyncGetCallTrace")
-        ]
-        fault = {"signal": "SIGSEGV", "si_code": 1, "address": "0x8", "pc": stack[0]}
-        return {"key": key, "kind": "fault", "stack": stack, **fault, **more}
-
-    def starts(self, workload: str) -> list[list[str]]:
-        """The arguments of every start of a workload with the agent so far."""
-        count = len(list(self._bin.glob(f"{workload}.start*")))
-        return [json.loads((self._bin / f"{workload}.start{n}").read_text()) for n in range(count)]
-
     def preloaded(self, workload: str) -> list[str]:
         """LD_PRELOAD of every start of a workload so far, also of those without the agent."""
-        return (self._bin / f"{workload}.preloaded").read_text().splitlines()
+        return (self.folder / f"{workload}.preloaded").read_text().splitlines()
 
     def child_of(self, workload: str) -> int:
         """The process that a hanging workload started."""
-        return int((self._bin / f"{workload}.child").read_text())
+        return int((self.folder / f"{workload}.child").read_text())
 
 
 @pytest.fixture

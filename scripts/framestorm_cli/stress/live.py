@@ -15,7 +15,7 @@ class StressProgress(LiveLines):
 
     def __call__(self, run: StressRun) -> None:
         now = time.monotonic()
-        self.show(now, lambda: _line(run, now), lambda: _more(run))
+        self.show(lambda: _line(run, now), lambda: _more(run))
 
 
 def _line(run: StressRun, now: float) -> str:

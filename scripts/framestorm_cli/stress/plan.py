@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.findings import records
-from framestorm_cli.stress import cells, files
+from framestorm_cli.stress import cells
 from framestorm_cli.stress.cells import Cell
 
 FORMAT = 1

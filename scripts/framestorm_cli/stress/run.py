@@ -7,13 +7,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from framestorm_cli.base import paths, run_folder, steps
+from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.reports import junit, known, sarif
 from framestorm_cli.reports.known import Known
 from framestorm_cli.stress import (
-    files,
     findings,
     html,
     outcome,

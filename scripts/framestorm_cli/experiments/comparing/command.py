@@ -12,7 +12,7 @@ from types import FrameType
 
 import click
 
-from framestorm_cli.base import machine, paths, run_folder, steps
+from framestorm_cli.base import files, machine, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.experiments.comparing import running, table
@@ -163,9 +163,7 @@ def _write_json(folder: Path, data: Json, done: Sequence[Done], buckets: Sequenc
         "runs": [one.measured.to_json() for one in done],
         "buckets": [{"id": b.id, "signature": b.signature.to_json()} for b in buckets],
     }
-    scratch = folder / "compare.json.new"
-    scratch.write_text(json.dumps(whole) + "\n", encoding="utf-8")
-    scratch.replace(folder / "compare.json")
+    files.write_text(folder / "compare.json", json.dumps(whole) + "\n")
 
 
 def _conclude(runs: Sequence[Measured], data: Json, folder: Path) -> int:

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base import paths, run_folder, steps
+from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.machine import machine
 from framestorm_cli.experiments.evaluating import DEFAULT_INTERVALS, running, table
 from framestorm_cli.experiments.evaluating.measured import NONE, Measured, Row, rows
 from framestorm_cli.experiments.evaluating.running import Program, Settings
-from framestorm_cli.stress import files, planning, tools, units
+from framestorm_cli.stress import planning, tools, units
 from framestorm_cli.stress.plan import cores
 
 FORMAT = 1
