@@ -1,4 +1,4 @@
-"""The Markdown pages: links lead somewhere, commands exist."""
+"""The Markdown pages: links lead somewhere, lines are short, commands exist."""
 
 import re
 import shlex
@@ -18,6 +18,7 @@ from markdown_it.token import Token
 from framestorm_cli import main
 from framestorm_cli.base import paths
 
+LONGEST_LINE = 120
 _PARSER = MarkdownIt("commonmark").enable("table")
 
 
@@ -112,6 +113,15 @@ def test_there_are_pages() -> None:
 @_each_page
 def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in _links(page) if _broken(page, link)] == []
+
+
+@_each_page
+def test_lines_of_prose_are_short(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for token in _tokens(page):
+        if token.map and token.type in ("fence", "code_block", "table_open"):
+            lines[token.map[0] : token.map[1]] = [""] * (token.map[1] - token.map[0])
+    assert [line for line in lines if len(line) > LONGEST_LINE] == []
 
 
 @_each_page

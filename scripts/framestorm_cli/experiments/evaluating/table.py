@@ -2,6 +2,7 @@
 
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,6 +81,10 @@ def _command(rows: Sequence[Row], data: dict[str, Any]) -> str:
     return " ".join([*words, "--repetitions", str(data["repetitions"]), "--docs"])
 
 
+def _wrapped(paragraph: str) -> list[str]:
+    return textwrap.wrap(paragraph, 120, break_long_words=False, break_on_hyphens=False)
+
+
 def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> str:
     """The page, beside a picture of that name."""
     machine, jdk = data["machine"], data["jdk"]
@@ -92,24 +97,34 @@ def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> s
     lines = [
         "# What sampling costs, and what it yields",
         "",
-        "The evaluation of the separate-thread experiment, done again: no agent, walks in the signal",
-        "handler of the sampled thread (same-thread), walks of a halted thread from another one",
-        "(separate-thread), walks of a thread that runs on (unstopped, crashes contained). Every run does",
-        "the same work; times are those of the whole process.",
+        *_wrapped(
+            "This is the evaluation of the separate-thread experiment, done again. Every run does the same "
+            "work: without an agent, with walks in the signal handler of the sampled thread "
+            "(same-thread), with walks of a halted thread from another one (separate-thread), and with "
+            "walks of a thread that runs on (unstopped, crashes contained). Times are those of the whole "
+            "process."
+        ),
         "",
-        f"JDK {jdk['version']}, walker {data['walker']}, {machine['cores']} cores, "
-        f"Linux {machine['kernel']}, {data['started'][:10]}; {data['repetitions']} runs of each kind in "
-        f"random order, seed {data['seed']}. {programs}. Mean and standard deviation; in brackets "
-        "against no agent.",
+        *_wrapped(
+            f"JDK {jdk['version']}, walker {data['walker']}, {machine['cores']} cores, "
+            f"Linux {machine['kernel']}, {data['started'][:10]}; {data['repetitions']} runs of each kind "
+            f"in random order, seed {data['seed']}. {programs}. The table gives mean and standard "
+            "deviation, and in brackets the difference from no agent."
+        ),
         "",
         table(rows),
         "",
         f"![wall and user time, samples]({picture})",
         "",
-        "A trace is broken when it does not end in a frame that same-thread traces of the program end",
-        "in: at the bottom of a thread. The interval of the crash rate is Wilson's at 95 %.",
+        *_wrapped(
+            "A trace is broken when it does not end in a frame that is at the bottom of a thread. "
+            "Same-thread traces of the program say which frames these are. The interval of the crash rate "
+            "is Wilson's at 95 %."
+        ),
         "",
-        f"Again: `{_command(rows, data)}` (about {units.duration_text(data['took'])} on that machine).",
+        f"Again (about {units.duration_text(data['took'])} on that machine):",
+        "",
+        f"    {_command(rows, data)}",
     ]
     if failed:
         lines += ["", "Runs that do not count for times:", ""]

@@ -131,7 +131,7 @@ def test_an_evaluation(
     command = (
         "scripts/framestorm evaluate --busy alpha --parallel beta --interval 1ms --repetitions 2"
     )
-    assert f"Again: `{command} --docs`" in copied
+    assert f"    {command} --docs\n" in copied
 
 
 def test_a_condition_that_never_works_fails_the_evaluation(
