@@ -18,8 +18,8 @@ namespace framestorm::arch {
 struct RecoveryPoint {
   uintptr_t callee_saved[6] = {};
   uintptr_t sp = 0;
-  uint32_t vector_control = 0;  // x86: mxcsr
-  uint32_t float_control = 0;   // x86: x87 control word
+  uint32_t vector_control = 0;  // control register of vector arithmetic
+  uint32_t float_control = 0;   // of other floating-point arithmetic, where that has its own
 };
 
 // Calls fn(arg) with *point armed. Returns 0 when fn returned, else the `end` of whoever resumed.

@@ -7,9 +7,10 @@
 // pthread_mutex_lock/timedlock/trylock/unlock,
 // pthread_rwlock_rdlock/tryrdlock/wrlock/trywrlock/unlock, pthread_cond_wait/timedwait,
 // sem_wait/timedwait; dlopen dlclose dlsym dladdr dl_iterate_phdr; pthread_create; pthread_sigmask
-// and sigprocmask when they change the mask (oracle 2). Terminal: abort exit _exit _Exit quick_exit
-// __assert_fail __stack_chk_fail; the printf family and its fortified (__*_chk) forms, fwrite fread
-// fputs fputc putc putchar puts fgets fopen fopen64 fclose fflush.
+// and sigprocmask when they change the mask (oracle memory).
+// Terminal: abort exit _exit _Exit quick_exit __assert_fail __stack_chk_fail; the printf family and
+// its fortified (__*_chk) forms, fwrite fread fputs fputc putc putchar puts fgets fopen fopen64
+// fclose fflush.
 #pragma once
 
 #include <cstddef>

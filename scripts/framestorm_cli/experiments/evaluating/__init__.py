@@ -1,4 +1,4 @@
-"""`framestorm evaluate`: what sampling costs and what it yields, the three ways of seed 002."""
+"""`framestorm evaluate`: what sampling costs and yields, as in the separate-thread experiment."""
 
 DEFAULT_PROGRAM = "javac"
 DEFAULT_INTERVALS = ("1ms", "10ms")
