@@ -25,8 +25,8 @@
 #include "fuzz/options.h"
 #include "fuzz/strict_end.h"
 #include "fuzz/walker_choice.h"
-#include "harness/executor/recorder.h"
 #include "harness/executor/session.h"
+#include "harness/executor/survey.h"
 #include "harness/input/binary.h"
 #include "harness/input/seed_folder.h"
 #include "harness/input/text.h"
@@ -79,7 +79,8 @@ class Driver final : public InputLoop {
       : target_(target),
         options_(options),
         session_(options.session),
-        recorder_(options.out, session_),
+        writer_(options.out, session_, counts_),
+        survey_(session_, writer_),
         walkers_(options.walkers, find_mutator_profile(target)->walkers, session_.missing_walkers(),
                  options.modes),
         schedule_(session_.available().empty() ? std::vector{ScenarioId::c1} : session_.available(),
@@ -178,7 +179,7 @@ class Driver final : public InputLoop {
       walk_mutants();
     }
     const Feedback::Cell cell = walk(input_, bytes);
-    if (records_edges_) recorder_.reached(coverage().counters());
+    if (records_edges_) writer_.reached(coverage().counters());
     if (chains_ != 0) novelty_.told(coverage().counters());
     feedback_.note(cell);
     feedback_.tell(options_.unguided ? seed : cell);
@@ -195,7 +196,7 @@ class Driver final : public InputLoop {
       mutator_->mutate(&mutant_, rng_);
       encode(mutant_, &mutant_bytes_);
       const Feedback::Cell cell = walk(mutant_, mutant_bytes_);
-      if (records_edges_) recorder_.reached(counters);
+      if (records_edges_) writer_.reached(counters);
       const bool new_edges = novelty_.take(counters);
       const bool new_cell = feedback_.note(cell);
       if (options_.unguided || (!new_edges && !new_cell)) continue;
@@ -255,7 +256,7 @@ class Driver final : public InputLoop {
 
   // `bytes`: the encoding of `input`. Returns how it ended.
   Feedback::Cell walk(const Input& input, std::span<const uint8_t> bytes) {
-    recorder_.executing(input, bytes);
+    writer_.executing(input, bytes);
     const Outcome outcome = session_.executor().execute(input);
     if (bench_ != nullptr) bench_->observe(bytes, outcome);
     const Feedback::Cell cell = Feedback::cell_of(input, outcome, session_.executor().last_frame(0),
@@ -266,9 +267,10 @@ class Driver final : public InputLoop {
         if (ends_here(finding)) die_strictly(outcome, finding);
       }
     }
-    recorder_.executed(input, outcome);
-    if (recorder_.not_reusable() || recorder_.contained() >= kMostContained) wear_out();
-    if (options_.runs != 0 && recorder_.walks() >= options_.runs) finish(kExitDone);
+    counts_.note(input, outcome);
+    survey_.take(input, outcome);
+    if (session_.executor().not_reusable() || counts_.contained() >= kMostContained) wear_out();
+    if (options_.runs != 0 && counts_.walks() >= options_.runs) finish(kExitDone);
     return cell;
   }
 
@@ -315,7 +317,7 @@ class Driver final : public InputLoop {
   // Of a process that makes one artifact smaller: not at the first finding, but at the artifact's.
   bool ends_here(const Finding& finding) {
     if (options_.engine.source != InputSource::origin) return true;
-    const uint64_t key = recorder_.signatures().key_of(finding);
+    const uint64_t key = survey_.signatures().key_of(finding);
     if (learns_) origin_key_ = key;
     return !learns_ && (!origin_key_ || key == *origin_key_);
   }
@@ -353,7 +355,7 @@ class Driver final : public InputLoop {
   void check_clock() {
     idle();
     if (!engine_.mutates_here()) return;
-    if (!options_.bundled && options_.runs == 0 && recorder_.elapsed() > options_.seconds) {
+    if (!options_.bundled && options_.runs == 0 && counts_.elapsed() > options_.seconds) {
       finish(kExitDone);
     }
     if (used_ns() - halt_start_used_ > kHaltNs) next_halt();
@@ -381,17 +383,22 @@ class Driver final : public InputLoop {
       mutator_->pin(scenario, mode);
       scenario_ = scenario;
       halt_mode_ = mode;
-      if (recorder_.elapsed() - last_stats_ > kStatsPeriodS) {
-        last_stats_ = recorder_.elapsed();
-        recorder_.write_stats();
+      if (counts_.elapsed() - last_stats_ > kStatsPeriodS) {
+        last_stats_ = counts_.elapsed();
+        write_figures();
       }
     });
     promising_.clear();
     novelty_.forget();
-    recorder_.recheck(scenario_);
-    if (recorder_.not_reusable()) wear_out();
+    survey_.recheck(scenario_);
+    if (session_.executor().not_reusable()) wear_out();
     halt_start_ = now_ns();
     halt_start_used_ = used_ns();
+  }
+
+  void write_figures() {
+    writer_.write_stats();
+    survey_.write_counts();
   }
 
   // Control thread.
@@ -415,12 +422,12 @@ class Driver final : public InputLoop {
     const auto in_out_folder = [this](std::string_view name) {
       return (options_.out / "artifacts" / name).string();
     };
-    recorder_.record_all(outcome);
-    recorder_.write_stats();
+    survey_.take_unminimized(outcome);
+    write_figures();
     session_.on_control_thread([&] {
       try {
         end_process(report_crash(
-            finding, recorder_.with_halt(finding.input),
+            finding, writer_.with_halt(finding.input),
             options_.engine.artifact ? options_.engine.artifact : ArtifactPath(in_out_folder)));
       } catch (const std::exception& error) {
         fail(error);
@@ -445,8 +452,8 @@ class Driver final : public InputLoop {
     if (bench_ != nullptr) bench_->measure_depths();
     session_.on_control_thread([this, code] {
       // A thread that a walk destroyed must not run any more.
-      if (!recorder_.not_reusable()) session_.release_world();
-      recorder_.write_stats();
+      if (!session_.executor().not_reusable()) session_.release_world();
+      write_figures();
       if (bench_ != nullptr) bench_->report(stdout);
       std::fflush(stdout);
       end_process(code);
@@ -459,7 +466,9 @@ class Driver final : public InputLoop {
   const FuzzOptions& options_;
   FuzzEngine& engine_ = FuzzEngine::get();
   Session session_;
-  Recorder recorder_;
+  RunCounts counts_;
+  RunWriter writer_;
+  Survey survey_;
   WalkerChoice walkers_;
   CodeNameList names_;
   uint64_t names_epoch_ = 0;

@@ -3,7 +3,7 @@
 //   main ─> run_target ─> control thread: Session ─> loop's stack: FuzzEngine::run
 //                                                         │ libFuzzer's mutations: pinned to the
 //                                                         ▼ halt's scenario and mode
-//                                            one input ─> Executor::execute ─> Recorder
+//                                            one input ─> Executor::execute ─> Survey
 //
 // A halt is the time the world stays halted at one set of points (kHaltNs). The engine itself sees
 // no crash in survey mode; in strict mode the first finding ends the process with its artifact.

@@ -67,6 +67,18 @@ void open_for_writing(std::ofstream* file, const std::filesystem::path& path) {
   if (!*file) throw std::system_error(errno, std::generic_category(), "writing " + path.string());
 }
 
+void JsonLines::open(const std::filesystem::path& path) {
+  open_for_writing(&file_, path);
+  path_ = path;
+}
+
+void JsonLines::append(const json& line) {
+  if (path_.empty()) return;
+  file_ << line.dump(-1, ' ', false, json::error_handler_t::replace) << '\n';
+  file_.flush();
+  if (!file_) throw std::system_error(ENOSPC, std::generic_category(), "writing " + path_.string());
+}
+
 void write_file(const std::filesystem::path& path, std::string_view content) {
   std::ofstream file;
   open_for_writing(&file, path);
@@ -139,13 +151,15 @@ json finding_line(const Finding& finding, uint64_t key, double time, const std::
   return line;
 }
 
-json count_line(uint64_t key, const KeyCounts& counts) {
-  return {{"type", "count"},
-          {"key", key_text(key)},
-          {"count", counts.count},
-          {"rechecks", counts.rechecks},
-          {"rechecks_hit", counts.rechecks_hit},
-          {"victims", counts.victims}};
+void append_counts(JsonLines* file, uint64_t key, KeyCounts* counts) {
+  if (counts->count == counts->written) return;
+  counts->written = counts->count;
+  file->append({{"type", "count"},
+                {"key", key_text(key)},
+                {"count", counts->count},
+                {"rechecks", counts->rechecks},
+                {"rechecks_hit", counts->rechecks_hit},
+                {"victims", counts->victims}});
 }
 
 }  // namespace framestorm

@@ -1,5 +1,5 @@
 // The files that every run leaves behind, whoever drives it: what the JVM was, and findings line by
-// line (recorder.h lists them all). Any thread; allocates.
+// line (run_writer.h lists them all). Any thread; allocates.
 #pragma once
 
 #include <filesystem>
@@ -24,6 +24,19 @@ struct NamedFrame {
 
 // Opens a new file. These throw std::system_error naming the file that could not be written.
 void open_for_writing(std::ofstream* file, const std::filesystem::path& path);
+
+// A file of JSON objects, one a line, which is with the system when append() returns. Strings that
+// are no UTF-8 are replaced. Writes nothing before it is opened.
+class JsonLines {
+ public:
+  void open(const std::filesystem::path& path);
+  void append(const nlohmann::json& line);
+
+ private:
+  std::filesystem::path path_;
+  std::ofstream file_;
+};
+
 void write_file(const std::filesystem::path& path, std::string_view content);
 // jvm.json and modules.json.
 void write_identity(const std::filesystem::path& folder, const Jvm& jvm);
@@ -36,13 +49,14 @@ nlohmann::json finding_line(const Finding& finding, uint64_t key, double time,
                             const std::string& artifact, const Input& input, const Modules& modules,
                             const std::vector<NamedFrame>& trace);
 
-// Findings of one key so far. `victims`: how many of each.
+// Findings of one key so far. `victims`: how many of each. `written`: of the count.
 struct KeyCounts {
-  uint64_t count = 0, rechecks = 0, rechecks_hit = 0;
+  uint64_t count = 0, rechecks = 0, rechecks_hit = 0, written = 0;
   std::map<std::string, uint64_t> victims;
 };
-// The other object of findings.jsonl: running counts, of which the last one of a key holds.
-nlohmann::json count_line(uint64_t key, const KeyCounts& counts);
+// The other object of findings.jsonl: running counts, of which the last one of a key holds. Nothing
+// when they are as they were written last.
+void append_counts(JsonLines* file, uint64_t key, KeyCounts* counts);
 
 // "0x1f".
 std::string hex(uint64_t value);

@@ -1,10 +1,9 @@
 // Oracle 7 on counts, and on a run with a walker that does nothing.
 #include "harness/oracles/liveness.h"
 
-#include "harness/base/test_folder.h"
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
-#include "harness/executor/recorder.h"
+#include "harness/executor/run_counts.h"
 
 namespace framestorm {
 namespace {
@@ -28,25 +27,20 @@ TEST(Liveness, RefusesRunsThatShowNothing) {
 
 class LivenessTest : public JvmTest {
  protected:
-  // A run of unmutated and mutated inputs, recorded as the fuzz targets do.
+  // A run of unmutated and mutated inputs, counted as the fuzz targets do.
   std::vector<std::string> run(WalkerId walker) {
-    const TestFolder folder;
-    LivenessCounts counts;
-    {
-      Recorder recorder(folder.path(), session());
-      loop([&] {
-        Input input;
-        input.scenario = ScenarioId::c1;
-        input.walker = walker;
-        for (int i = 0; i < 40; ++i) {
-          input.mutations.resize(static_cast<size_t>(i % 2));  // pc = real
-          recorder.executed(input, executor().execute(input));
-        }
-      });
-      counts = recorder.liveness();
-    }
-    EXPECT_EQ(counts.walks, 40U);
-    return check_liveness(counts);
+    RunCounts counts;
+    loop([&] {
+      Input input;
+      input.scenario = ScenarioId::c1;
+      input.walker = walker;
+      for (int i = 0; i < 40; ++i) {
+        input.mutations.resize(static_cast<size_t>(i % 2));  // pc = real
+        counts.note(input, executor().execute(input));
+      }
+    });
+    EXPECT_EQ(counts.walks(), 40U);
+    return check_liveness(counts.liveness());
   }
 };
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "harness/executor/recorder.h"
+#include "harness/executor/run_writer.h"
 #include "harness/input/seed_folder.h"
 #include "harness/jvm/modules.h"
 
@@ -52,7 +52,7 @@ std::vector<std::filesystem::path> files_of(const CoverageOptions& options) {
 class Corpus {
  public:
   explicit Corpus(const CoverageOptions& options)
-      : options_(options), session_(options.session), recorder_(options.out, session_) {
+      : options_(options), session_(options.session), writer_(options.out, session_, counts_) {
     for (const auto& file : files_of(options)) {
       CorpusInput input{.file = file};
       std::string error;
@@ -130,7 +130,7 @@ class Corpus {
   std::vector<uint8_t> counters_after(const Input& input, Outcome* outcome) {
     const std::span<uint8_t> counters = coverage().counters();
     std::ranges::fill(counters, uint8_t{0});
-    recorder_.executing(input, {});
+    writer_.executing(input);
     *outcome = session_.executor().execute(input);
     return {counters.begin(), counters.end()};
   }
@@ -170,7 +170,8 @@ class Corpus {
 
   const CoverageOptions& options_;
   Session session_;
-  Recorder recorder_;
+  RunCounts counts_;
+  RunWriter writer_;
   std::vector<CorpusInput> inputs_;
   std::vector<uint8_t> seen_;                           // features, one bit each, by counter
   std::map<ScenarioId, std::vector<uint8_t>> reached_;  // the same, of one scenario

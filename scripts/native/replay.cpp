@@ -13,7 +13,7 @@
 #include <random>
 
 #include "harness/executor/minimizer.h"
-#include "harness/executor/recorder.h"
+#include "harness/executor/survey.h"
 #include "harness/input/binary.h"
 #include "harness/input/json_form.h"
 #include "harness/input/seed_folder.h"
@@ -78,7 +78,8 @@ class Try {
         // Every victim, as where it was found: which code there is, and which other victims
         // `other-sp` picks from, depends on them.
         session_(options.session),
-        recorder_(options.out, session_) {
+        writer_(options.out, session_, counts_),
+        survey_(session_, writer_) {
     require_available(session_, input_.scenario);
     require_walker(session_, input_.walker);
     if (!options.signature.empty()) signature_.emplace(options.signature);
@@ -103,12 +104,12 @@ class Try {
       if (seek) ++(halted.at_halt_point ? at_halt_point_ : misses);
       bool found = false;
       session_.run_loop([&] {
-        recorder_.executing(input_, {});
+        writer_.executing(input_);
         outcome_ = session_.executor().execute(input_);
         found = wanted(*outcome_.findings);
         if (!outcome_.findings->empty()) {
           ++findings_;
-          recorder_.record_all(outcome_);
+          survey_.take_unminimized(outcome_);
         }
         trace_ = session_.executor().last_trace();
         session_.on_control_thread([] {});
@@ -126,7 +127,7 @@ class Try {
       smallest = minimize(
           input_,
           [&](const Input& candidate) {
-            recorder_.executing(candidate, {});
+            writer_.executing(candidate);
             return wanted(*session_.executor().execute(candidate).findings);
           },
           kMinimizeBudget);
@@ -159,7 +160,8 @@ class Try {
     file << result.dump(2) << '\n';
     file.flush();
     if (!file) throw SetupError("cannot write " + (options_.out / "replay.json").string());
-    recorder_.write_stats();
+    writer_.write_stats();
+    survey_.write_counts();
   }
 
   bool not_reusable() const { return outcome_.not_reusable; }
@@ -174,7 +176,9 @@ class Try {
   const ReplayOptions& options_;
   Input input_;
   Session session_;
-  Recorder recorder_;
+  RunCounts counts_;
+  RunWriter writer_;
+  Survey survey_;
   std::optional<SignatureFile> signature_;
   Outcome outcome_;
   std::vector<Executor::NamedFrame> trace_;

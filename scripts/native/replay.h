@@ -17,7 +17,7 @@ struct ReplayOptions {
 };
 
 // Exit codes: 0 done, 2 set-up error (thrown as SetupError), 3 the process had to end after a
-// finding. Write replay.json and the files of Recorder; minimize also minimized.bin. Control thread
+// finding. Write replay.json and the files of RunWriter; minimize also minimized.bin. Control thread
 // thread; end the process with std::_Exit afterwards, HotSpot's exit would wait for victims.
 int run_replay(const ReplayOptions& options);
 int run_minimize(const ReplayOptions& options);

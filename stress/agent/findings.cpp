@@ -1,9 +1,7 @@
 #include "stress/agent/findings.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "harness/base/clock.h"
 #include "harness/input/binary.h"
@@ -42,17 +40,8 @@ Findings::Findings(const Options& options, Jvm& jvm)
     : options_(options), jvm_(jvm), modules_(Modules::snapshot()), begin_ns_(monotonic_ns()) {
   std::filesystem::create_directories(options.out / "samples");
   std::filesystem::create_directories(options.out / "seeds");
-  open_for_writing(&file_, options.out / "findings.jsonl");
+  file_.open(options.out / "findings.jsonl");
   write_identity(options.out, jvm);
-}
-
-void Findings::append(const std::string& line) {
-  file_ << line << '\n';
-  file_.flush();
-  if (!file_) {
-    throw std::system_error(ENOSPC, std::generic_category(),
-                            "writing " + (options_.out / "findings.jsonl").string());
-  }
 }
 
 void Findings::record(const Finding& finding, const SampleRing::Entry& entry, const WalkSlot* slot,
@@ -94,7 +83,7 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
   kept["finding"] = line;
   write_file(options_.out / artifact,
              kept.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
-  append(line.dump(-1, ' ', false, json::error_handler_t::replace));
+  file_.append(line);
 }
 
 void Findings::keep_seed(const SampleRing::Entry& entry, const WalkSlot& slot) {
@@ -110,11 +99,7 @@ void Findings::keep_seed(const SampleRing::Entry& entry, const WalkSlot& slot) {
 }
 
 void Findings::write_counts() {
-  for (auto& [key, bucket] : buckets_) {
-    if (bucket.counts.count == bucket.written) continue;
-    bucket.written = bucket.counts.count;
-    append(count_line(key, bucket.counts).dump());
-  }
+  for (auto& [key, bucket] : buckets_) append_counts(&file_, key, &bucket.counts);
 }
 
 }  // namespace framestorm::stress

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <vector>
@@ -36,13 +35,12 @@ class Findings {
  private:
   struct Bucket {
     KeyCounts counts;
-    uint64_t written = 0, kept = 0;
+    uint64_t kept = 0;
   };
-  void append(const std::string& line);
 
   const Options& options_;
   Jvm& jvm_;
-  std::ofstream file_;
+  JsonLines file_;
   Signatures signatures_;
   Modules modules_;
   std::map<uint64_t, Bucket> buckets_;

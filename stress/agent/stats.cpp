@@ -1,12 +1,9 @@
 #include "stress/agent/stats.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "harness/base/clock.h"
-#include "harness/executor/run_files.h"
 #include "harness/guard/unsafe_calls.h"
 #include "harness/input/thread_state.h"
 
@@ -45,7 +42,7 @@ std::string code_of(const Sample& sample, const Walker& walker) {
 double seconds_of(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 Stats::Stats(const Options& options) : options_(options), begin_ns_(monotonic_ns()) {
-  open_for_writing(&file_, options.out / "stats.jsonl");
+  file_.open(options.out / "stats.jsonl");
 }
 
 void Stats::count(const Sample& sample, const Walker& walker, const std::byte* frames) {
@@ -144,12 +141,7 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                  {"live", totals.live},
                  {"peak", totals.peak},
                  {"most_sampled", finished.most_armed}}}};
-  file_ << line.dump() << '\n';
-  file_.flush();
-  if (!file_) {
-    throw std::system_error(ENOSPC, std::generic_category(),
-                            "writing " + (options_.out / "stats.jsonl").string());
-  }
+  file_.append(line);
 }
 
 void Stats::write_flames(const MethodTable& methods) const {

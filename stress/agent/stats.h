@@ -3,12 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "harness/executor/run_files.h"
 #include "harness/jvm/methods.h"
 #include "stress/agent/flames.h"
 #include "stress/agent/histogram.h"
@@ -47,7 +47,7 @@ class Stats {
   };
 
   const Options& options_;
-  std::ofstream file_;
+  JsonLines file_;
   uint64_t begin_ns_;
   std::map<WalkerId, PerWalker> walkers_;
   // By walker, thread state and result; of walks that did not return, how they ended.

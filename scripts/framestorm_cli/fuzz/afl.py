@@ -64,7 +64,7 @@ def environment(tools: Toolchain) -> dict[str, str]:
         "AFL_NO_AFFINITY": "1",
         "AFL_SKIP_CPUFREQ": "1",
         "AFL_ALLOW_TMP": "1",  # afl-cmin: inputs may be below /tmp
-        # Crashes do not come as core files: the guard contains and the recorder keeps them.
+        # Crashes do not come as core files: the guard contains and the survey keeps them.
         "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1",
         "AFL_FORKSRV_INIT_TMOUT": str(TIMEOUT_MS),
         **(sanitizers if tools.jdk.has_asan else {}),

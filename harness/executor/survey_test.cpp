@@ -1,5 +1,5 @@
-// What a run leaves behind, on a live JVM.
-#include "harness/executor/recorder.h"
+// What a run keeps of its findings, on a live JVM.
+#include "harness/executor/survey.h"
 
 #include <link.h>
 
@@ -45,23 +45,29 @@ class LoaderLock {
   std::thread holder_{[this] { dl_iterate_phdr(&hold, this); }};
 };
 
-class RecorderTest : public JvmTest {};
+class SurveyTest : public JvmTest {};
 
-TEST_F(RecorderTest, WaitsForNoLockOfAHaltedThread) {
+TEST_F(SurveyTest, WaitsForNoLockOfAHaltedThread) {
   start({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());
   executor().add_walker(std::make_unique<FakeWalker>(
       executor().walker(WalkerId::asgct), [](const FakeWalk&) -> int32_t { return -11; }));
   const TestFolder folder;
-  Recorder recorder(folder.path(), session());
+  RunCounts counts;
+  RunWriter writer(folder.path(), session(), counts);
+  Survey survey(session(), writer);
   halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   const LoaderLock lock;
   Input input;
   input.scenario = ScenarioId::c1;
   input.walker = WalkerId::plugin;
-  loop([&] { recorder.executed(input, executor().execute(input)); });
-  EXPECT_EQ(recorder.findings(), 1U);
+  loop([&] {
+    const Outcome outcome = executor().execute(input);
+    counts.note(input, outcome);
+    survey.take(input, outcome);
+  });
+  EXPECT_EQ(counts.findings(), 1U);
   EXPECT_FALSE(std::filesystem::is_empty(folder.path() / "artifacts"));
 }
 

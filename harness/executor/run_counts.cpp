@@ -1,0 +1,120 @@
+#include "harness/executor/run_counts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "harness/base/clock.h"
+
+namespace framestorm {
+namespace {
+
+using nlohmann::json;
+
+double now_s() { return static_cast<double>(monotonic_ns()) * 1e-9; }
+
+// When this process started, on the same clock.
+double process_start_s() {
+  std::ifstream stat("/proc/self/stat");
+  std::string text;
+  std::getline(stat, text);
+  // Field 22, counted behind the command name's closing parenthesis.
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string field;
+  for (int i = 0; i < 20 && fields >> field; ++i) {
+  }
+  return std::stod(field.empty() ? "0" : field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+RunCounts::RunCounts() : process_start_(process_start_s()) {}
+
+void RunCounts::Counts::note(const Outcome& outcome) {
+  ++walks;
+  if (outcome.succeeded()) ++succeeded;
+  if (outcome.unmutated) ++unmutated;
+  if (outcome.unmutated && outcome.succeeded()) ++unmutated_succeeded;
+  if (outcome.end != WalkEnd::returned) ++contained;
+}
+
+void RunCounts::note(const Input& input, const Outcome& outcome) {
+  ++executions_;
+  if (outcome.status != Outcome::Status::walked) return;
+  if (walks() == 0) first_walk_ = now_s();
+  findings_ += outcome.findings->size();
+  all_.note(outcome);
+  by_scenario_[static_cast<size_t>(input.scenario)].note(outcome);
+  by_mode_[static_cast<size_t>(input.mode)].note(outcome);
+  by_walker_[static_cast<size_t>(input.walker)].note(outcome);
+  if (outcome.end == WalkEnd::returned && outcome.result <= 0) {
+    const auto code = static_cast<size_t>(-static_cast<int64_t>(outcome.result));
+    ++error_codes_[std::min(code, error_codes_.size() - 1)];
+  }
+  // A depth of 0 asks for no frames, and some scenarios stand where a walker may give none by
+  // design; three registers alone do not say where Java begins.
+  const ScenarioInfo& scenario = scenario_info(input.scenario);
+  if (outcome.unmutated && scenario.java && input.walker != WalkerId::asgst_frame &&
+      input.call.depth == DepthKind::normal && scenario.asgct_percent == 100) {
+    ++unmutated_java_;
+    if (outcome.succeeded()) ++unmutated_java_succeeded_;
+  }
+}
+
+double RunCounts::elapsed() const { return first_walk_ == 0 ? 0 : now_s() - first_walk_; }
+
+LivenessCounts RunCounts::liveness() const {
+  return {walks(), walks() - all_.unmutated, unmutated_java_, unmutated_java_succeeded_};
+}
+
+json RunCounts::summary() const {
+  json scenarios = json::object();
+  for (size_t i = 0; i < by_scenario_.size(); ++i) {
+    const Counts& c = by_scenario_[i];
+    if (c.walks == 0) continue;
+    scenarios[std::string(name_of(static_cast<ScenarioId>(i)))] = {
+        {"walks", c.walks},
+        {"succeeded", c.succeeded},
+        {"unmutated", c.unmutated},
+        {"unmutated_succeeded", c.unmutated_succeeded}};
+  }
+  json modes = json::object();
+  for (size_t i = 0; i < by_mode_.size(); ++i) {
+    modes[std::string(name_of(static_cast<Mode>(i)))] = {{"walks", by_mode_[i].walks},
+                                                         {"succeeded", by_mode_[i].succeeded}};
+  }
+  json walkers = json::object();
+  for (size_t i = 0; i < by_walker_.size(); ++i) {
+    const Counts& c = by_walker_[i];
+    if (c.walks == 0) continue;
+    walkers[std::string(name_of(static_cast<WalkerId>(i)))] = {
+        {"walks", c.walks},
+        {"succeeded", c.succeeded},
+        {"unmutated", c.unmutated},
+        {"unmutated_succeeded", c.unmutated_succeeded},
+        {"contained", c.contained}};
+  }
+  json codes = json::object();
+  for (size_t i = 0; i < error_codes_.size(); ++i) {
+    if (error_codes_[i] != 0) codes[std::to_string(-static_cast<int>(i))] = error_codes_[i];
+  }
+  return {{"t", elapsed()},
+          {"startup", first_walk_ == 0 ? 0 : first_walk_ - process_start_},
+          {"walks", walks()},
+          {"succeeded", all_.succeeded},
+          {"mutated", walks() - all_.unmutated},
+          {"unmutated_java", unmutated_java_},
+          {"unmutated_java_succeeded", unmutated_java_succeeded_},
+          {"findings", findings_},
+          {"executions", executions_},
+          {"contained", contained()},
+          {"by_scenario", scenarios},
+          {"by_mode", modes},
+          {"by_walker", walkers},
+          {"error_codes", codes}};
+}
+
+}  // namespace framestorm

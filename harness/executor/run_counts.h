@@ -1,0 +1,49 @@
+// The figures of a run of the executor.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+#include "harness/executor/executor.h"
+#include "harness/oracles/liveness.h"
+#include "harness/victim/scenario.h"
+
+namespace framestorm {
+
+class RunCounts {
+ public:
+  RunCounts();
+
+  void note(const Input& input, const Outcome& outcome);
+
+  LivenessCounts liveness() const;
+  uint64_t walks() const { return all_.walks; }
+  uint64_t findings() const { return findings_; }
+  // Walks that did not return.
+  uint64_t contained() const { return all_.contained; }
+  // Seconds since the first walk; 0 before.
+  double elapsed() const;
+
+  // What it adds to a line of stats.jsonl. Allocates.
+  nlohmann::json summary() const;
+
+ private:
+  struct Counts {
+    uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0, contained = 0;
+    void note(const Outcome& outcome);
+  };
+
+  Counts all_;
+  std::array<Counts, kScenarios> by_scenario_ = {};
+  std::array<Counts, static_cast<size_t>(Mode::count)> by_mode_ = {};
+  std::array<Counts, static_cast<size_t>(WalkerId::count)> by_walker_ = {};
+  // By negated code; undocumented ones, which are findings, share the last.
+  std::array<uint64_t, 64> error_codes_ = {};
+  uint64_t findings_ = 0, executions_ = 0;
+  uint64_t unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
+  double first_walk_ = 0;  // seconds on the monotonic clock
+  double process_start_;   // the same
+};
+
+}  // namespace framestorm
