@@ -206,7 +206,7 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   }
   ++halts_;
   deadlocks_ = 0;
-  victims_->settle();
+  victims_->observe_halted();
   result.focus_there = victim.slot != nullptr;
   if (halt.any) result.at_halt_point = result.focus_there;
   return result;

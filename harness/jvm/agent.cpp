@@ -80,7 +80,7 @@ struct AgentCallbacks {
     Jvm& jvm = Jvm::get();
     jvm.code_map_->add_codelets();
     if (!jvm.events_.live) return;
-    jvm.settle(env);
+    jvm.read_running(env);
     jvm.events_.live(env);
   }
 

@@ -109,7 +109,7 @@ Jvm& Jvm::start(const JvmOptions& options) {
     throw SetupError("the JVM in " + options.home.string() + " did not start (JNI error " +
                      std::to_string(result) + "); its own message stands above. Check --jvm-arg.");
   }
-  jvm.settle(jvm.env_);
+  jvm.read_running(jvm.env_);
   return jvm;
 }
 
@@ -139,7 +139,7 @@ Jvm& Jvm::join(JavaVM* vm, JvmEvents events, bool running) {
   return jvm;
 }
 
-void Jvm::settle(JNIEnv* env) {
+void Jvm::read_running(JNIEnv* env) {
   env_ = env;
   version_ = string_property(jvmti_, "java.vm.version");
   vendor_ = string_property(jvmti_, "java.vm.vendor");

@@ -109,7 +109,7 @@ class Jvm {
   // Reads what a loaded libjvm exports.
   void open(void* library, const std::filesystem::path& path);
   // Reads what only a running JVM has, on an attached thread.
-  void settle(JNIEnv* env);
+  void read_running(JNIEnv* env);
 
   JvmOptions options_;
   std::vector<std::string> arguments_;

@@ -200,7 +200,7 @@ bool Victims::catch_transient(ScenarioId scenario, uint64_t steps) {
   return false;
 }
 
-void Victims::settle() {
+void Victims::observe_halted() {
   halted_.clear();
   for (Victim& victim : victims_) {
     victim.slot = nullptr;
@@ -216,12 +216,12 @@ void Victims::settle() {
     if (slot == nullptr || slot->phase.load(std::memory_order_acquire) != ThreadPhase::parked) {
       continue;
     }
-    settle(victim, slot);
+    observe(victim, slot);
     halted_.push_back(&victim);
   }
 }
 
-void Victims::settle(Victim& victim, ThreadSlot* slot) {
+void Victims::observe(Victim& victim, ThreadSlot* slot) {
   const ThreadLayout& layout = jvm_.layout();
   victim.slot = slot;
   victim.java_thread = slot->vm_thread;

@@ -19,7 +19,7 @@ namespace framestorm {
 
 inline constexpr size_t kScenarios = static_cast<size_t>(ScenarioId::count);
 
-// A victim as it stands halted. Valid from Victims::settle until the world is released.
+// A victim as it stands halted. Valid from Victims::observe_halted until the world is released.
 struct Victim {
   ScenarioId scenario = ScenarioId::count;
   int tid = 0;
@@ -75,8 +75,8 @@ class Victims {
   void resume(ScenarioId scenario);
 
   // After World::halt_all: fills in every victim that is parked.
-  void settle();
-  // Whether stack, context and thread of a settled victim are as they were at the halt; names the
+  void observe_halted();
+  // Whether stack, context and thread of a halted victim are as they were at the halt; names the
   // first difference. Restores them when `repair`.
   bool verify(Victim& victim, bool repair, std::string* difference);
 
@@ -92,7 +92,7 @@ class Victims {
   bool start_java(ScenarioId scenario, std::string* reason);
   bool start_native(ScenarioId scenario, bool attach, std::string* reason);
   bool find_vm_internal(ScenarioId scenario, std::string* reason);
-  void settle(Victim& victim, ThreadSlot* slot);
+  void observe(Victim& victim, ThreadSlot* slot);
 
   Jvm& jvm_;
   void (*find_mark_counts_)(void* thread, int* counts[2]) = nullptr;
