@@ -15,15 +15,15 @@ target_link_libraries(framestorm_afl_engine PUBLIC framestorm_fuzz_driver)
 add_library(framestorm_afl_mutator MODULE EXCLUDE_FROM_ALL afl_mutator.cpp)
 set_target_properties(framestorm_afl_mutator PROPERTIES
   PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/afl)
-target_link_libraries(framestorm_afl_mutator PRIVATE framestorm_mutator)
+target_link_libraries(framestorm_afl_mutator PRIVATE framestorm_targets)
 
 add_custom_target(afl DEPENDS framestorm_afl_mutator)
 foreach(target ${fuzz_targets})
-  framestorm_program(fuzz_${target}-afl SOURCES fuzz_${target}.cpp LIBRARIES framestorm_afl_engine)
+  framestorm_program(${target}-afl SOURCES main.cpp ${target}.cpp LIBRARIES framestorm_afl_engine)
   foreach(variant "" -asan)
-    set(program fuzz_${target}-afl${variant})
+    set(program ${target}-afl${variant})
     string(REPLACE - / folder "${variant}")
-    set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL TRUE OUTPUT_NAME fuzz_${target}
+    set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL TRUE OUTPUT_NAME ${target}
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin${folder}/afl)
     # As an option: a library would have to be there before anything is built.
     target_link_options(${program} PRIVATE ${afl_runtime})

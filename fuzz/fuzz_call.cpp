@@ -1,4 +1,8 @@
 // The call's own arguments: depth, null and misaligned context, foreign JNIEnv.
-#include "fuzz/driver.h"
+#include "fuzz/mutator_profile.h"
 
-int main(int argc, char** argv) { return framestorm::run_target("fuzz_call", argc, argv); }
+namespace framestorm {
+
+const RegisteredTarget kTarget({.target = "fuzz_call", .call_args = true});
+
+}  // namespace framestorm

@@ -1,4 +1,11 @@
 // sp/fp/pc triples in a real context: every other register is the victim's.
-#include "fuzz/driver.h"
+#include "fuzz/mutator_profile.h"
 
-int main(int argc, char** argv) { return framestorm::run_target("fuzz_frame", argc, argv); }
+namespace framestorm {
+
+const RegisteredTarget kTarget({.target = "fuzz_frame",
+                                .registers = true,
+                                .frame_triple_only = true,
+                                .weights = {.frame_switch = 6}});
+
+}  // namespace framestorm

@@ -1,5 +1,12 @@
 // Sequences of calls to the iterator API, each checked against a plain model
 // (harness/walkers/iterator_sequence.h).
-#include "fuzz/driver.h"
+#include "fuzz/mutator_profile.h"
 
-int main(int argc, char** argv) { return framestorm::run_target("fuzz_iterator", argc, argv); }
+namespace framestorm {
+
+const RegisteredTarget kTarget({.target = "fuzz_iterator",
+                                .registers = true,
+                                .frame_triple_only = true,
+                                .iterator_calls = true});
+
+}  // namespace framestorm

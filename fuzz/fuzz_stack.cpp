@@ -1,5 +1,9 @@
 // Mutated words of the victim's stack: return addresses, saved frame pointers, interpreter frame
 // slots.
-#include "fuzz/driver.h"
+#include "fuzz/mutator_profile.h"
 
-int main(int argc, char** argv) { return framestorm::run_target("fuzz_stack", argc, argv); }
+namespace framestorm {
+
+const RegisteredTarget kTarget({.target = "fuzz_stack", .stack_words = true});
+
+}  // namespace framestorm

@@ -1,4 +1,8 @@
 // Mutated JavaThread: thread state and the last-Java-frame anchor.
-#include "fuzz/driver.h"
+#include "fuzz/mutator_profile.h"
 
-int main(int argc, char** argv) { return framestorm::run_target("fuzz_thread_state", argc, argv); }
+namespace framestorm {
+
+const RegisteredTarget kTarget({.target = "fuzz_thread_state", .thread_fields = true});
+
+}  // namespace framestorm

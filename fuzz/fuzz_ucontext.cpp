@@ -1,4 +1,8 @@
 // Mutated general registers of a real context: pc, sp, fp and the others.
-#include "fuzz/driver.h"
+#include "fuzz/mutator_profile.h"
 
-int main(int argc, char** argv) { return framestorm::run_target("fuzz_ucontext", argc, argv); }
+namespace framestorm {
+
+const RegisteredTarget kTarget({.target = "fuzz_ucontext", .registers = true});
+
+}  // namespace framestorm

@@ -8,7 +8,7 @@
 
 #include "fuzz/mutator_call.h"
 #include "harness/input/canonical.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 namespace {
@@ -149,7 +149,7 @@ void Mutator::conform(Input* input, Rng& rng) const {
     input->call.context = ContextArg::victim;
     input->call.env = EnvArg::victim;
   }
-  const WalkerTraits traits = traits_of(input->walker);
+  const WalkerTraits& traits = traits_of(input->walker);
   if (traits.options == 0) {
     input->call.options = 0;
   }
@@ -269,7 +269,7 @@ void Mutator::step(Input* input, Rng& rng) const {
 }
 
 void Mutator::step_call(Input* input, Rng& rng) const {
-  const WalkerTraits traits = traits_of(input->walker);
+  const WalkerTraits& traits = traits_of(input->walker);
   const uint32_t own = profile_.call_args ? 6 : 0;  // shares of 16 of context and JNIEnv
   const uint32_t choice = rng.below(16);
   if (choice < own) {

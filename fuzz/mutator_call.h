@@ -6,7 +6,7 @@
 
 #include "fuzz/mutator_rng.h"
 #include "harness/input/input.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 

@@ -1,13 +1,16 @@
 // What a fuzz target lets its mutator change. Each target changes its own part of an Input and
-// leaves the rest at the default, so that a finding says by its target where it comes from.
+// leaves the rest at the default, so that a finding says by its target where it comes from. A target
+// is a file fuzz_*.cpp that registers its profile, and a folder of seeds.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/input/input.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 
@@ -21,8 +24,17 @@ struct MutatorWeights {
   uint32_t frame_switch = 2;  // pc, sp and fp together, consistent with each other
 };
 
+template <typename Enum>
+std::vector<Enum> all_of() {
+  std::vector<Enum> all;
+  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
+    all.push_back(static_cast<Enum>(i));
+  }
+  return all;
+}
+
 struct MutatorProfile {
-  std::string_view target;  // name of the fuzz target; static storage
+  std::string_view target;  // as its file: "fuzz_stack"; static storage
 
   bool registers = false;
   bool frame_triple_only = false;  // with registers: pc, sp and fp, no others
@@ -43,18 +55,28 @@ struct MutatorProfile {
   // One in so many steps of a target without call_args draws depth, options or masks.
   uint32_t options_one_in = 12;
 
-  // What may be produced; each non-empty.
-  std::vector<ScenarioId> scenarios;
-  std::vector<Mode> modes;
-  std::vector<WalkerId> walkers;
+  // What may be produced; each non-empty. All at first, but walkers only those that can be told what
+  // is mutated, and neither gst nor plugin; drivers narrow or widen the lists.
+  std::vector<ScenarioId> scenarios = all_of<ScenarioId>();
+  std::vector<Mode> modes = all_of<Mode>();
+  std::vector<WalkerId> walkers = {kFuzzedWalkers.begin(), kFuzzedWalkers.end()};
 };
 
-// fuzz_ucontext, fuzz_frame, fuzz_stack, fuzz_thread_state, fuzz_call, fuzz_iterator: all scenarios
-// and modes, and all walkers that can be told what the target mutates, but for gst and plugin;
-// drivers narrow or widen the lists.
+// A file of a target has one, at namespace scope.
+class RegisteredTarget {
+ public:
+  explicit RegisteredTarget(MutatorProfile profile);
+};
+
+// Of the targets that are linked into the program. From main() on.
 std::span<const MutatorProfile> mutator_profiles();
+
+std::vector<std::string> target_names();
 
 // nullptr when there is no such target.
 const MutatorProfile* find_mutator_profile(std::string_view target);
+
+// The name of the one target that is linked into the program.
+std::string_view only_target();
 
 }  // namespace framestorm

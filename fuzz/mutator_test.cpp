@@ -6,12 +6,14 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "harness/input/binary.h"
 #include "harness/input/canonical.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 namespace {
@@ -75,7 +77,7 @@ bool is_unmutated(const Input& input) {
 // Within the profile, and nothing that its walker does not read.
 void expect_walker_of(const MutatorProfile& profile, const Input& input) {
   ASSERT_NE(std::ranges::find(profile.walkers, input.walker), profile.walkers.end());
-  const WalkerTraits traits = traits_of(input.walker);
+  const WalkerTraits& traits = traits_of(input.walker);
   ASSERT_TRUE(traits.walks_in(input.mode)) << name_of(input.walker);
   ASSERT_TRUE(traits.options != 0 || input.call.options == 0);
   ASSERT_TRUE(traits.masks || (input.call.accepted_kinds == 0 && input.call.accepted_states == 0));
@@ -87,15 +89,13 @@ void expect_walker_of(const MutatorProfile& profile, const Input& input) {
   }
 }
 
-class EachProfile : public testing::TestWithParam<std::string_view> {
+class EachProfile : public testing::TestWithParam<std::string> {
  protected:
   const MutatorProfile& profile() const { return profile_of(GetParam()); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, EachProfile,
-                         testing::Values("fuzz_ucontext", "fuzz_frame", "fuzz_stack",
-                                         "fuzz_thread_state", "fuzz_call", "fuzz_iterator"),
-                         [](const auto& target) { return std::string(target.param); });
+INSTANTIATE_TEST_SUITE_P(Targets, EachProfile, testing::ValuesIn(target_names()),
+                         [](const auto& target) { return target.param; });
 
 TEST_P(EachProfile, IsNeverLeft) {
   const std::string_view target = GetParam();
@@ -466,8 +466,16 @@ TEST(Crossover, MixesMutationsAndArgumentsOfBothParents) {
   EXPECT_TRUE(value_moved);
 }
 
-TEST(Profiles, AreFoundByTarget) {
-  EXPECT_EQ(mutator_profiles().size(), 6U);
+// The files are all there is to say which targets there are.
+TEST(Profiles, AreThoseOfTheFilesAndFoundByTarget) {
+  std::istringstream files(FRAMESTORM_TARGETS);
+  size_t count = 0;
+  for (std::string file; files >> file; ++count) {
+    const MutatorProfile* const profile = find_mutator_profile(file);
+    ASSERT_NE(profile, nullptr) << file << ".cpp registers no target of its name";
+    EXPECT_EQ(profile->target, file);
+  }
+  EXPECT_EQ(mutator_profiles().size(), count);
   EXPECT_EQ(find_mutator_profile("fuzz_nothing"), nullptr);
 }
 

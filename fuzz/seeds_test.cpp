@@ -11,7 +11,7 @@
 #include "fuzz/mutator_values.h"
 #include "harness/input/seed_folder.h"
 #include "harness/input/text.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 namespace {
@@ -27,9 +27,7 @@ class Seeds : public testing::TestWithParam<std::string> {
   std::vector<Input> inputs_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, Seeds,
-                         testing::Values("fuzz_ucontext", "fuzz_frame", "fuzz_stack",
-                                         "fuzz_thread_state", "fuzz_call", "fuzz_iterator"),
+INSTANTIATE_TEST_SUITE_P(Targets, Seeds, testing::ValuesIn(target_names()),
                          [](const auto& target) { return target.param; });
 
 TEST_P(Seeds, HaveEveryScenario) {
@@ -49,7 +47,7 @@ TEST_P(Seeds, StayInTheProfileOfTheirTarget) {
         << to_text(input);
     EXPECT_NE(std::ranges::find(profile->walkers, input.walker), profile->walkers.end())
         << to_text(input);
-    const WalkerTraits traits = traits_of(input.walker);
+    const WalkerTraits& traits = traits_of(input.walker);
     EXPECT_TRUE(traits.walks_in(input.mode)) << to_text(input);
     EXPECT_EQ(input.call.options & ~traits.options, 0U) << to_text(input);
     EXPECT_TRUE(traits.masks || input.call.accepted_kinds + input.call.accepted_states == 0)

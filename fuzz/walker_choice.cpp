@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/error.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 

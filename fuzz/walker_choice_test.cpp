@@ -6,7 +6,7 @@
 #include <set>
 
 #include "harness/base/error.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 namespace {

@@ -15,9 +15,6 @@
 
 namespace framestorm {
 
-// The program's own: "fuzz_stack".
-extern const std::string_view kTargetName;
-
 // Gives the process the environment the JVM needs, whatever it was started with: ASan and UBSan
 // leave HotSpot its signals, no JVM arguments come from outside. Sanitizers read theirs before
 // main(), so where they differ the program is executed anew, in this process. Before any thread.

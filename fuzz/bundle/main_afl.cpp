@@ -6,23 +6,24 @@
 
 #include "fuzz/bundle/bundle.h"
 #include "fuzz/driver.h"
+#include "fuzz/mutator_profile.h"
 
 extern "C" [[gnu::visibility("default")]] int LLVMFuzzerInitialize(int*, char*** argv) {
   using namespace framestorm;
   try {
     settle_environment(*argv);
     FuzzOptions options;
-    if (const int code = read_bundle(kTargetName, &options); code >= 0) std::_Exit(code);
+    if (const int code = read_bundle(only_target(), &options); code >= 0) std::_Exit(code);
     options.engine.artifact = [](std::string_view) { return std::string(); };  // AFL++ keeps it
-    std::_Exit(run_target(kTargetName, std::move(options)));
+    std::_Exit(run_target(only_target(), std::move(options)));
   } catch (const std::exception& error) {
-    std::cerr << kTargetName << ": " << error.what() << '\n';
+    std::cerr << only_target() << ": " << error.what() << '\n';
     std::_Exit(kExitSetup);
   }
 }
 
 // Only for those who look for the name.
 extern "C" [[gnu::visibility("default")]] int LLVMFuzzerTestOneInput(const uint8_t*, size_t) {
-  std::cerr << framestorm::kTargetName << " needs an engine that calls LLVMFuzzerInitialize\n";
+  std::cerr << framestorm::only_target() << " needs an engine that calls LLVMFuzzerInitialize\n";
   std::_Exit(framestorm::kExitSetup);
 }

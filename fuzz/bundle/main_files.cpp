@@ -10,6 +10,7 @@
 #include "fuzz/bundle/bundle.h"
 #include "fuzz/bundle/engine_files.h"
 #include "fuzz/driver.h"
+#include "fuzz/mutator_profile.h"
 
 namespace {
 
@@ -29,18 +30,18 @@ int run(int argc, char** argv) {
     }
   }
   if (files.empty()) {
-    std::cerr << "usage: " << kTargetName
+    std::cerr << "usage: " << only_target()
               << " FILE|FOLDER ...\n"
                  "Walks each input. Exit code 0: no finding, 77: a finding, 2: set-up error.\n";
     return kExitSetup;
   }
   std::ranges::sort(files);
   FuzzOptions options;
-  if (const int code = read_bundle(kTargetName, &options); code >= 0) return code;
+  if (const int code = read_bundle(only_target(), &options); code >= 0) return code;
   options.engine.source = InputSource::files;
   options.engine.artifact = [](std::string_view) { return std::string(); };  // it is there
   set_files(std::move(files));
-  return run_target(kTargetName, std::move(options));
+  return run_target(only_target(), std::move(options));
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    std::cerr << kTargetName << ": " << error.what() << '\n';
+    std::cerr << only_target() << ": " << error.what() << '\n';
     return kExitSetup;
   }
 }

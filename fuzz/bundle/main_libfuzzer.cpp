@@ -11,6 +11,7 @@
 #include "fuzz/bundle/bundle.h"
 #include "fuzz/driver.h"
 #include "fuzz/libfuzzer_arguments.h"
+#include "fuzz/mutator_profile.h"
 #include "harness/input/binary.h"
 
 namespace framestorm {
@@ -30,7 +31,7 @@ uint64_t seed_of(const LibFuzzerArguments& arguments) {
 int run(std::span<char* const> argv) {
   const LibFuzzerArguments arguments(argv);
   FuzzOptions options;
-  if (const int code = read_bundle(kTargetName, &options); code >= 0) return code;
+  if (const int code = read_bundle(only_target(), &options); code >= 0) return code;
   EngineOptions& engine = options.engine;
   engine.arguments = arguments.completed();
   engine.artifact = [arguments](std::string_view name) { return arguments.artifact_path(name); };
@@ -51,7 +52,7 @@ int run(std::span<char* const> argv) {
     options.session.limits.wall_ns = static_cast<uint64_t>(seconds) * 1'000'000'000U;
   }
   options.seed = seed_of(arguments);
-  return run_target(kTargetName, std::move(options));
+  return run_target(only_target(), std::move(options));
 }
 
 }  // namespace
@@ -67,13 +68,13 @@ extern "C" [[gnu::visibility("default")]] int LLVMFuzzerInitialize(int* argc, ch
     if (framestorm::LibFuzzerArguments(arguments).only_starts_others()) return 0;
     std::_Exit(framestorm::run(arguments));
   } catch (const std::exception& error) {
-    std::cerr << framestorm::kTargetName << ": " << error.what() << '\n';
+    std::cerr << framestorm::only_target() << ": " << error.what() << '\n';
     std::_Exit(framestorm::kExitSetup);
   }
 }
 
 // Only for those who look for the name: the loop has a callback of its own.
 extern "C" [[gnu::visibility("default")]] int LLVMFuzzerTestOneInput(const uint8_t*, size_t) {
-  std::cerr << framestorm::kTargetName << " needs an engine that calls LLVMFuzzerInitialize\n";
+  std::cerr << framestorm::only_target() << " needs an engine that calls LLVMFuzzerInitialize\n";
   std::_Exit(framestorm::kExitSetup);
 }

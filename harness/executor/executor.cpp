@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "harness/guard/guard.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 namespace {

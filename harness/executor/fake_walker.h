@@ -53,17 +53,8 @@ class FakeWalker final : public Walker {
   // In a walk: async-signal-safe, but for what the test is about.
   using Body = int32_t (*)(const FakeWalk&);
 
-  FakeWalker(Walker* real, Body body) : real_(real), body_(body) {}
+  FakeWalker(Walker* real, Body body) : Walker(kTraits), real_(real), body_(body) {}
 
-  WalkerId id() const override { return WalkerId::plugin; }
-  std::string_view description() const override { return "a walker of a test"; }
-  const FrameLayout& layout() const override { return kLayout; }
-  bool documented_error(int32_t code) const override { return real_->documented_error(code); }
-  std::string_view error_name(int32_t code) const override { return real_->error_name(code); }
-  bool error_agrees(int32_t code, uint32_t state) const override {
-    return real_->error_agrees(code, state);
-  }
-  int32_t lowest_bci() const override { return real_->lowest_bci(); }
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
     return body_({real_, &target, reinterpret_cast<FakeFrame*>(frames), depth,
@@ -71,10 +62,23 @@ class FakeWalker final : public Walker {
   }
 
  private:
-  static constexpr FrameLayout kLayout = {sizeof(FakeFrame), offsetof(FakeFrame, method),
-                                          offsetof(FakeFrame, bci), -1, offsetof(FakeFrame, sp)};
+  static constexpr WalkerTraits traits_of_fake() {
+    WalkerTraits traits = traits_of(WalkerId::plugin);
+    const WalkerTraits& real = traits_of(WalkerId::asgct);
+    traits.layout = {.stride = sizeof(FakeFrame),
+                     .method = offsetof(FakeFrame, method),
+                     .bci = offsetof(FakeFrame, bci),
+                     .sp = offsetof(FakeFrame, sp)};
+    traits.errors = real.errors;
+    traits.other_errors = real.other_errors;
+    traits.lowest_bci = real.lowest_bci;
+    return traits;
+  }
+  static const WalkerTraits kTraits;
   Walker* real_;
   Body body_;
 };
+
+inline constexpr WalkerTraits FakeWalker::kTraits = FakeWalker::traits_of_fake();
 
 }  // namespace framestorm::jvm_test

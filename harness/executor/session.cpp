@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "harness/guard/vm_error.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
 
@@ -111,18 +111,17 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
 Session::~Session() { release_world(); }
 
 void Session::add_walkers(const std::filesystem::path& plugin) {
-  executor_->add_walker(make_walker(WalkerId::asgct, jvm_));
-  executor_->add_walker(make_walker(WalkerId::gst, jvm_));
-  if (plugin.empty()) {
-    missing_walkers_[WalkerId::plugin] = "no walker in a shared object was given";
-  } else {
-    executor_->add_walker(make_plugin(jvm_, plugin));
-  }
-  for (const WalkerId id : kAddedWalkers) {
+  for (const WalkerTraits& walker : kWalkers) {
+    const bool in_file = walker.origin == WalkerOrigin::shared_object;
+    if (in_file && plugin.empty()) {
+      missing_walkers_[walker.id] = "no walker in a shared object was given";
+      continue;
+    }
     try {
-      executor_->add_walker(make_walker(id, jvm_));
+      executor_->add_walker(in_file ? make_plugin(jvm_, plugin) : make_walker(walker.id, jvm_));
     } catch (const SetupError& error) {
-      missing_walkers_[id] = error.what();
+      if (!walker.is_added()) throw;
+      missing_walkers_[walker.id] = error.what();
     }
   }
 }

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/input/walker_table.h"
+
 namespace framestorm {
 
 inline constexpr uint8_t kInputVersion = 1;
@@ -58,22 +60,6 @@ enum class ScenarioId : uint8_t {
   vm_thread,
   string_compare,
   adapters,
-  count
-};
-
-enum class Mode : uint8_t { same_thread, separate_thread, count };
-
-// Which walker gets the context. `plugin` is the .so given with --walker-plugin. At most 16.
-enum class WalkerId : uint8_t {
-  asgct,
-  gst,
-  plugin,
-  asgst,         // AsyncGetStackTrace: the victim found by the context's sp
-  asgst_env,     // the same, the victim given by its JNIEnv
-  asgst_thread,  // the same, the victim given by its OS thread id
-  asgct2,
-  asgst_iterator,  // ASGST_RunWithIterator
-  asgst_frame,     // ASGST_RunWithIteratorFromFrame, with sp, fp and pc of the context
   count
 };
 
@@ -186,7 +172,7 @@ struct CallArgs {
   int32_t raw_depth = 0;  // DepthKind::raw
   ContextArg context = ContextArg::victim;
   EnvArg env = EnvArg::victim;
-  // For walkers that have them (walker_traits.h). The masks are AsyncGetStackTrace's: 0 accepts
+  // For walkers that have them (walker_table.h). The masks are AsyncGetStackTrace's: 0 accepts
   // all.
   uint32_t options = 0;
   uint8_t accepted_kinds = 0;
@@ -237,7 +223,7 @@ struct HaltPoint {
 struct Input {
   ScenarioId scenario = ScenarioId::interpreted_recursion;
   Mode mode = Mode::same_thread;
-  WalkerId walker = WalkerId::asgct;
+  WalkerId walker = kDefaultWalker;
   HaltPoint halt;
   CallArgs call;
   std::vector<Mutation> mutations;  // at most kMaxMutations; applied in order

@@ -42,10 +42,6 @@ constexpr std::string_view kScenarioNames[] = {
     "adapters",
 };
 constexpr std::string_view kModeNames[] = {"same-thread", "separate-thread"};
-constexpr std::string_view kWalkerNames[] = {
-    "asgct",        "gst",    "plugin",         "asgst",       "asgst-env",
-    "asgst-thread", "asgct2", "asgst-iterator", "asgst-frame",
-};
 constexpr std::string_view kValueKindNames[] = {
     "real",        "real-sp",   "real-fp",  "real-pc",    "stack-base", "stack-end",
     "guard-page",  "other-sp",  "other-pc", "slot",       "code",       "libc-text",
@@ -87,7 +83,9 @@ std::string_view lookup(const std::string_view (&names)[Size], Enum value) {
 
 std::string_view name_of(ScenarioId value) { return lookup(kScenarioNames, value); }
 std::string_view name_of(Mode value) { return lookup(kModeNames, value); }
-std::string_view name_of(WalkerId value) { return lookup(kWalkerNames, value); }
+std::string_view name_of(WalkerId value) {
+  return value < WalkerId::count ? traits_of(value).name : std::string_view("invalid");
+}
 std::string_view name_of(ValueKind value) { return lookup(kValueKindNames, value); }
 std::string_view name_of(CodeKind value) { return lookup(kCodeKindNames, value); }
 std::string_view name_of(CodeAnchor value) { return lookup(kCodeAnchorNames, value); }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "harness/input/thread_state.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 namespace {

@@ -40,7 +40,7 @@
 #include <initializer_list>
 
 #include "harness/input/thread_state.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 #include "harness/victim/scenario.h"
 

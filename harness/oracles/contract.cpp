@@ -1,5 +1,5 @@
 // Oracle 4: the trace is one that the API's documentation allows.
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {

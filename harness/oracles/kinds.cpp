@@ -3,7 +3,7 @@
 // profile2.h, which no file can include both.
 #include <bit>
 
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {

@@ -1,6 +1,6 @@
 // Oracle 4, across options: a trace with C frames has the Java frames of the one without, in order,
 // and bits that mean nothing change nothing.
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {

@@ -7,7 +7,7 @@
 
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/thread_state.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/walkers/stand_in/stand_in.h"
 
 namespace framestorm {
@@ -99,10 +99,7 @@ class WalkerOracleTest : public JvmTest {
     ASSERT_NE(library, nullptr) << dlerror();
     control_ = reinterpret_cast<Control* (*)()>(dlsym(library, "framestorm_stand_in"))();
     const Exports exports("stand-in", [library](const char* name) { return dlsym(library, name); });
-    for (const auto make : {&make_asgst, &make_asgst_env, &make_asgst_thread, &make_asgct2,
-                            &make_asgst_iterator, &make_asgst_frame}) {
-      executor().replace_walker(make(exports));
-    }
+    for (const WalkerId id : kAddedWalkers) executor().replace_walker(make_walker(id, exports));
     walked_thread.asgct = executor().walker(WalkerId::asgct);
     top_is_inlined = one_more_inlined = caller_missing = false;
     top_without_stack = 0;

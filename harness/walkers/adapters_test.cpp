@@ -8,7 +8,7 @@
 #include <set>
 
 #include "harness/input/text.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/walkers/stand_in/stand_in.h"
 #include "harness/walkers/walker.h"
 
@@ -83,11 +83,11 @@ const std::vector kAllTypes = {FrameType::cpp,     FrameType::native, FrameType:
                                FrameType::cpp};
 
 TEST_F(AdaptersTest, AsgstFramesAreReadByTheirType) {
-  const auto walker = make_asgst(exports_);
+  const auto walker = make_walker(WalkerId::asgst, exports_);
   auto frames = walk(*walker);
   ASSERT_EQ(types_of(frames), kJavaTypes);
   EXPECT_EQ(frames[0].method, method(1));
-  EXPECT_EQ(frames[0].bci, walker->native_bci());
+  EXPECT_EQ(frames[0].bci, walker->traits().native_bci);
   EXPECT_EQ(frames[1].bci, 7);
   EXPECT_EQ(frames[1].tier, 4);
   EXPECT_EQ(frames[1].pc, 0U) << "the union has no pc in Java frames";
@@ -105,7 +105,7 @@ TEST_F(AdaptersTest, AsgstFramesAreReadByTheirType) {
 
 TEST_F(AdaptersTest, AFrameOfNoKnownTypeIsInvalid) {
   control_->defect = Defect::unknown_type;
-  const auto walker = make_asgst(exports_);
+  const auto walker = make_walker(WalkerId::asgst, exports_);
   const auto frames = walk(*walker);
   ASSERT_FALSE(frames.empty());
   EXPECT_EQ(frames[0].type, FrameType::invalid);
@@ -137,7 +137,7 @@ TEST(Frames, LostMethodsAreToldFromOtherDifferences) {
 }
 
 TEST_F(AdaptersTest, AsgstIsToldItsModeByTheModeAlone) {
-  const auto walker = make_asgst(exports_);
+  const auto walker = make_walker(WalkerId::asgst, exports_);
   target_.options = 0xffffffff;
   target_.accepted_kinds = 0x31;
   target_.accepted_states = 0x80000005;
@@ -148,22 +148,22 @@ TEST_F(AdaptersTest, AsgstIsToldItsModeByTheModeAlone) {
   target_.same_thread = false;
   walk(*walker);
   EXPECT_EQ(control_->options, 0xfffffff7U);
-  EXPECT_FALSE(walker->borrows_identity()) << "it finds the victim by itself";
+  EXPECT_FALSE(walker->traits().borrows_identity()) << "it finds the victim by itself";
 }
 
 TEST_F(AdaptersTest, AsgstVariantsAreToldTheThread) {
   target_.same_thread = false;
   target_.asked_tid = 4711;
-  walk(*make_asgst_env(exports_));
+  walk(*make_walker(WalkerId::asgst_env, exports_));
   EXPECT_EQ(control_->asked_env, this);
   EXPECT_EQ(control_->options, 0U);
-  walk(*make_asgst_thread(exports_));
+  walk(*make_walker(WalkerId::asgst_thread, exports_));
   EXPECT_EQ(control_->os_thread_id, 4711);
   EXPECT_EQ(control_->options, 0U);
 }
 
 TEST_F(AdaptersTest, AsgstFactsAreThoseOfTheTrace) {
-  const auto walker = make_asgst(exports_);
+  const auto walker = make_walker(WalkerId::asgst, exports_);
   control_->kind = 2;
   control_->state = -1;
   control_->env = control_;
@@ -182,7 +182,7 @@ TEST_F(AdaptersTest, AsgstFactsAreThoseOfTheTrace) {
 
   control_->defect = Defect::contains_a_fault;
   walk(*walker);
-  EXPECT_EQ(result_, walker->contained_error());
+  EXPECT_EQ(result_, walker->traits().contained_error);
   EXPECT_EQ(facts.contained_faults, 1);
   control_->defect = Defect::none;
   walk(*walker);
@@ -190,7 +190,7 @@ TEST_F(AdaptersTest, AsgstFactsAreThoseOfTheTrace) {
 }
 
 TEST_F(AdaptersTest, Asgct2FramesAreFlat) {
-  const auto walker = make_asgct2(exports_);
+  const auto walker = make_walker(WalkerId::asgct2, exports_);
   const auto frames = walk(*walker);
   const std::vector expected = {FrameType::cpp,     FrameType::native,   FrameType::inlined,
                                 FrameType::inlined, FrameType::compiled, FrameType::interpreted,
@@ -198,7 +198,7 @@ TEST_F(AdaptersTest, Asgct2FramesAreFlat) {
   ASSERT_EQ(types_of(frames), expected);
   EXPECT_EQ(frames[0].pc, 0x10U);
   EXPECT_EQ(frames[0].tier, kNoTier);
-  EXPECT_EQ(frames[1].bci, walker->native_bci());
+  EXPECT_EQ(frames[1].bci, walker->traits().native_bci);
   EXPECT_EQ(frames[1].bci, -3);
   EXPECT_EQ(frames[4].method, method(4));
   EXPECT_EQ(frames[4].tier, 4);
@@ -206,7 +206,7 @@ TEST_F(AdaptersTest, Asgct2FramesAreFlat) {
 }
 
 TEST_F(AdaptersTest, IteratorFramesKeepMethodPcAndSp) {
-  const auto walker = make_asgst_iterator(exports_);
+  const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   target_.options = kIncludeCFrames;
   const auto frames = walk(*walker);
   ASSERT_EQ(types_of(frames), kAllTypes);
@@ -226,7 +226,7 @@ TEST_F(AdaptersTest, IteratorFramesKeepMethodPcAndSp) {
 TEST_F(AdaptersTest, AnIterationWithoutFramesEndsWithItsError) {
   control_->stack = [](void*, StandInFrame*, size_t) { return size_t{0}; };
   control_->end = -18;
-  const auto walker = make_asgst_iterator(exports_);
+  const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   walk(*walker);
   EXPECT_EQ(result_, -18);
   EXPECT_TRUE(walker->documented_error(-18));
@@ -236,19 +236,18 @@ TEST_F(AdaptersTest, AnIterationWithoutFramesEndsWithItsError) {
 
 TEST_F(AdaptersTest, FrameWalksBeginAtTheContextsRegisters) {
   context_.uc_mcontext.gregs[REG_RSP] = 0x1020;
-  const auto walker = make_asgst_frame(exports_);
+  const auto walker = make_walker(WalkerId::asgst_frame, exports_);
   const auto frames = walk(*walker);
   ASSERT_EQ(frames.size(), 4U);
   EXPECT_EQ(frames[0].method, method(2));
-  EXPECT_FALSE(walker->borrows_identity());
+  EXPECT_FALSE(walker->traits().borrows_identity());
 }
 
 TEST_F(AdaptersTest, WhatTheJdkDoesNotExportIsRefusedWithTheWayOut) {
   const Exports nothing("libjvm.so", [](const char*) -> void* { return nullptr; });
-  for (const auto make : {&make_asgst, &make_asgst_env, &make_asgst_thread, &make_asgct2,
-                          &make_asgst_iterator, &make_asgst_frame}) {
+  for (const WalkerId id : kAddedWalkers) {
     try {
-      make(nothing);
+      make_walker(id, nothing);
       FAIL() << "accepted";
     } catch (const SetupError& error) {
       EXPECT_NE(std::string(error.what()).find("does not export A"), std::string::npos)
@@ -294,8 +293,8 @@ class SequenceTest : public AdaptersTest {
 
 TEST_F(SequenceTest, ARightApiIsNeverComplainedAbout) {
   std::mt19937 rng(1);
-  const auto iterator = make_asgst_iterator(exports_);
-  const auto frame = make_asgst_frame(exports_);
+  const auto iterator = make_walker(WalkerId::asgst_iterator, exports_);
+  const auto frame = make_walker(WalkerId::asgst_frame, exports_);
   context_.uc_mcontext.gregs[REG_RSP] = 0x1010;
   for (int i = 0; i < 20'000; ++i) {
     target_.options = static_cast<uint32_t>(rng()) & kIncludeCFrames;
@@ -315,7 +314,7 @@ TEST_F(SequenceTest, StacksBeyondTheModelAreNotComplainedAbout) {
     }
     return room;
   };
-  const auto walker = make_asgst_iterator(exports_);
+  const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   EXPECT_EQ(
       clauses(*walker, {{Kind::drain}, {Kind::state}, {Kind::next}, {Kind::rewind}, {Kind::drain}}),
       std::set<std::string>{})
@@ -397,7 +396,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& wrong) { return wrong.param.name; });
 
 TEST_P(WrongApis, AreFoundOut) {
-  const auto walker = make_asgst_iterator(exports_);
+  const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   target_.options = kIncludeCFrames;
   ASSERT_EQ(clauses(*walker, GetParam().calls), std::set<std::string>{})
       << "right without the defect: " << details_;
@@ -409,7 +408,7 @@ TEST_P(WrongApis, AreFoundOut) {
 // Mutated at random, as the target does, each is found soon as well.
 TEST_P(WrongApis, AreFoundByRandomSequences) {
   std::mt19937 rng(2);
-  const auto walker = make_asgst_iterator(exports_);
+  const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   control_->defect = GetParam().defect;
   int tries = 0;
   while (tries < 2000 && clauses(*walker, any_calls(rng)).empty()) ++tries;
@@ -418,7 +417,7 @@ TEST_P(WrongApis, AreFoundByRandomSequences) {
 
 TEST_F(SequenceTest, ComplaintsSayWhichCall) {
   control_->defect = Defect::accepts_null_frames;
-  const auto walker = make_asgst_iterator(exports_);
+  const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   clauses(*walker, {{Kind::next}, {Kind::next_null}});
   EXPECT_EQ(details_, "call 2 (next-null): returned 1, not -24; ");
 }

@@ -7,13 +7,7 @@ namespace {
 
 class AsgstFrame final : public IteratorWalker {
  public:
-  using IteratorWalker::IteratorWalker;
-  WalkerId id() const override { return WalkerId::asgst_frame; }
-  std::string_view description() const override {
-    return "ASGST_RunWithIteratorFromFrame with sp, fp and pc of the context";
-  }
-  // The thread is the one whose stack sp is on.
-  bool borrows_identity() const override { return false; }
+  explicit AsgstFrame(const Exports& exports) : IteratorWalker(WalkerId::asgst_frame, exports) {}
 
  private:
   IteratorStart start(const WalkTarget& target, void* ucontext) const override {
@@ -34,7 +28,7 @@ class AsgstFrame final : public IteratorWalker {
 
 }  // namespace
 
-std::unique_ptr<Walker> make_asgst_frame(const Exports& exports) {
+std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::asgst_frame>, const Exports& exports) {
   return std::make_unique<AsgstFrame>(exports);
 }
 

@@ -6,11 +6,8 @@ namespace {
 
 class AsgstIterator final : public IteratorWalker {
  public:
-  using IteratorWalker::IteratorWalker;
-  WalkerId id() const override { return WalkerId::asgst_iterator; }
-  std::string_view description() const override {
-    return "ASGST_RunWithIterator, and sequences of calls to its iterators";
-  }
+  explicit AsgstIterator(const Exports& exports)
+      : IteratorWalker(WalkerId::asgst_iterator, exports) {}
 
  private:
   IteratorStart start(const WalkTarget& target, void* ucontext) const override {
@@ -20,7 +17,7 @@ class AsgstIterator final : public IteratorWalker {
 
 }  // namespace
 
-std::unique_ptr<Walker> make_asgst_iterator(const Exports& exports) {
+std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::asgst_iterator>, const Exports& exports) {
   return std::make_unique<AsgstIterator>(exports);
 }
 

@@ -4,7 +4,7 @@
 
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/text.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 namespace {

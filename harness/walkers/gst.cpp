@@ -12,27 +12,14 @@ struct ReferenceFrame {
   int32_t bci;
 };
 
-constexpr FrameLayout kLayout = {sizeof(ReferenceFrame), offsetof(ReferenceFrame, method),
-                                 offsetof(ReferenceFrame, bci), -1, -1};
+static_assert(traits_of(WalkerId::gst).layout ==
+              FrameLayout{.stride = sizeof(ReferenceFrame),
+                          .method = offsetof(ReferenceFrame, method),
+                          .bci = offsetof(ReferenceFrame, bci)});
 
 class Gst final : public Walker {
  public:
-  explicit Gst(jvmtiEnv* jvmti) : jvmti_(jvmti) {}
-
-  WalkerId id() const override { return WalkerId::gst; }
-  std::string_view description() const override {
-    return "JVMTI GetStackTrace, the reference; safepoint only, never mutated";
-  }
-  const FrameLayout& layout() const override { return kLayout; }
-  bool needs_running_vm() const override { return true; }
-  // Negated JVMTI errors: thread not alive (15), invalid thread (10).
-  bool documented_error(int32_t code) const override { return code == -15 || code == -10; }
-  std::string_view error_name(int32_t code) const override {
-    return code == -15 ? "thread_not_alive" : code == -10 ? "invalid_thread" : "undocumented";
-  }
-  bool error_agrees(int32_t, uint32_t) const override { return true; }
-  // Native methods have bci -1.
-  int32_t lowest_bci() const override { return -1; }
+  explicit Gst(jvmtiEnv* jvmti) : Walker(WalkerId::gst), jvmti_(jvmti) {}
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void*) noexcept override {
@@ -55,6 +42,9 @@ class Gst final : public Walker {
 
 }  // namespace
 
-std::unique_ptr<Walker> make_gst(const Jvm& jvm) { return std::make_unique<Gst>(jvm.jvmti()); }
+std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::gst>, const Exports& exports) {
+  if (exports.jvmti == nullptr) throw SetupError(exports.library + " has no JVMTI");
+  return std::make_unique<Gst>(exports.jvmti);
+}
 
 }  // namespace framestorm

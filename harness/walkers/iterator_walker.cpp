@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
-
-#include "harness/input/walker_traits.h"
 
 namespace framestorm {
 namespace {
@@ -19,42 +16,31 @@ struct KeptFrame {
   uint8_t type;
 };
 
-constexpr FrameLayout kLayout = {
-    .stride = sizeof(KeptFrame),
-    .method = offsetof(KeptFrame, method),
-    .bci = offsetof(KeptFrame, bci),
-    .pc = offsetof(KeptFrame, pc),
-    .sp = offsetof(KeptFrame, sp),
-    .type = offsetof(KeptFrame, type),
-    .tier = offsetof(KeptFrame, tier),
-    .types = {FrameType::none, FrameType::java, FrameType::inlined, FrameType::native,
-              FrameType::cpp},
-};
+constexpr const WalkerTraits& kTraits = traits_of(WalkerId::asgst_iterator);
+static_assert(kTraits.layout == FrameLayout{
+                                    .stride = sizeof(KeptFrame),
+                                    .method = offsetof(KeptFrame, method),
+                                    .bci = offsetof(KeptFrame, bci),
+                                    .pc = offsetof(KeptFrame, pc),
+                                    .sp = offsetof(KeptFrame, sp),
+                                    .type = offsetof(KeptFrame, type),
+                                    .tier = offsetof(KeptFrame, tier),
+                                    .types = {FrameType::none, FrameType::java, FrameType::inlined,
+                                              FrameType::native, FrameType::cpp},
+                                });
+static_assert(kTraits.layout == traits_of(WalkerId::asgst_frame).layout);
 static_assert(ASGST_FRAME_JAVA == 1 && ASGST_FRAME_JAVA_INLINED == 2 &&
               ASGST_FRAME_JAVA_NATIVE == 3 && ASGST_FRAME_NON_JAVA == 4);
 static_assert(kAsgstOptions == (ASGST_INCLUDE_NON_JAVA_FRAMES | ASGST_INCLUDE_NON_JAVA_THREADS |
                                 ASGST_WALK_DURING_UNSAFE_STATES));
 
-// Those a walk may end with. ASGST_ENQUEUE_... are of queues; an invalid iterator or argument is
-// the harness's doing, or the VM's mistake.
-constexpr std::pair<int32_t, std::string_view> kErrors[] = {
-    {ASGST_NO_FRAME, "no_frame"},
-    {ASGST_NO_THREAD, "no_thread"},
-    {ASGST_THREAD_EXIT, "thread_exit"},
-    {ASGST_UNSAFE_STATE, "unsafe_state"},
-    {ASGST_NO_TOP_JAVA_FRAME, "no_top_Java_frame"},
-    {ASGST_STOPPED_BAD_STACK, "bad_stack"},
-    {ASGST_STOPPED_BAD_PC, "bad_pc"},
-    {ASGST_STOPPED_BAD_FRAME, "bad_frame"},
-    {ASGST_STOPPED_NO_UNWIND_INFO, "no_unwind_info"},
-    {ASGST_STOPPED_TOO_DEEP, "too_deep"},
-};
-
-const std::string_view* find_error(int32_t code) {
-  const auto* found =
-      std::ranges::find(kErrors, code, &std::pair<int32_t, std::string_view>::first);
-  return found == std::end(kErrors) ? nullptr : &found->second;
-}
+// Those of the table, in its order.
+constexpr int32_t kErrors[] = {
+    ASGST_NO_FRAME,        ASGST_NO_THREAD,         ASGST_THREAD_EXIT,
+    ASGST_UNSAFE_STATE,    ASGST_NO_TOP_JAVA_FRAME, ASGST_STOPPED_BAD_STACK,
+    ASGST_STOPPED_BAD_PC,  ASGST_STOPPED_BAD_FRAME, ASGST_STOPPED_NO_UNWIND_INFO,
+    ASGST_STOPPED_TOO_DEEP};
+static_assert(std::ranges::equal(kTraits.errors, kErrors, {}, &WalkerError::code));
 
 // What the first handler of a walk is given.
 struct Copying {
@@ -95,17 +81,6 @@ void copy_frames(ASGST_Iterator* iterator, void* argument) {
 
 }  // namespace
 
-const FrameLayout& IteratorWalker::layout() const { return kLayout; }
-
-bool IteratorWalker::documented_error(int32_t code) const { return find_error(code) != nullptr; }
-
-std::string_view IteratorWalker::error_name(int32_t code) const {
-  const std::string_view* name = find_error(code);
-  return name == nullptr ? "undocumented" : *name;
-}
-
-bool IteratorWalker::error_agrees(int32_t, uint32_t) const { return true; }
-
 int32_t IteratorWalker::walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                              void* ucontext) noexcept {
   facts_.clear();
@@ -121,7 +96,7 @@ int32_t IteratorWalker::walk(const WalkTarget& target, std::byte* frames, int32_
                        copying.calls, wanted_calls);
   }
   // The state is the calling thread's.
-  facts_.has_state = result > 0 && (target.same_thread || borrows_identity());
+  facts_.has_state = result > 0 && (target.same_thread || traits().borrows_identity());
   if (facts_.has_state) facts_.state = api_.thread_state();
   if (has_calls) sequence_.run(target.iterator_calls, result);
   facts_.has_kind = result > 0;

@@ -8,21 +8,15 @@ namespace framestorm {
 
 class IteratorWalker : public Walker {
  public:
-  explicit IteratorWalker(const Exports& exports) : api_(exports), sequence_(api_) {}
-
-  const FrameLayout& layout() const override;
   const WalkFacts* facts() const override { return &facts_; }
-  bool documented_error(int32_t code) const override;
-  std::string_view error_name(int32_t code) const override;
-  bool error_agrees(int32_t code, uint32_t thread_state) const override;
-  int32_t lowest_bci() const override { return kNoBci; }
-  std::optional<int32_t> native_bci() const override { return kNoBci; }
 
   // Copies frames as a profiler would, up to depth; then makes the target's calls, if any.
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override;
 
  protected:
+  IteratorWalker(WalkerId id, const Exports& exports)
+      : Walker(id), api_(exports), sequence_(api_) {}
   virtual IteratorStart start(const WalkTarget& target, void* ucontext) const = 0;
 
  private:

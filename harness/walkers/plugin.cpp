@@ -7,25 +7,16 @@
 namespace framestorm {
 namespace {
 
-constexpr FrameLayout kLayout = {sizeof(framestorm_frame), offsetof(framestorm_frame, method),
-                                 offsetof(framestorm_frame, bci), offsetof(framestorm_frame, pc),
-                                 offsetof(framestorm_frame, sp)};
+static_assert(traits_of(WalkerId::plugin).layout ==
+              FrameLayout{.stride = sizeof(framestorm_frame),
+                          .method = offsetof(framestorm_frame, method),
+                          .bci = offsetof(framestorm_frame, bci),
+                          .pc = offsetof(framestorm_frame, pc),
+                          .sp = offsetof(framestorm_frame, sp)});
 
 class Plugin final : public Walker {
  public:
-  explicit Plugin(decltype(&framestorm_walk) walk) : walk_(walk) {}
-
-  WalkerId id() const override { return WalkerId::plugin; }
-  std::string_view description() const override {
-    return "a walker in a shared object (harness/walkers/framestorm_walker.h)";
-  }
-  const FrameLayout& layout() const override { return kLayout; }
-  bool documented_error(int32_t) const override { return true; }
-  std::string_view error_name(int32_t code) const override {
-    return code < 0 ? "plugin_error" : "no_frame";
-  }
-  bool error_agrees(int32_t, uint32_t) const override { return true; }
-  int32_t lowest_bci() const override { return -1; }
+  explicit Plugin(decltype(&framestorm_walk) walk) : Walker(WalkerId::plugin), walk_(walk) {}
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
@@ -55,6 +46,10 @@ Function required_symbol(void* library, const char* name, const std::filesystem:
 }
 
 }  // namespace
+
+std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::plugin>, const Exports&) {
+  throw SetupError("walker plugin is in no JVM");
+}
 
 std::unique_ptr<Walker> make_plugin(const Jvm& jvm, const std::filesystem::path& shared_object) {
   // Never unloaded: findings refer to its code until the process ends.

@@ -1,5 +1,9 @@
 #include "harness/walkers/walker.h"
 
+#include <utility>
+
+#include "harness/input/thread_state.h"
+
 namespace framestorm {
 namespace {
 
@@ -20,7 +24,40 @@ FrameType read_type(const FrameLayout& layout, const std::byte* at) {
   return layout.types[number];
 }
 
+using MakeAdapter = std::unique_ptr<Walker> (*)(const Exports&);
+
+template <size_t... Ids>
+constexpr std::array<MakeAdapter, sizeof...(Ids)> adapters(std::index_sequence<Ids...>) {
+  return {[](const Exports& exports) {
+    return make_adapter(AdapterOf<static_cast<WalkerId>(Ids)>(), exports);
+  }...};
+}
+
 }  // namespace
+
+bool Walker::documented_error(int32_t code) const {
+  return traits_->find_error(code) != nullptr || !traits_->other_errors.empty();
+}
+
+std::string_view Walker::error_name(int32_t code) const {
+  if (const WalkerError* const error = traits_->find_error(code)) return error->name;
+  return traits_->other_errors.empty() ? "undocumented" : traits_->other_errors;
+}
+
+bool Walker::error_agrees(int32_t code, uint32_t thread_state) const {
+  const WalkerError* const error = traits_->find_error(code);
+  switch (error == nullptr ? ErrorState::any : error->state) {
+    case ErrorState::in_java:
+      return is_in_java(thread_state);
+    case ErrorState::outside_java:
+      return is_outside_java(thread_state);
+    case ErrorState::illegal:
+      return !is_legal_thread_state(thread_state);
+    case ErrorState::any:
+      break;
+  }
+  return true;
+}
 
 Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index) {
   const std::byte* at = frames + index * layout.stride;
@@ -68,41 +105,29 @@ bool lost_methods(const FrameLayout& layout, const std::byte* earlier, const std
 
 Exports::Exports(const Jvm& jvm)
     : library(jvm.library_path().string()),
-      find([&jvm](const char* name) { return jvm.symbol(name); }) {}
+      find([&jvm](const char* name) { return jvm.symbol(name); }),
+      jvmti(jvm.jvmti()) {}
 
-void* Exports::require(const char* name) const {
+void* Exports::require(WalkerId id) const {
+  return require(traits_of(id).symbol.data(), traits_of(id).origin);
+}
+
+void* Exports::require(const char* name, WalkerOrigin origin) const {
   void* const address = find(name);
-  if (address == nullptr) {
-    throw SetupError(library + " does not export " + name +
-                     ": `framestorm jdk build` makes a JDK that has it (--jdk instrumented)");
-  }
-  return address;
+  if (address != nullptr) return address;
+  throw SetupError(library + " does not export " + name +
+                   (origin == WalkerOrigin::added
+                        ? ": `framestorm jdk build` makes a JDK that has it (--jdk instrumented)"
+                        : ": choose another JDK with --jdk"));
+}
+
+std::unique_ptr<Walker> make_walker(WalkerId id, const Exports& exports) {
+  static constexpr auto kAdapters = adapters(std::make_index_sequence<kWalkers.size()>());
+  return kAdapters[static_cast<size_t>(id)](exports);
 }
 
 std::unique_ptr<Walker> make_walker(WalkerId id, const Jvm& jvm) {
-  const Exports exports(jvm);
-  switch (id) {
-    case WalkerId::asgct:
-      return make_asgct(jvm);
-    case WalkerId::gst:
-      return make_gst(jvm);
-    case WalkerId::asgst:
-      return make_asgst(exports);
-    case WalkerId::asgst_env:
-      return make_asgst_env(exports);
-    case WalkerId::asgst_thread:
-      return make_asgst_thread(exports);
-    case WalkerId::asgct2:
-      return make_asgct2(exports);
-    case WalkerId::asgst_iterator:
-      return make_asgst_iterator(exports);
-    case WalkerId::asgst_frame:
-      return make_asgst_frame(exports);
-    case WalkerId::plugin:
-    case WalkerId::count:
-      break;
-  }
-  throw SetupError("walker " + std::string(name_of(id)) + " is in no JVM");
+  return make_walker(id, Exports(jvm));
 }
 
 }  // namespace framestorm

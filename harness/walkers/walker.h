@@ -20,39 +20,10 @@
 
 namespace framestorm {
 
-// What a frame is, whatever number the walker's API has for it.
-enum class FrameType : uint8_t {
-  none,  // the walker does not say
-  java,  // interpreted or compiled
-  interpreted,
-  compiled,
-  inlined,  // into the frame that follows
-  native,   // a native method
-  cpp,      // C, C++, code that the VM made
-  invalid   // a number that the API does not have
-};
-
 constexpr bool is_java(FrameType type) {
   return type >= FrameType::java && type <= FrameType::native;
 }
 
-// Where a walker's frames keep what oracles look at: byte offsets in one frame, -1 when absent.
-struct FrameLayout {
-  size_t stride = 0;
-  int method = -1;  // jmethodID
-  int bci = -1;     // int32, or uint16 of which 65535 means none
-  int pc = -1;      // pointer
-  int sp = -1;      // pointer
-  int type = -1;    // uint8
-  int tier = -1;    // int8
-  size_t bci_size = sizeof(int32_t);
-  std::array<FrameType, 5> types = {};  // by the number that the API has for it
-
-  // Frames are a union: those of C and C++ have a pc and nothing else, all others have none.
-  constexpr bool is_union() const { return method >= 0 && method == pc; }
-};
-
-inline constexpr int32_t kNoBci = -1;
 inline constexpr int8_t kNoTier = -1;
 
 struct Frame {
@@ -118,41 +89,45 @@ struct WalkFacts {
   }
 };
 
+// What a walker is stands in its row of the table (input/walker_table.h); an adapter says how to
+// call it.
 class Walker {
  public:
   virtual ~Walker() = default;
-  virtual WalkerId id() const = 0;
-  virtual std::string_view description() const = 0;
-  virtual const FrameLayout& layout() const = 0;
-  // True for a walker that needs the victim at a safepoint: it is called with the world released,
-  // on the control thread, and nothing is mutated.
-  virtual bool needs_running_vm() const { return false; }
-  // Whether it takes the calling thread for the one to walk, so that in separate-thread mode it has
-  // to be called under the victim's identity (ThreadIdentity::Scoped). Otherwise it finds the
-  // victim by itself, and must get on without.
-  virtual bool borrows_identity() const { return true; }
+  Walker(const Walker&) = delete;
+  Walker& operator=(const Walker&) = delete;
+
+  const WalkerTraits& traits() const { return *traits_; }
+  WalkerId id() const { return traits_->id; }
+  const FrameLayout& layout() const { return traits_->layout; }
+  bool needs_running_vm() const { return traits_->needs_running_vm; }
+  bool borrows_identity() const { return traits_->borrows_identity(); }
+  std::optional<int32_t> contained_error() const { return traits_->contained_error; }
+  int32_t lowest_bci() const { return traits_->lowest_bci; }
+  std::optional<int32_t> native_bci() const { return traits_->native_bci; }
+  // Whether a result of 0 or below is one the walker documents.
+  bool documented_error(int32_t code) const;
+  // Short name of an error code: "unknown_Java". A string literal.
+  std::string_view error_name(int32_t code) const;
+  // Whether a documented error code may be returned for a victim in this HotSpot thread state
+  // (JavaThreadState, utilities/globalDefinitions.hpp).
+  bool error_agrees(int32_t code, uint32_t thread_state) const;
+
   // Null for a walker whose API says nothing beside the frames. Valid until the next walk; that of
   // a walk that did not return says nothing.
   virtual const WalkFacts* facts() const { return nullptr; }
-  // The result of a walk whose fault the VM contained itself.
-  virtual std::optional<int32_t> contained_error() const { return std::nullopt; }
-  // Whether a negative result is one the walker documents.
-  virtual bool documented_error(int32_t code) const = 0;
-  // Short name of a documented error code: "unknown_Java".
-  virtual std::string_view error_name(int32_t code) const = 0;
-  // Whether a documented error code may be returned for a victim in this HotSpot thread state
-  // (JavaThreadState, utilities/globalDefinitions.hpp).
-  virtual bool error_agrees(int32_t code, uint32_t thread_state) const = 0;
-  // The lowest documented value of bci for a Java frame; -1 unknown, -3 native in
-  // AsyncGetCallTrace.
-  virtual int32_t lowest_bci() const = 0;
-  // What stands for the bci in frames of native methods, where that is documented.
-  virtual std::optional<int32_t> native_bci() const { return std::nullopt; }
-
   // One walk. Writes frames[0..depth) at most and returns the walker's count or error code.
-  // Signal context unless needs_running_vm().
+  // Signal context unless WalkerTraits::needs_running_vm.
   virtual int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                        void* ucontext) noexcept = 0;
+
+ protected:
+  explicit Walker(WalkerId id) : Walker(traits_of(id)) {}
+  // Of a walker that is no row of the table; borrows `traits`.
+  explicit Walker(const WalkerTraits& traits) : traits_(&traits) {}
+
+ private:
+  const WalkerTraits* traits_;
 };
 
 Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index);
@@ -169,27 +144,32 @@ bool lost_methods(const FrameLayout& layout, const std::byte* earlier, const std
 struct Exports {
   std::string library;  // for messages
   std::function<void*(const char*)> find;
+  jvmtiEnv* jvmti = nullptr;
 
   Exports(std::string name, std::function<void*(const char*)> lookup)
       : library(std::move(name)), find(std::move(lookup)) {}
   // Of libjvm. Borrows `jvm`.
   explicit Exports(const Jvm& jvm);
 
-  // Throws SetupError, which says how to get a JDK that has it.
-  void* require(const char* name) const;
+  // Both throw SetupError, which says how to get a JDK that has it. The walker's entry point:
+  void* require(WalkerId id) const;
+  // Another function of those that come from there.
+  void* require(const char* name, WalkerOrigin origin = WalkerOrigin::added) const;
 };
 
-// The adapters. Each throws SetupError when the JVM (or the .so) does not have what it needs.
-std::unique_ptr<Walker> make_asgct(const Jvm& jvm);
-std::unique_ptr<Walker> make_gst(const Jvm& jvm);
-std::unique_ptr<Walker> make_asgst(const Exports& exports);
-std::unique_ptr<Walker> make_asgst_env(const Exports& exports);
-std::unique_ptr<Walker> make_asgst_thread(const Exports& exports);
-std::unique_ptr<Walker> make_asgct2(const Exports& exports);
-std::unique_ptr<Walker> make_asgst_iterator(const Exports& exports);
-std::unique_ptr<Walker> make_asgst_frame(const Exports& exports);
-std::unique_ptr<Walker> make_plugin(const Jvm& jvm, const std::filesystem::path& shared_object);
-// That of an id; not of `plugin`, which is a file's. Throws SetupError as they do.
+// The door of adapters: for every row of the table a file of this folder defines
+//   std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::asgct>, const Exports& exports)
+// which throws SetupError when the JVM does not have what it needs. A row without one does not
+// link.
+template <WalkerId id>
+struct AdapterOf {
+  friend std::unique_ptr<Walker> make_adapter(AdapterOf, const Exports& exports);
+};
+
+// The adapter of an id. Throws SetupError, also for `plugin`: that is a file's.
+std::unique_ptr<Walker> make_walker(WalkerId id, const Exports& exports);
 std::unique_ptr<Walker> make_walker(WalkerId id, const Jvm& jvm);
+// The walker in a shared object. Throws SetupError when it is none.
+std::unique_ptr<Walker> make_plugin(const Jvm& jvm, const std::filesystem::path& shared_object);
 
 }  // namespace framestorm

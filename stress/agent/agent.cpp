@@ -12,7 +12,7 @@
 #include "harness/guard/guard.h"
 #include "harness/guard/unsafe_calls.h"
 #include "harness/guard/vm_error.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "stress/agent/judge.h"
 #include "stress/agent/learn_residue.h"
 

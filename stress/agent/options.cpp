@@ -5,7 +5,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm::stress {
 namespace {

@@ -13,28 +13,15 @@ namespace framestorm::stress {
 
 class RecordedWalker final : public Walker {
  public:
-  // Borrows `walker`, which is asked for everything but walks.
-  explicit RecordedWalker(const Walker& walker) : walker_(walker) {}
+  // Is what `walker` is, in everything but walks.
+  explicit RecordedWalker(const Walker& walker) : Walker(walker.traits()) {}
 
   void set_facts(const WalkFacts* facts) { facts_ = facts; }
 
-  WalkerId id() const override { return walker_.id(); }
-  std::string_view description() const override { return walker_.description(); }
-  const FrameLayout& layout() const override { return walker_.layout(); }
-  bool borrows_identity() const override { return walker_.borrows_identity(); }
   const WalkFacts* facts() const override { return facts_; }
-  std::optional<int32_t> contained_error() const override { return walker_.contained_error(); }
-  bool documented_error(int32_t code) const override { return walker_.documented_error(code); }
-  std::string_view error_name(int32_t code) const override { return walker_.error_name(code); }
-  bool error_agrees(int32_t code, uint32_t state) const override {
-    return walker_.error_agrees(code, state);
-  }
-  int32_t lowest_bci() const override { return walker_.lowest_bci(); }
-  std::optional<int32_t> native_bci() const override { return walker_.native_bci(); }
   int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override { return 0; }
 
  private:
-  const Walker& walker_;
   const WalkFacts* facts_ = nullptr;
 };
 

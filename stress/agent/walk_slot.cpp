@@ -10,7 +10,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/input/thread_state.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/victim/context.h"
 
 namespace framestorm::stress {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "harness/executor/jvm_fixture.h"
-#include "harness/input/walker_traits.h"
+#include "harness/input/walker_table.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
