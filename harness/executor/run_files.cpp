@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "harness/executor/signature.h"
+#include "harness/guard/arch.h"
 #include "harness/input/json_form.h"
 
 namespace framestorm {
@@ -111,11 +112,9 @@ json finding_line(const Finding& finding, uint64_t key, double time, const std::
   for (uint32_t i = 0; i < fault.stack_size; ++i) stack.push_back(modules.describe(fault.stack[i]));
   json registers = json::object();
   if (finding.kind != FindingKind::unsafe_call) {
-    constexpr const char* kNames[] = {"r8",  "r9",  "r10", "r11", "r12", "r13",
-                                      "r14", "r15", "rdi", "rsi", "rbp", "rbx",
-                                      "rdx", "rax", "rcx", "rsp", "rip", "efl"};
-    for (size_t i = 0; i < std::size(kNames); ++i) {
-      registers[kNames[i]] = hex(static_cast<uint64_t>(fault.registers[i]));
+    const auto names = arch::register_names();
+    for (size_t i = 0; i < names.size(); ++i) {
+      registers[names[i]] = hex(static_cast<uint64_t>(fault.registers[i]));
     }
   }
   json frames = json::array();

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace framestorm::arch {
 
@@ -37,6 +38,8 @@ void resume_from_handler(ucontext_t* context, RecoveryPoint* point, int end);
 uintptr_t pc_of(const ucontext_t* context);
 uintptr_t sp_of(const ucontext_t* context);
 uintptr_t fp_of(const ucontext_t* context);
+// Names of a context's first registers, in the order of gregset_t; what follows has none here.
+std::span<const char* const> register_names();
 // Puts pc, sp and fp into otherwise empty registers.
 void set_frame(greg_t* registers, uintptr_t pc, uintptr_t sp, uintptr_t fp);
 // True when the fault of this context came from fetching the instruction at pc, not from running

@@ -169,6 +169,14 @@ uintptr_t fp_of(const ucontext_t* context) {
   return static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RBP]);
 }
 
+std::span<const char* const> register_names() {
+  static constexpr const char* kNames[] = {"r8",  "r9",  "r10", "r11", "r12", "r13",
+                                           "r14", "r15", "rdi", "rsi", "rbp", "rbx",
+                                           "rdx", "rax", "rcx", "rsp", "rip", "efl"};
+  static_assert(REG_R8 == 0 && std::size(kNames) == REG_EFL + 1);
+  return kNames;
+}
+
 void set_frame(greg_t* registers, uintptr_t pc, uintptr_t sp, uintptr_t fp) {
   for (int i = 0; i < NGREG; ++i) {
     registers[i] = 0;
