@@ -116,7 +116,7 @@ enum class Register : uint8_t {
   pc,
   sp,
   fp,
-  r0,  // x86-64: rax rbx rcx rdx rsi rdi r8 .. r15
+  r0,  // names: names_<architecture>.cpp
   r1,
   r2,
   r3,

@@ -49,15 +49,6 @@ constexpr std::string_view kValueKindNames[] = {
 };
 constexpr std::string_view kCodeKindNames[] = {"nmethod", "stub", "codelet", "function"};
 constexpr std::string_view kCodeAnchorNames[] = {"entry", "verified-entry", "deopt-handler", "end"};
-// Register numbers are shared by all architectures, names are not.
-#if defined(__x86_64__)
-constexpr std::string_view kRegisterNames[] = {
-    "pc", "sp", "fp",  "rax", "rbx", "rcx", "rdx", "rsi", "rdi",
-    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "flags",
-};
-#else
-#error "name the general registers of this architecture, in the order of its victim/context"
-#endif
 constexpr std::string_view kThreadFieldNames[] = {"state", "last-java-sp", "last-java-pc",
                                                   "last-java-fp"};
 constexpr std::string_view kStackAnchorNames[] = {"sp", "fp", "stack-base", "last-java-sp"};
@@ -89,7 +80,6 @@ std::string_view name_of(WalkerId value) {
 std::string_view name_of(ValueKind value) { return lookup(kValueKindNames, value); }
 std::string_view name_of(CodeKind value) { return lookup(kCodeKindNames, value); }
 std::string_view name_of(CodeAnchor value) { return lookup(kCodeAnchorNames, value); }
-std::string_view name_of(Register value) { return lookup(kRegisterNames, value); }
 std::string_view name_of(ThreadField value) { return lookup(kThreadFieldNames, value); }
 std::string_view name_of(StackAnchor value) { return lookup(kStackAnchorNames, value); }
 std::string_view name_of(MutationKind value) { return lookup(kMutationKindNames, value); }
