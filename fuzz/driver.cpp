@@ -162,9 +162,9 @@ class Driver final : public InputLoop {
   void walk_one_input(std::span<const uint8_t> bytes) {
     take(bytes, &input_);
     const Feedback::Cell seed = options_.unguided ? cell_of_seed(bytes) : Feedback::kNothing;
-    if (walkers_.settle(&input_)) {
-      encode(input_, &settled_bytes_);
-      bytes = settled_bytes_;
+    if (walkers_.choose(&input_)) {
+      encode(input_, &chosen_bytes_);
+      bytes = chosen_bytes_;
     }
     if (options_.engine.source == InputSource::origin && executions_ == 0) learn_origin();
     if (!engine_.mutates_here()) {
@@ -480,7 +480,7 @@ class Driver final : public InputLoop {
   Input mutated_;
   Input other_;
   std::vector<uint8_t> encoded_;  // mutated_, as it was last written
-  std::vector<uint8_t> settled_bytes_;
+  std::vector<uint8_t> chosen_bytes_;
   std::vector<uint8_t> followed_;  // the input that follow() saw last
   Input mutant_;
   std::vector<uint8_t> mutant_bytes_;

@@ -11,6 +11,15 @@
 
 namespace framestorm {
 
+// Exit codes of the targets.
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitSetup = 2;
+// A walk died holding a lock, or very many did not return: start another process.
+inline constexpr int kExitNotReusable = 3;
+// Strict mode; the codes are libFuzzer's.
+inline constexpr int kExitFinding = 77;
+inline constexpr int kExitTimeout = 70;  // the finding is a hang
+
 // Who decides what is walked next.
 enum class InputSource : uint8_t {
   engine,  // the engine's inputs, and mutants of them
@@ -27,7 +36,7 @@ struct EngineOptions {
   // Where the artifact of a name goes; empty for none. Unset: into the output folder.
   std::function<std::string(std::string_view name)> artifact;
   // Exit code where the process can walk no further though nothing was found.
-  int worn_out = 3;
+  int worn_out = kExitNotReusable;
 };
 
 struct FuzzOptions {
@@ -51,15 +60,6 @@ struct FuzzOptions {
   bool bundled = false;
   EngineOptions engine;
 };
-
-// Exit codes of the targets.
-inline constexpr int kExitDone = 0;
-inline constexpr int kExitSetup = 2;
-// A walk died holding a lock, or very many did not return: start another process.
-inline constexpr int kExitPoisoned = 3;
-// Strict mode; the codes are libFuzzer's.
-inline constexpr int kExitFinding = 77;
-inline constexpr int kExitTimeout = 70;  // the finding is a hang
 
 // Fills *options. Returns a negative number to go on, else the exit code (help, usage error).
 int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* options);

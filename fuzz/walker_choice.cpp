@@ -34,7 +34,7 @@ bool WalkerChoice::fits(WalkerId id, Mode mode) const {
   return std::ranges::find(walkers_, id) != walkers_.end() && traits_of(id).walks_in(mode);
 }
 
-bool WalkerChoice::settle(Input* input) const {
+bool WalkerChoice::choose(Input* input) const {
   if (fits(input->walker, input->mode)) return false;
   const auto fitting = [&](WalkerId id) { return fits(id, input->mode); };
   const auto count = static_cast<size_t>(std::ranges::count_if(walkers_, fitting));

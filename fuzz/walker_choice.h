@@ -23,7 +23,7 @@ class WalkerChoice {
 
   // Gives the input another walker when its own is not one of them, or not in its mode: the same
   // one whenever it is asked. True when it did. The input's mode has to be one of modes().
-  bool settle(Input* input) const;
+  bool choose(Input* input) const;
 
  private:
   bool fits(WalkerId id, Mode mode) const;

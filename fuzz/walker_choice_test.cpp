@@ -61,21 +61,21 @@ TEST(WalkerChoice, GivesAnInputAWalkerOfItsMode) {
       input.walker = static_cast<WalkerId>(i);
       input.mode = mode;
       const Input before = input;
-      const bool changed = choice.settle(&input);
+      const bool changed = choice.choose(&input);
       EXPECT_EQ(changed, input.walker != before.walker);
       EXPECT_TRUE(traits_of(input.walker).walks_in(mode));
       EXPECT_NE(std::ranges::find(kUsable, input.walker), kUsable.end());
       Input again = before;
-      choice.settle(&again);
+      choice.choose(&again);
       EXPECT_EQ(again, input);
-      EXPECT_FALSE(choice.settle(&again));
+      EXPECT_FALSE(choice.choose(&again));
       given.insert(input.walker);
     }
   }
   EXPECT_EQ(given.size(), kUsable.size()) << "each gets some";
   Input own;
   own.walker = WalkerId::asgst;
-  EXPECT_FALSE(choice.settle(&own));
+  EXPECT_FALSE(choice.choose(&own));
   EXPECT_EQ(own.walker, WalkerId::asgst);
 }
 

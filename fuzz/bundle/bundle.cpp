@@ -43,7 +43,7 @@ std::filesystem::path folder_of_program() {
 
 }  // namespace
 
-void settle_environment(char** argv) {
+void prepare_environment(char** argv) {
   bool changed = false;
   for (const Settings& settings : kSettings) {
     const char* given = getenv(settings.variable);

@@ -19,7 +19,7 @@ namespace framestorm {
 // leave HotSpot its signals, no JVM arguments come from outside. Sanitizers read theirs before
 // main(), so where they differ the program is executed anew, in this process. Before any thread.
 // Throws std::system_error.
-void settle_environment(char** argv);
+void prepare_environment(char** argv);
 
 // What a target of the bundle that this program belongs to runs with. Returns a negative number to
 // go on, else the exit code, after it said what is wrong.

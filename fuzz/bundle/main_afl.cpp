@@ -11,7 +11,7 @@
 extern "C" [[gnu::visibility("default")]] int LLVMFuzzerInitialize(int*, char*** argv) {
   using namespace framestorm;
   try {
-    settle_environment(*argv);
+    prepare_environment(*argv);
     FuzzOptions options;
     if (const int code = read_bundle(only_target(), &options); code >= 0) std::_Exit(code);
     options.engine.artifact = [](std::string_view) { return std::string(); };  // AFL++ keeps it

@@ -17,7 +17,7 @@ namespace {
 using namespace framestorm;
 
 int run(int argc, char** argv) {
-  settle_environment(argv);
+  prepare_environment(argv);
   std::vector<std::filesystem::path> files;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]).starts_with("-")) continue;  // of some engine

@@ -64,7 +64,7 @@ extern "C" [[gnu::visibility("default")]] int LLVMFuzzerInitialize(int* argc, ch
   begun = true;
   const std::span<char* const> arguments(*argv, static_cast<size_t>(*argc));
   try {
-    framestorm::settle_environment(*argv);
+    framestorm::prepare_environment(*argv);
     if (framestorm::LibFuzzerArguments(arguments).only_starts_others()) return 0;
     std::_Exit(framestorm::run(arguments));
   } catch (const std::exception& error) {

@@ -173,7 +173,8 @@ TEST_P(UnsafeCallTest, IsNotRecordedOutsideAWalk) {
   EXPECT_EQ(calls.count, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tripwire, UnsafeCallTest, ::testing::ValuesIn(kUnsafeCalls), name_of_call);
+INSTANTIATE_TEST_SUITE_P(Interposer, UnsafeCallTest, ::testing::ValuesIn(kUnsafeCalls),
+                         name_of_call);
 
 constexpr Call kTerminalCalls[] = {
     {"abort", nullptr, [] { abort(); }},
@@ -217,7 +218,7 @@ TEST_P(TerminalCallTest, EndsTheWalk) {
   EXPECT_EQ(names.back(), "unsafe_walk");
 }
 
-INSTANTIATE_TEST_SUITE_P(Tripwire, TerminalCallTest, ::testing::ValuesIn(kTerminalCalls),
+INSTANTIATE_TEST_SUITE_P(Interposer, TerminalCallTest, ::testing::ValuesIn(kTerminalCalls),
                          name_of_call);
 
 TEST(UnsafeCallsTest, StdioWorksOutsideAWalk) {

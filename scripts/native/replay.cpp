@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kPoisoned = 3;
+constexpr int kNotReusable = 3;
 constexpr uint32_t kMinimizeBudget = 2000;
 
 // A try that has found nothing ends after this time: seeking a halt point can take long.
@@ -329,7 +329,7 @@ class StdoutAnswer {
 // The process ends as it stands: a thread that a walk destroyed must not run any more.
 [[noreturn]] void leave_halted() {
   std::fflush(stdout);
-  std::_Exit(kPoisoned);
+  std::_Exit(kNotReusable);
 }
 
 }  // namespace
