@@ -15,8 +15,9 @@ from framestorm_cli.base.run_folder import check_room
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import TESTDATA, FakePrograms, Run
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.fuzz import summary
-from framestorm_cli.triage.signature import Signature, native_filter
+from framestorm_cli.triage.signature import native_filter
 
 FUZZ = ("fuzz", "--target", "fuzz_stack", "--seconds", "2", "--jobs", "1", "--seed", "1")
 

@@ -16,8 +16,8 @@ ROOT = Path(framestorm_cli.__file__).parent
 # From the ground up: a package imports from those above it in this list.
 LAYERS = (
     "base",  # errors, paths, set-up steps, the terminal
-    "findings",  # what native programs write
     "binaries",  # ELF files, symbols, machine code
+    "findings",  # what native programs write, and what is attached to it
     "jdks",
     "hotspot",  # builds of instrumented JDKs
     "native",  # native programs and their processes

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import capstone
 from capstone import x86_const
 
-from framestorm_cli.findings.records import parse_int
+from framestorm_cli.base.numbers import parse_int
 
 
 @dataclass(frozen=True)

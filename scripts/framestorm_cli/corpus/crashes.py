@@ -20,6 +20,7 @@ from framestorm_cli.artifacts import codec
 from framestorm_cli.base import files, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk as jdks
@@ -29,7 +30,6 @@ from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request
-from framestorm_cli.triage.signature import Signature
 
 STATUSES = ("open", "fixed", "unaffected")
 
@@ -87,7 +87,7 @@ def read_expectations(path: Path) -> dict[str, tuple[str, Signature | None]]:
 def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries: int) -> int:
     """Creates corpus/crashes/<name>. Exit code 1 when the artifact shows nothing on any JDK."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
-        raise FramestormError(f"--id {name}: use lower-case letters, digits and hyphens")
+        raise FramestormError(f"--id {name}: use lower-finding letters, digits and hyphens")
     folder = paths.CRASHES / name
     if folder.exists():
         raise FramestormError(f"{folder} exists already: give another --id or remove it")
@@ -126,9 +126,9 @@ def _assess(tools: toolchain.Toolchain, artifact: Path, tries: int) -> Json:
         with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
             done = replaying.run_tries(tools, symbolizer, request, tries, Path(scratch))
         shown = Counter(
-            (one.matched or one.cases[0]).signature
+            (one.matched or one.findings[0]).signature
             for one in done
-            if one.matched is not None or (signature is None and one.cases)
+            if one.matched is not None or (signature is None and one.findings)
         )
         if shown:
             best, hits = shown.most_common(1)[0]

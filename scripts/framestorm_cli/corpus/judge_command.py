@@ -11,7 +11,7 @@ from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.corpus import judging
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import NATIVE
-from framestorm_cli.replay.run import show_case
+from framestorm_cli.replay.run import show_finding
 
 EXIT_NO_EXPECTATION = 5
 
@@ -42,7 +42,7 @@ def judge_command(
     click.echo(f"JDK: {tools.jdk}")
     click.echo(f"input {artifact}:\n{text.rstrip()}\n")
     if result.shown is not None:
-        show_case(result.shown)
+        show_finding(result.shown)
         click.echo()
     done = f"came back in {result.reproduced} of {len(result.tries)} fresh JVMs"
     click.echo(f"expected: {expectation.status}; {done if expectation.signature else 'replayed'}")

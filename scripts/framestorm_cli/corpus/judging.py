@@ -13,14 +13,13 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.corpus import crashes
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request, Try
-from framestorm_cli.triage.buckets import Case
 from framestorm_cli.triage.explain import explain
-from framestorm_cli.triage.signature import Signature
 
 # An artifact counts as reproducible at 9 of 10: two fresh JVMs that both miss are 1 in 100, and only
 # then are two more asked.
@@ -59,10 +58,10 @@ class Judgement:
         return sum(1 for one in self.tries if one.hung)
 
     @property
-    def shown(self) -> Case | None:
-        """The case to show: the one in question, else whatever came up."""
+    def shown(self) -> Finding | None:
+        """The finding to show: the one in question, else whatever came up."""
         matched = [one.matched for one in self.tries if one.matched is not None]
-        others = [case for one in self.tries for case in one.cases]
+        others = [finding for one in self.tries for finding in one.findings]
         return next(iter(matched + others), None)
 
 
@@ -133,7 +132,7 @@ def judge(
 def _problem(result: Judgement, jdk: Jdk) -> str:
     expected, count = result.expectation, len(result.tries)
     seen = ", ".join(
-        dict.fromkeys(str(case.signature) for one in result.tries for case in one.cases)
+        dict.fromkeys(str(finding.signature) for one in result.tries for finding in one.findings)
     )
     hung = f"; {result.hung} of them hung and were killed" if result.hung else ""
     on = f"on JDK {jdk.label} ({jdk.version})"
@@ -155,7 +154,7 @@ def _problem(result: Judgement, jdk: Jdk) -> str:
 
 
 def to_json(result: Judgement, artifact: Path, jdk: Jdk, text: str) -> Json:
-    """For `corpus judge --json`; `case` is what a report of a failure shows."""
+    """For `corpus judge --json`; `finding` is what a report of a failure shows."""
     expectation, shown = result.expectation, result.shown
     data: Json = {
         "artifact": str(artifact),
@@ -171,14 +170,13 @@ def to_json(result: Judgement, artifact: Path, jdk: Jdk, text: str) -> Json:
         "case": None,
     }
     if shown is not None:
-        finding = shown.finding
         data["case"] = {
             "signature": str(shown.signature),
-            "explanation": explain(finding, shown.frames),
-            "detail": finding.detail,
+            "explanation": explain(shown),
+            "detail": shown.detail,
             "fault": (
-                f"{finding.signal}, si_code {finding.si_code}, address {finding.address}, pc {finding.pc}"
-                if finding.signal
+                f"{shown.signal}, si_code {shown.si_code}, address {shown.address}, pc {shown.pc}"
+                if shown.signal
                 else ""
             ),
             "stack": [str(frame) for frame in shown.frames],

@@ -10,11 +10,11 @@ from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.corpus import crashes
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import walkers
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
-from framestorm_cli.triage.signature import Signature
 
 _ASGCT = "asgct"  # also what a text form without a `walker` line means
 _WALKER = re.compile(r"^walker (\S+)", re.MULTILINE)

@@ -89,7 +89,7 @@ def write_agent(asked: dict[str, Any], options: dict[str, str], entry: dict[str,
     (out / "jvm.json").write_text(json.dumps({"version": "25.0.3+9", "vendor": "Fake"}))
     (out / "modules.json").write_text(json.dumps(asked["modules"]))
     findings = entry.get("findings", [])
-    plan.write_findings(out, findings, "", "samples/{index}.sample")
+    plan.write_findings(out, findings, {}, "samples/{index}.sample")
     for index in range(len(findings)):
         (out / f"samples/{index}.bin").write_bytes(b"an input")
     if fill := entry.get("fill", 0):

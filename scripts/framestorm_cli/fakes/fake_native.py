@@ -20,6 +20,16 @@ from typing import Any
 from framestorm_cli.fakes import plan
 
 TEXT = "framestorm-input 1\nscenario c2-inlined\nmode same-thread\nregister sp = real-sp - 64\n"
+_SP = {"text": "real-sp - 64", "kind": "real-sp", "delta": -64}
+INPUT = {
+    "scenario": "c2-inlined",
+    "mode": "same-thread",
+    "walker": "asgct",
+    "call": {},
+    "mutations": [{"kind": "register", "place": "sp", "value": _SP}],
+    "iterator_calls": [],
+}
+DESCRIBED = {"text": TEXT, "input": INPUT, "state": "torn"}
 
 
 def option(name: str, default: str = "") -> str:
@@ -27,7 +37,7 @@ def option(name: str, default: str = "") -> str:
 
 
 def write_findings(out: Path, findings: list[Any]) -> None:
-    plan.write_findings(out, findings, TEXT, "artifacts/{key}-{index}.bin")
+    plan.write_findings(out, findings, DESCRIBED, "artifacts/{key}-{index}.bin")
     with (out / "findings.jsonl").open("a") as file:
         for key in {finding["key"] for finding in findings}:
             count = {"type": "count", "key": key, "count": 7, "rechecks": 10, "rechecks_hit": 9}
@@ -146,7 +156,7 @@ def native(asked: dict[str, Any]) -> int:
                 file=sys.stderr,
             )
             return 2
-        print(TEXT, end="")
+        print(json.dumps(DESCRIBED) if "--json" in sys.argv else TEXT, end="")
     elif command == "encode":
         if "framestorm-input 1" not in sys.stdin.read().splitlines():
             print("line 1: expected `framestorm-input 1`", file=sys.stderr)

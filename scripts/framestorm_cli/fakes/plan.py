@@ -38,12 +38,14 @@ def next_entry(entries: list[dict[str, Any]] | None, name: str) -> dict[str, Any
     return entries[min(number, len(entries) - 1)]
 
 
-def write_findings(out: Path, findings: list[dict[str, Any]], text: str, artifact: str) -> None:
+def write_findings(
+    out: Path, findings: list[dict[str, Any]], described: dict[str, Any], artifact: str
+) -> None:
     """findings.jsonl; `artifact`: the file of each, with {key} and {index} filled in."""
     with (out / "findings.jsonl").open("w") as file:
         for index, finding in enumerate(findings):
             name = artifact.format(key=finding["key"], index=index)
             (out / name).parent.mkdir(exist_ok=True)
             (out / name).write_bytes(b"FAKE" + finding["key"].encode())
-            record = {"type": "finding", "artifact": name, "text": text, **finding}
+            record = {"type": "finding", "artifact": name, **described, **finding}
             file.write(json.dumps(record) + "\n")

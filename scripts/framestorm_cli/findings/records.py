@@ -5,86 +5,14 @@ A process can die in the middle of a line, so a torn last line is normal and is 
 
 import json
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from framestorm_cli.findings.finding import Count, Finding, read_line
+
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One recorded finding of one process. Paths are absolute, addresses are as written ("0x..")."""
-
-    key: str
-    kind: str
-    t: float = 0.0  # seconds since its process's first walk
-    clause: str = ""
-    detail: str = ""
-    artifact: Path | None = None
-    text: str = ""
-    signal: str = ""
-    si_code: int = 0
-    address: str = ""
-    access: str = ""  # "read", "write"; empty when it was not written down
-    pc: str = ""
-    registers: dict[str, str] = field(default_factory=dict)
-    stack: tuple[str, ...] = ()
-    code: str = ""
-    code_start: str = ""
-    code_pc_offset: int = 0
-    function: str = ""
-    locks_held: int = 0
-    context: dict[str, str] = field(default_factory=dict)
-    trace: tuple[Json, ...] = ()
-    modules: dict[str, str] = field(default_factory=dict)
-
-    def address_value(self) -> int | None:
-        return parse_int(self.address)
-
-
-def parse_int(text: str) -> int | None:
-    """A number as native programs write them; None when it is none."""
-    try:
-        return int(text, 0)
-    except (TypeError, ValueError):
-        return None
-
-
-def finding_from_json(data: Json, folder: Path, modules: dict[str, str]) -> Finding:
-    """A finding object; relative artifact paths are below `folder`."""
-    artifact = data.get("artifact")
-    return Finding(
-        key=str(data.get("key", "")),
-        kind=str(data.get("kind", "")),
-        t=float(data.get("t") or 0.0),
-        clause=str(data.get("clause") or ""),
-        detail=str(data.get("detail") or ""),
-        artifact=(folder / artifact).resolve() if artifact else None,
-        text=str(data.get("text") or ""),
-        signal=str(data.get("signal") or ""),
-        si_code=int(data.get("si_code") or 0),
-        address=str(data.get("address") or ""),
-        access=str(data.get("access") or ""),
-        pc=str(data.get("pc") or ""),
-        registers={str(k): str(v) for k, v in (data.get("registers") or {}).items()},
-        stack=tuple(str(entry) for entry in data.get("stack") or ()),
-        code=str(data.get("code") or ""),
-        code_start=str(data.get("code_start") or ""),
-        code_pc_offset=int(data.get("code_pc_offset") or 0),
-        function=str(data.get("function") or ""),
-        locks_held=int(data.get("locks_held") or 0),
-        context={str(k): str(v) for k, v in (data.get("context") or {}).items()},
-        trace=tuple(data.get("trace") or ()),
-        modules=modules,
-    )
-
-
-@dataclass(frozen=True)
-class Count:
-    count: int
-    rechecks: int
-    rechecks_hit: int
 
 
 class FindingsFile:
@@ -110,19 +38,15 @@ class FindingsFile:
         self._offset += len(whole)
         for line in whole.splitlines():
             try:
-                self._take(json.loads(line))
-            except (ValueError, TypeError, AttributeError):
+                found = read_line(line, self._folder)
+            except msgspec.MsgspecError:
                 self.unreadable_lines += 1
-
-    def _take(self, record: Json) -> None:
-        if record.get("type") == "count":
-            self.counts[str(record["key"])] = Count(
-                int(record.get("count", 0)),
-                int(record.get("rechecks", 0)),
-                int(record.get("rechecks_hit", 0)),
-            )
-        elif record.get("type") == "finding":
-            self.findings.append(finding_from_json(record, self._folder, self._read_modules()))
+                continue
+            if isinstance(found, Count):
+                self.counts[found.key] = found
+            else:
+                found.modules = self._read_modules()
+                self.findings.append(found)
 
     def _read_modules(self) -> dict[str, str]:
         # A module can be loaded late (a plugin), so the file is read again until it is there.
@@ -133,10 +57,8 @@ class FindingsFile:
     def count_of(self, key: str) -> Count:
         """How often a key was seen: as counted, or as recorded by a process that died too early."""
         recorded = sum(1 for finding in self.findings if finding.key == key)
-        known = self.counts.get(key)
-        if known is None:
-            return Count(recorded, 0, 0)
-        return Count(max(known.count, recorded), known.rechecks, known.rechecks_hit)
+        known = self.counts.get(key, Count(key))
+        return msgspec.structs.replace(known, count=max(known.count, recorded))
 
 
 def read_findings(folder: Path) -> FindingsFile:

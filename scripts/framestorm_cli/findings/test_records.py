@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Code, Count
 from framestorm_cli.findings.records import FindingsFile, merge_stats
 
 
@@ -37,8 +38,8 @@ def test_the_newest_count_wins_and_never_falls_below_what_was_recorded(tmp_path:
     ]
     (tmp_path / "findings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     file = records.read_findings(tmp_path)
-    assert file.count_of("a") == records.Count(9, 4, 3)
-    assert file.count_of("b") == records.Count(2, 0, 0)
+    assert file.count_of("a") == Count("a", 9, 4, 3)
+    assert file.count_of("b") == Count("b", 2, 0, 0)
 
 
 def test_stats_of_processes_are_summed_and_memory_is_the_largest() -> None:
@@ -91,3 +92,29 @@ def test_current_input(tmp_path: Path) -> None:
     assert records.read_current_input(tmp_path) is None
     path.write_bytes((99).to_bytes(8, "little") + b"abcdef")
     assert records.read_current_input(tmp_path) is None
+
+
+def test_what_older_processes_wrote_names_its_victim(tmp_path: Path) -> None:
+    line = {
+        "type": "finding",
+        "key": "a",
+        "kind": "contract",
+        "text": "framestorm-input 1\nscenario osr\n",
+    }
+    (tmp_path / "findings.jsonl").write_text(json.dumps(line) + "\n")
+    (found,) = records.read_findings(tmp_path).findings
+    assert (found.scenario, found.input) == ("osr", None)
+
+
+def test_an_input_is_read_with_its_values(tmp_path: Path) -> None:
+    code = {"kind": "stub", "name": "call_stub", "tier": 0, "anchor": "end"}
+    value = {"text": 'stub "call_stub" end', "kind": "code", "delta": 0, "code": code}
+    change = {"kind": "register", "place": "pc", "value": value}
+    given = {"scenario": "c1", "mode": "same-thread", "walker": "gst", "mutations": [change]}
+    line = {"type": "finding", "key": "a", "kind": "fault", "artifact": "x.bin", "input": given}
+    (tmp_path / "findings.jsonl").write_text(json.dumps(line) + "\n")
+    (found,) = records.read_findings(tmp_path).findings
+    assert found.artifact == tmp_path / "x.bin"
+    assert found.input is not None
+    (mutation,) = found.input.mutations
+    assert (mutation.place, mutation.value.code) == ("pc", Code("stub", "call_stub", 0, "end"))

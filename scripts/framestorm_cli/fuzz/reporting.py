@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from framestorm_cli.base.paths import relative
 from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz.results import Results
-from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
-from framestorm_cli.triage.report import Written
+from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, issue_of
 
 
 def to_report(results: Results, problems: Sequence[str], code: int, argv: Sequence[str]) -> Report:
@@ -22,7 +20,10 @@ def to_report(results: Results, problems: Sequence[str], code: int, argv: Sequen
         seconds=run.wall,
         argv=argv,
         checks=[_check(results, target) for target in run.options.targets],
-        issues=[_issue(one, results) for one in results.written],
+        issues=[
+            issue_of(one, run.options.out, detail=f"{one.best.detail} ({one.verification})".strip())
+            for one in results.buckets
+        ],
         problems=problems,
         properties=_properties(results.jvm, run.options.seed),
     )
@@ -43,32 +44,15 @@ def _check(results: Results, target: str) -> Check:
     walks = int(totals.get("walks", 0))
     seconds = sum(process.fuzzed for process in run.processes if process.target == target)
     own = [
-        one for one in results.written if any(case.target == target for case in one.bucket.cases)
+        one for one in results.buckets if any(finding.target == target for finding in one.findings)
     ]
     outcome, message, details = PASSED, "", ""
     if target in run.unable or not walks:
         outcome, message = ERROR, run.unable.get(target, "no walks")
     elif own:
         outcome = FAILED
-        message = "; ".join(f"{one.bucket.id} {one.bucket.signature}" for one in own)
-        details = "\n".join(
-            f"{one.bucket.id}: {one.explanation}\n{one.replay_command}" for one in own
-        )
+        message = "; ".join(f"{one.id} {one.signature}" for one in own)
+        details = "\n".join(f"{one.id}: {one.explanation}\n{one.replay_command}" for one in own)
     return Check(
         run.options.engine, target, seconds, outcome, message, details, {"walks": str(walks)}
-    )
-
-
-def _issue(one: Written, results: Results) -> Issue:
-    out = results.run.options.out
-    return Issue(
-        id=one.bucket.id,
-        signature=one.bucket.signature,
-        explanation=one.explanation,
-        count=one.bucket.count,
-        detail=f"{one.best.finding.detail} ({one.verification})".strip(),
-        stack=tuple(frame.name for frame in one.best.frames),
-        report=relative(one.report, out),
-        artifact=relative(one.artifact, out),
-        command=one.replay_command,
     )

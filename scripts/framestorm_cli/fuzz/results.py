@@ -9,6 +9,7 @@ from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Finding
 from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz.fuzzing import Run
 from framestorm_cli.fuzz.live import VerificationProgress
@@ -19,10 +20,8 @@ from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded
 from framestorm_cli.replay.verifying import Verifier
 from framestorm_cli.triage import buckets as triage_buckets
-from framestorm_cli.triage import cases as triage_cases
-from framestorm_cli.triage import report
-from framestorm_cli.triage.buckets import Bucket, Case
-from framestorm_cli.triage.report import Verification, Written
+from framestorm_cli.triage import collecting, report
+from framestorm_cli.triage.buckets import Bucket, Verification
 
 KEPT = 5  # artifacts copied per bucket; the others stay below work/
 
@@ -33,41 +32,45 @@ class Results:
 
     run: Run
     jvm: Json
-    written: list[Written] = field(default_factory=list)
+    buckets: list[Bucket] = field(default_factory=list)
     verify_seconds: float = 0.0
     unreadable_lines: int = 0
 
 
-def gather(run: Run, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Case]:
+def gather(run: Run, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Finding]:
     """Every finding of every process, and every process that died."""
-    return [case for process in run.processes for case in cases_of(process, toolchain, symbolizer)]
+    return [
+        finding
+        for process in run.processes
+        for finding in findings_of(process, toolchain, symbolizer)
+    ]
 
 
-def cases_of(process: Process, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Case]:
+def findings_of(process: Process, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Finding]:
     """Every finding of a process, and its death if it died."""
-    found = triage_cases.of_process(process.folder, symbolizer, process.target)
+    found = collecting.of_process(process.folder, symbolizer, process.target)
     if process.death is not None:
         found.append(_death(process, process.death, toolchain, symbolizer))
-    for case in found:
-        case.target, case.seed = process.target, process.seed
+    for finding in found:
+        finding.target, finding.seed = process.target, process.seed
     return found
 
 
 def _death(
     process: Process, death: processes.Death, toolchain: Toolchain, symbolizer: Symbolizer
-) -> Case:
+) -> Finding:
     data = records.read_current_input(process.folder)
     if data is None:
-        return triage_cases.of_death(death, None, "", symbolizer)
+        return collecting.of_death(death, None, symbolizer)
     artifact = process.folder / "artifacts" / "death.bin"
     artifact.parent.mkdir(exist_ok=True)
     artifact.write_bytes(data)
     try:
-        text = codec.decode(toolchain.program(NATIVE), artifact, force=True)
+        described = codec.describe(toolchain.program(NATIVE), artifact)
     except FramestormError as error:
-        text = ""
+        described = None
         steps.say(f"the input of a process that died has no text form: {error.message}")
-    return triage_cases.of_death(death, artifact.resolve(), text, symbolizer)
+    return collecting.of_death(death, artifact.resolve(), symbolizer, described)
 
 
 def jvm_of(run: Run) -> Json:
@@ -85,16 +88,18 @@ def conclude(run: Run, toolchain: Toolchain, *, verify: int) -> Results:
     found = triage_buckets.into_buckets(gather(run, toolchain, symbolizer))
     began = time.monotonic()
     known = _verify(found, run, toolchain, symbolizer, verify)
-    results.written = [Written(bucket, *known[bucket.id]) for bucket in found]
+    for bucket in found:
+        bucket.shown, bucket.verification = known[bucket.id]
+    results.buckets = found
     results.verify_seconds = time.monotonic() - began
-    for written in results.written:
-        _write(written, run, toolchain, results.jvm)
+    for bucket in found:
+        _write(bucket, run, toolchain, results.jvm)
     return results
 
 
 def _verify(
     found: list[Bucket], run: Run, toolchain: Toolchain, symbolizer: Symbolizer, tries: int
-) -> dict[str, tuple[Case, Verification]]:
+) -> dict[str, tuple[Finding, Verification]]:
     why = "--strict" if run.options.strict else "--verify 0"
     if run.stopped and not run.options.strict:
         why, tries = run.stopped, 0  # interrupted, or the disk is full: no JVMs after that
@@ -117,30 +122,30 @@ def _verify(
     return known
 
 
-def _write(written: Written, run: Run, toolchain: Toolchain, jvm: Json) -> None:
+def _write(bucket: Bucket, run: Run, toolchain: Toolchain, jvm: Json) -> None:
     """Copies a bucket's artifacts with text and sidecar, and writes its report."""
-    out, bucket = run.options.out, written.bucket
+    out = run.options.out
     folder = out / "artifacts"
     folder.mkdir(exist_ok=True)
     recorded = Recorded(None, run.options.jvm_args, run.options.walker_plugin)
-    rest = [case for case in bucket.best_first() if case is not written.best]
-    for number, case in enumerate([written.best, *rest][:KEPT]):
-        source = case.finding.artifact
+    rest = [finding for finding in bucket.best_first() if finding is not bucket.best]
+    for number, finding in enumerate([bucket.best, *rest][:KEPT]):
+        source = finding.artifact
         if source is None or not source.exists():
             continue
         name = bucket.id if number == 0 else f"{bucket.id}-{number + 1}"
         artifact = folder / f"{name}.bin"
         shutil.copyfile(source, artifact)
         text = artifact.with_suffix(".txt")
-        text.write_text(case.finding.text, encoding="utf-8")
-        replaying.write_sidecar(artifact, case.signature, jvm, recorded)
+        text.write_text(finding.text, encoding="utf-8")
+        replaying.write_sidecar(artifact, finding.signature, jvm, recorded)
         if number == 0:
-            written.artifact, written.text = artifact, text
+            bucket.artifact, bucket.text = artifact, text
             arguments = replaying.common_arguments(toolchain, ())
-            written.replay_command = " ".join(
+            bucket.replay_command = " ".join(
                 ["scripts/framestorm replay", paths.shown(artifact), *arguments]
             )
     reports = out / "reports"
     reports.mkdir(exist_ok=True)
-    written.report = reports / f"{bucket.id}.md"
-    written.report.write_text(report.markdown(written, jvm), encoding="utf-8")
+    bucket.report = reports / f"{bucket.id}.md"
+    bucket.report.write_text(report.markdown(bucket, jvm), encoding="utf-8")

@@ -117,9 +117,9 @@ def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
         found = results.conclude(run, tools, verify=verify)
         if run.stopped.startswith("disk full"):
             problems.append(run.stopped)
-        if run.stopped == "interrupted" and not found.written:
+        if run.stopped == "interrupted" and not found.buckets:
             problems.append("interrupted before its end: that nothing was found says nothing")
-        code = 2 if problems else (1 if found.written else 0)
+        code = 2 if problems else (1 if found.buckets else 0)
         data = summary.to_json(found, problems, code, sys.argv[1:])
         summary.validate(data)
         summary.show(found, problems)

@@ -16,7 +16,8 @@ from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz import liveness
 from framestorm_cli.fuzz.fuzzing import Run
 from framestorm_cli.fuzz.results import Results
-from framestorm_cli.triage.report import Written, jdk_identity
+from framestorm_cli.triage.buckets import Bucket
+from framestorm_cli.triage.report import jdk_identity
 
 FORMAT = 1
 _COUNTERS = (
@@ -53,21 +54,21 @@ def _figures(run: Run, target: str | None = None) -> Json:
     return figures
 
 
-def _bucket(written: Written, out: Path) -> Json:
-    bucket, verification = written.bucket, written.verification
+def _bucket(bucket: Bucket, out: Path) -> Json:
+    verification = bucket.verification
     return {
         "id": bucket.id,
         "signature": bucket.signature.to_json(),
         "merged_signatures": [signature.to_json() for signature in bucket.merged],
         "count": bucket.count,
-        "recorded": len(bucket.cases),
-        "targets": sorted({case.target for case in bucket.cases}),
-        "explanation": written.explanation,
-        "detail": written.best.finding.detail,
-        "artifact": relative(written.artifact, out),
-        "text": relative(written.text, out),
-        "report": relative(written.report, out),
-        "replay": written.replay_command or None,
+        "recorded": len(bucket.findings),
+        "targets": sorted({finding.target for finding in bucket.findings}),
+        "explanation": bucket.explanation,
+        "detail": bucket.best.detail,
+        "artifact": relative(bucket.artifact, out),
+        "text": relative(bucket.text, out),
+        "report": relative(bucket.report, out),
+        "replay": bucket.replay_command or None,
         "reproduces": verification.reproduces if verification.tries else None,
         "verification": {
             "status": verification.status,
@@ -83,8 +84,8 @@ def _bucket(written: Written, out: Path) -> Json:
             ],
             "skipped": verification.skipped,
         },
-        "rechecks": written.best.rechecks,
-        "rechecks_hit": written.best.rechecks_hit,
+        "rechecks": bucket.best.rechecks,
+        "rechecks_hit": bucket.best.rechecks_hit,
     }
 
 
@@ -137,7 +138,7 @@ def to_json(results: Results, problems: list[str], exit_code: int, argv: list[st
             for process in run.processes
         ],
         "afl": [instance.figures() for instance in run.afl],
-        "buckets": [_bucket(written, options.out) for written in results.written],
+        "buckets": [_bucket(bucket, options.out) for bucket in results.buckets],
         "verification_seconds": round(results.verify_seconds, 3),
         "liveness": {
             "ok": not problems,
@@ -233,13 +234,13 @@ def _target_table(run: Run) -> Table:
 
 def _bucket_lines(results: Results) -> list[str]:
     """Findings in up to three groups that are never mixed: they reproduce, they do not, unknown."""
-    if not results.written:
+    if not results.buckets:
         return ["nothing found"]
-    groups: dict[str, list[Written]] = {"reproduces": [], "seen": [], "unknown": []}
-    for written in results.written:
-        verification = written.verification
+    groups: dict[str, list[Bucket]] = {"reproduces": [], "seen": [], "unknown": []}
+    for bucket in results.buckets:
+        verification = bucket.verification
         name = "reproduces" if verification.reproduces else "seen"
-        groups[name if verification.tries else "unknown"].append(written)
+        groups[name if verification.tries else "unknown"].append(bucket)
     took = f"in {results.verify_seconds:.0f} s"
     heads = {
         "reproduces": f"findings that reproduce in fresh JVMs (verified {took}): ",
@@ -251,18 +252,17 @@ def _bucket_lines(results: Results) -> list[str]:
         if group:
             count = f"{len(group)} bucket{'s' if len(group) != 1 else ''}"
             lines += [f"{heads[name]}{count}", ""]
-            for written in group:
-                lines += _one_bucket(written)
+            for bucket in group:
+                lines += _one_bucket(bucket)
     return lines
 
 
-def _one_bucket(written: Written) -> list[str]:
-    bucket = written.bucket
+def _one_bucket(bucket: Bucket) -> list[str]:
     lines = [
         f"{bucket.id}  {bucket.signature}  ({bucket.count:,} time{'s' if bucket.count > 1 else ''})",
-        f"     {written.explanation}",
-        f"     {written.verification}",
+        f"     {bucket.explanation}",
+        f"     {bucket.verification}",
     ]
-    if written.replay_command:
-        lines.append(f"     {written.replay_command}")
+    if bucket.replay_command:
+        lines.append(f"     {bucket.replay_command}")
     return [*lines, ""]

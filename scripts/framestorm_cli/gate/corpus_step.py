@@ -38,7 +38,7 @@ def run(here: Subject, there: Subject | None, jvm_args: tuple[str, ...], step: S
         except FramestormError as error:
             step.problems.append(f"{folder.name} could not be replayed: {error.message}")
             continue
-        if not any(one.walked or one.cases for one in result.tries):
+        if not any(one.walked or one.findings for one in result.tries):
             step.problems.append(f"{folder.name} was never walked: {result.problem}")
         elif (entry := _entry(folder, result, other, label)) is not None:
             entry.command = " ".join(

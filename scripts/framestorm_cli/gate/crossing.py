@@ -11,6 +11,7 @@ from pathlib import Path
 from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings.finding import Finding
 from framestorm_cli.findings.records import Json
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, TOO_RARE, UNCHANGED, Entry, Step
@@ -19,8 +20,7 @@ from framestorm_cli.replay.replaying import Recorded, Request
 from framestorm_cli.replay.verifying import Verifier
 from framestorm_cli.reports.known import Known
 from framestorm_cli.triage import report
-from framestorm_cli.triage.buckets import Bucket, Case, alike
-from framestorm_cli.triage.report import Verification, Written
+from framestorm_cli.triage.buckets import Bucket, Verification, alike
 
 TRIES = 5  # fresh JVMs that show whether an artifact comes back
 _MOST_TRIES = 12
@@ -42,11 +42,11 @@ def _rare(verification: Verification) -> bool:
     return 0 < verification.reproduced < _MOSTLY * verification.tries
 
 
-def one_per_key(bucket: Bucket) -> list[Case]:
-    """The best case of each place (as the native side tells them apart) that a bucket was seen at."""
-    seen: dict[str, Case] = {}
-    for case in bucket.best_first():
-        seen.setdefault(case.finding.key, case)
+def one_per_key(bucket: Bucket) -> list[Finding]:
+    """The best finding of each place (as the native side tells them apart) that a bucket was seen at."""
+    seen: dict[str, Finding] = {}
+    for finding in bucket.best_first():
+        seen.setdefault(finding.key, finding)
     return list(seen.values())
 
 
@@ -117,21 +117,26 @@ class Crossing:
         return found
 
     def _judge(
-        self, bucket: Bucket, case: Case, verification: Verification, deadline: float, step: Step
+        self,
+        bucket: Bucket,
+        finding: Finding,
+        verification: Verification,
+        deadline: float,
+        step: Step,
     ) -> Entry:
         if verification.tries == 0:
             step.problems.append(
                 f"{bucket.id} ({bucket.signature}) was not verified: {verification.skipped}"
             )
-            return self._entry(bucket, case, NOT_REPRODUCED, str(verification))
+            return self._entry(bucket, finding, NOT_REPRODUCED, str(verification))
         if verification.reproduced == 0:
-            return self._entry(bucket, case, NOT_REPRODUCED, str(verification))
+            return self._entry(bucket, finding, NOT_REPRODUCED, str(verification))
         how = f"{verification.reproduced} of {verification.tries} fresh JVMs"
         if self.there is None:
-            return self._entry(bucket, case, NEW, how)
+            return self._entry(bucket, finding, NEW, how)
         # So many that all miss by chance once in fifty times, if it were as frequent there.
         tries = min(_MOST_TRIES, math.ceil(4 * verification.tries / verification.reproduced))
-        hits, made = self._hits(self.there, bucket, case, tries, deadline)
+        hits, made = self._hits(self.there, bucket, finding, tries, deadline)
         how += f"; {self.there.what}: {hits} of {made}"
         if not hits and made < tries:
             step.problems.append(
@@ -139,22 +144,22 @@ class Crossing:
                 f"{self.there.what} in "
                 f"the time there was, {tries} are needed"
             )
-            return self._entry(bucket, case, NOT_REPRODUCED, how)
-        return self._entry(bucket, case, UNCHANGED if hits else NEW, how)
+            return self._entry(bucket, finding, NOT_REPRODUCED, how)
+        return self._entry(bucket, finding, UNCHANGED if hits else NEW, how)
 
     def _judge_rare(
-        self, bucket: Bucket, case: Case, verification: Verification, deadline: float
+        self, bucket: Bucket, finding: Finding, verification: Verification, deadline: float
     ) -> Entry:
         """What comes back now and then, as deaths of a process long after a wild call do: a few misses
         of the base say nothing. Both sides in turn, until there is a difference, or it is seen that
         there is none to be shown."""
         hits, tries = verification.reproduced, verification.tries
         if self.there is None:
-            return self._entry(bucket, case, NEW, f"{hits} of {tries} fresh JVMs")
+            return self._entry(bucket, finding, NEW, f"{hits} of {tries} fresh JVMs")
         others = 0
         kind = TOO_RARE
         while time.monotonic() < deadline and min(tries, others) < _MOST_OF_RARE:
-            hit, made = self._hits(self.there, bucket, case, self.jobs, deadline)
+            hit, made = self._hits(self.there, bucket, finding, self.jobs, deadline)
             others += made
             if hit:
                 kind = UNCHANGED
@@ -162,45 +167,45 @@ class Crossing:
             if chance(hits, tries, others) < _CHANCE:
                 kind = NEW
                 break
-            hit, made = self._hits(self.here, bucket, case, self.jobs, deadline, all_of=True)
+            hit, made = self._hits(self.here, bucket, finding, self.jobs, deadline, all_of=True)
             hits, tries = hits + hit, tries + made
         came = f"{int(kind == UNCHANGED)} of {others}"
         how = f"{hits} of {tries} fresh JVMs; {self.there.what}: {came}"
-        return self._entry(bucket, case, kind, how)
+        return self._entry(bucket, finding, kind, how)
 
     def _other_cause(self, bucket: Bucket, deadline: float) -> Entry | None:
         """A known signature may hide what the change broke, in a function that was broken before: one
         input per place of a known bucket that the base does not break on."""
         assert self.there is not None
-        for case in one_per_key(bucket)[:_PLACES]:
-            hits, made = self._hits(self.there, bucket, case, _GLANCE, deadline)
+        for finding in one_per_key(bucket)[:_PLACES]:
+            hits, made = self._hits(self.there, bucket, finding, _GLANCE, deadline)
             if made < _GLANCE and not hits:
                 return None  # no time
             if hits:
                 continue
-            here, tries = self._hits(self.here, bucket, case, TRIES, deadline, all_of=True)
+            here, tries = self._hits(self.here, bucket, finding, TRIES, deadline, all_of=True)
             if here < _MOSTLY * TRIES:
                 continue
-            hits, more = self._hits(self.there, bucket, case, TRIES - _GLANCE, deadline)
+            hits, more = self._hits(self.there, bucket, finding, TRIES - _GLANCE, deadline)
             if hits or more < TRIES - _GLANCE:
                 continue
             how = (
                 f"{here} of {tries} fresh JVMs; {self.there.what}: 0 of {made + more}, though other inputs "
                 "show this signature there"
             )
-            return self._entry(bucket, case, NEW, how)
+            return self._entry(bucket, finding, NEW, how)
         return None
 
     def _hits(
-        self, side: Subject, bucket: Bucket, case: Case, tries: int, deadline: float,
+        self, side: Subject, bucket: Bucket, finding: Finding, tries: int, deadline: float,
         all_of: bool = False,
     ) -> tuple[int, int]:  # fmt: skip
         """How often an artifact shows there what it shows here, or nearly (inlining may differ); and in
         how many JVMs. Ends at the first time, unless `all_of`."""
-        assert case.finding.artifact is not None
+        assert finding.artifact is not None
         folder = self.out / "work" / f"cross-{bucket.id}"
         request = Request(
-            case.finding.artifact, case.signature, self.jvm_args, side.plugin, limit=_TRY_LIMIT
+            finding.artifact, finding.signature, self.jvm_args, side.plugin, limit=_TRY_LIMIT
         )
         hits = made = 0
         try:
@@ -213,7 +218,7 @@ class Crossing:
                     break
                 made += len(done)
                 hits += sum(
-                    1 for one in done if one.matched or any(alike(case, c) for c in one.cases)
+                    1 for one in done if one.matched or any(alike(finding, c) for c in one.findings)
                 )
         except FramestormError as error:
             raise FramestormError(f"cannot replay on the {side.what}: {error.message}") from error
@@ -221,27 +226,27 @@ class Crossing:
             shutil.rmtree(folder, ignore_errors=True)
         return hits, made
 
-    def _entry(self, bucket: Bucket, case: Case, kind: str, how: str) -> Entry:
-        written = Written(bucket, case)
+    def _entry(self, bucket: Bucket, finding: Finding, kind: str, how: str) -> Entry:
+        bucket.shown = finding
         entry = Entry(
-            kind, "fuzz", bucket.id, bucket.signature, written.explanation, how, bucket.count,
-            tuple(str(frame) for frame in case.frames),
+            kind, "fuzz", bucket.id, bucket.signature, bucket.explanation, how, bucket.count,
+            tuple(str(frame) for frame in finding.frames),
         )  # fmt: skip
-        source = case.finding.artifact
+        source = finding.artifact
         if kind == KNOWN or source is None or not source.exists():
             return entry
         folder = self.out / "artifacts"
         folder.mkdir(exist_ok=True)
         entry.artifact = folder / f"{self.here.what}-{bucket.id}.bin"
         shutil.copyfile(source, entry.artifact)
-        entry.artifact.with_suffix(".txt").write_text(case.finding.text, encoding="utf-8")
+        entry.artifact.with_suffix(".txt").write_text(finding.text, encoding="utf-8")
         recorded = Recorded(None, self.jvm_args, self.here.plugin)
-        replaying.write_sidecar(entry.artifact, case.signature, self.jvm, recorded)
+        replaying.write_sidecar(entry.artifact, finding.signature, self.jvm, recorded)
         arguments = replaying.common_arguments(self.here.tools, ())
         entry.command = " ".join(
             ["scripts/framestorm replay", paths.shown(entry.artifact), *arguments]
         )
-        written.artifact, written.replay_command = entry.artifact, entry.command
+        bucket.artifact, bucket.replay_command = entry.artifact, entry.command
         entry.report = folder / f"{self.here.what}-{bucket.id}.md"
-        entry.report.write_text(report.markdown(written, self.jvm), encoding="utf-8")
+        entry.report.write_text(report.markdown(bucket, self.jvm), encoding="utf-8")
         return entry

@@ -16,6 +16,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.corpus.known import read_known
 from framestorm_cli.coverage import run as coverage_command
 from framestorm_cli.coverage import tables
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.fuzz import run as fuzz_command
 from framestorm_cli.gate import (
     changes,
@@ -35,7 +36,6 @@ from framestorm_cli.gate.verdict import NEW, Step
 from framestorm_cli.native import names
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
-from framestorm_cli.triage.signature import Signature
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from framestorm_cli.base import paths, steps
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.gate.crossing import chance
 from framestorm_cli.gate.subject import Subject
@@ -17,7 +18,6 @@ from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
-from framestorm_cli.triage.signature import Signature
 
 MODES = ("same-thread", "separate-thread")
 # Different in what is on their stacks; each is short to start.

@@ -7,6 +7,7 @@ import pytest
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.coverage.places import Place
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.fuzz import schedule
 from framestorm_cli.fuzz.fuzzing import Run
 from framestorm_cli.fuzz.target_process import FuzzOptions
@@ -15,7 +16,6 @@ from framestorm_cli.gate.budget import Budget
 from framestorm_cli.gate.changes import Changes
 from framestorm_cli.gate.subject import Request
 from framestorm_cli.gate.verdict import FIXED, KNOWN, NEW, Entry, Step, Verdict
-from framestorm_cli.triage.signature import Signature
 
 FRAME = "src/hotspot/share/runtime/frame.cpp"
 TEXT = "".join(f"line {number}\n" for number in range(1, 21))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli.triage.signature import Signature
+from framestorm_cli.findings.finding import Signature
 
 NEW, FIXED, UNCHANGED, KNOWN = "new", "fixed", "unchanged", "known"
 NOT_REPRODUCED, TOO_RARE = "not reproduced", "too rare to compare"

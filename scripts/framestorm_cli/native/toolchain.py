@@ -100,8 +100,8 @@ def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
         )
 
 
-def library(target: str, file: str, jdk: Jdk | None = None) -> Path:
-    """A target's shared object, `file` in the build that the native programs are of; built when it
+def product(target: str, file: str, jdk: Jdk | None = None) -> Path:
+    """A target's program or shared object, `file` in the build that the native programs are of; built when it
     is out of date. Raises FramestormError."""
     own = os.environ.get("FRAMESTORM_BIN")
     if not own:

@@ -13,12 +13,12 @@ from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
-from framestorm_cli.triage import cases as triage_cases
-from framestorm_cli.triage.buckets import Case
-from framestorm_cli.triage.signature import Signature, native_filter
+from framestorm_cli.triage import collecting
+from framestorm_cli.triage.signature import native_filter
 
 TRY_LIMIT = 120.0  # seconds; a try that takes longer is ended and counts as a death
 HALTS = 64
@@ -86,10 +86,10 @@ class Try:
     """One fresh JVM: what it found and whether the signature was among it."""
 
     folder: Path
-    cases: list[Case] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     replay: Json = field(default_factory=dict)
     death: processes.Death | None = None
-    matched: Case | None = None
+    matched: Finding | None = None
     seconds: float = 0.0
 
     @property
@@ -127,15 +127,17 @@ def run_try(
         code = _run(toolchain, request, "replay", folder, symbolizer, stop)
     except _StoppedError:
         return None
-    result = Try(folder, triage_cases.of_process(folder, symbolizer))
+    result = Try(folder, collecting.of_process(folder, symbolizer))
     result.seconds = time.monotonic() - begun
     result.replay = records.read_json(folder / "replay.json")
     result.death = processes.death_of(code, folder)
     if result.death is not None:
-        case = triage_cases.of_death(result.death, request.artifact, "", symbolizer)
-        result.cases.append(case)
+        finding = collecting.of_death(result.death, request.artifact, symbolizer)
+        result.findings.append(finding)
     if request.signature is not None:
-        result.matched = next((c for c in result.cases if c.signature == request.signature), None)
+        result.matched = next(
+            (c for c in result.findings if c.signature == request.signature), None
+        )
     return result
 
 

@@ -13,13 +13,12 @@ from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import processes, toolchain
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded, Request, Try
-from framestorm_cli.triage.buckets import Case
 from framestorm_cli.triage.explain import explain
-from framestorm_cli.triage.signature import Signature
 
 SAMPLE = ".sample"  # of what the stress agent keeps whole
 
@@ -53,11 +52,10 @@ def _request(artifact: Path, recorded: Recorded, jvm_args: tuple[str, ...], halt
     )
 
 
-def show_case(case: Case) -> None:
-    """Fault, explanation and symbolised walker stack of one case."""
-    finding = case.finding
-    click.echo(f"signature: {case.signature}")
-    click.echo(f"explanation: {explain(finding, case.frames)}")
+def show_finding(finding: Finding) -> None:
+    """Fault, explanation and symbolised walker stack of a finding."""
+    click.echo(f"signature: {finding.signature}")
+    click.echo(f"explanation: {explain(finding)}")
     if finding.signal:
         click.echo(
             f"fault: {finding.signal}, si_code {finding.si_code}, address {finding.address}, "
@@ -68,15 +66,15 @@ def show_case(case: Case) -> None:
     for name, value in finding.context.items():
         click.echo(f"context {name}: {value}")
     click.echo("walker stack:")
-    for index, frame in enumerate(case.frames):
+    for index, frame in enumerate(finding.frames):
         click.echo(f"  #{index:<2} {frame}")
 
 
 def _report_try(number: int, tries: int, one: Try) -> None:
     if one.matched is not None:
         what = "reproduced"
-    elif one.cases:
-        what = f"something else: {one.cases[0].signature}"
+    elif one.findings:
+        what = f"something else: {one.findings[0].signature}"
     else:
         walk = one.replay.get("walk", {})
         what = f"no finding (walk {walk.get('end', '?')}, {walk.get('num_frames', '?')} frames)"
@@ -141,13 +139,13 @@ def replay_command(
 
 def _verdict(done: list[Try], wanted: Signature | None) -> int:
     matched = [one.matched for one in done if one.matched is not None]
-    others = [case for one in done for case in one.cases]
+    others = [finding for one in done for finding in one.findings]
     shown = matched[0] if matched else (others[0] if others else None)
     if shown is not None:
-        show_case(shown)
+        show_finding(shown)
         click.echo()
     if wanted is None:
-        seen = sum(1 for one in done if one.cases)
+        seen = sum(1 for one in done if one.findings)
         click.echo(f"something was found in {seen} of {len(done)} fresh JVMs")
         click.echo(
             "no signature is recorded for this artifact, so there is nothing to compare with: keep one "
@@ -216,10 +214,10 @@ def minimize_command(
 def _learn(tools: Toolchain, symbolizer: Symbolizer, request: Request, folder: Path) -> Request:
     """The request with the signature of the first thing the artifact does."""
     one = replaying.run_try(tools, symbolizer, request, folder)
-    if one is None or not one.cases:
+    if one is None or not one.findings:
         raise FramestormError(
             f"{request.artifact} has no recorded signature and nothing was found when it was replayed: "
             "there is nothing to hold while shrinking"
         )
-    steps.say(f"no recorded signature, holding what the replay found: {one.cases[0].signature}")
-    return replace(request, signature=one.cases[0].signature)
+    steps.say(f"no recorded signature, holding what the replay found: {one.findings[0].signature}")
+    return replace(request, signature=one.findings[0].signature)

@@ -12,26 +12,20 @@ import pytest
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import FakePrograms
-from framestorm_cli.findings.records import Finding
+from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.replay import replaying, verifying
 from framestorm_cli.replay.replaying import Request, Try
 from framestorm_cli.replay.verifying import Verifier
-from framestorm_cli.triage.buckets import Bucket, Case
-from framestorm_cli.triage.report import Verification
-from framestorm_cli.triage.signature import Signature
+from framestorm_cli.triage.buckets import Bucket, Verification
 
 
 def bucket(name: str, artifacts: int) -> Bucket:
     signature = Signature("fault", "", (name,))
-    cases = [
-        Case(
-            Finding(key=name, kind="fault", artifact=Path(f"{name}{number}"), text="x" * number),
-            signature,
-            [],
-        )
-        for number in range(artifacts)
+    found = [
+        Finding(name, "fault", artifact=Path(f"{name}{n}"), text="x" * n, signature=signature)
+        for n in range(artifacts)
     ]
-    return Bucket(signature, cases or [Case(Finding(name, "fault"), signature, [])], id=name)
+    return Bucket(signature, found or [Finding(name, "fault", signature=signature)], id=name)
 
 
 class Jvms:
@@ -64,11 +58,11 @@ class Jvms:
         if sign == "^":
             raise KeyboardInterrupt
         assert request.signature is not None
-        hit = Case(Finding("k", "fault"), request.signature, []) if sign == "+" else None
+        hit = Finding("k", "fault", signature=request.signature) if sign == "+" else None
         return Try(folder, matched=hit)
 
 
-Verify = Callable[..., tuple[dict[str, tuple[Case, Verification]], Jvms, Verifier]]
+Verify = Callable[..., tuple[dict[str, tuple[Finding, Verification]], Jvms, Verifier]]
 
 
 @pytest.fixture
@@ -83,8 +77,8 @@ def verify(fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return run
 
 
-def artifact(known: dict[str, tuple[Case, Verification]], name: str) -> str:
-    return str(known[name][0].finding.artifact)
+def artifact(known: dict[str, tuple[Finding, Verification]], name: str) -> str:
+    return str(known[name][0].artifact)
 
 
 def test_an_artifact_is_left_at_its_first_miss(verify: Verify) -> None:
@@ -169,9 +163,10 @@ def test_a_try_that_does_not_end_is_ended(
 ) -> None:
     monkeypatch.setattr(verifying, "TRY_LIMIT", 0.3)
     fakes.plan("replay", {"end": "hang"})
-    case = Case(Finding("k", "fault", artifact=tmp_path / "a.bin"), Signature("fault", "", ()), [])
+    signature = Signature("fault", "", ())
+    hanging = Finding("k", "fault", artifact=tmp_path / "a.bin", signature=signature)
     verifier = Verifier(fakes.tools, Symbolizer(), tmp_path / "v", 1, 1, slowest_start=0.0)
-    known = verifier.verify([Bucket(case.signature, [case], "b01")])
+    known = verifier.verify([Bucket(signature, [hanging], "b01")])
     assert str(known["b01"][1]) == "not reproduced in 1 fresh JVMs with 1 artifact"
     assert not (tmp_path / "v").exists()
 

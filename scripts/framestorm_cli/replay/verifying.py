@@ -14,11 +14,11 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings.finding import Finding
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request, Try
-from framestorm_cli.triage.buckets import Bucket, Case
-from framestorm_cli.triage.report import LEAST_SHARE, Tried, Verification
+from framestorm_cli.triage.buckets import LEAST_SHARE, Bucket, Tried, Verification
 
 CANDIDATES = 5  # artifacts of a bucket that are tried at most
 LEAST_TRIES = 3  # fresh JVMs a bucket gets however long it takes
@@ -31,7 +31,7 @@ STARTS = 4  # a start may take this many times as long as the slowest one of the
 class _Candidate:
     """One artifact and what its tries came to."""
 
-    case: Case
+    finding: Finding
     tries: int = 0
     hits: int = 0
     running: int = 0
@@ -84,7 +84,7 @@ class _Progress:
     def verification(self, least: int = 1) -> Verification:
         """What is known; fewer than `least` tries of an artifact that always came back say nothing."""
         tried = tuple(
-            Tried(str(one.case.finding.artifact), one.tries, one.hits)
+            Tried(str(one.finding.artifact), one.tries, one.hits)
             for one in self.candidates
             if one.tries
         )
@@ -123,14 +123,14 @@ class Verifier:
         self,
         found: list[Bucket],
         on_news: Callable[[int, int, str], None] = lambda done, tries, line: None,
-    ) -> dict[str, tuple[Case, Verification]]:
-        """Per bucket id the case whose artifact reproduced best, and what is known about it.
+    ) -> dict[str, tuple[Finding, Verification]]:
+        """Per bucket id the finding whose artifact reproduced best, and what is known about it.
 
         `on_news(buckets done, JVMs so far, line about a bucket that is done or "")`. Ctrl-C ends the
         tries; what is known by then is returned, and `interrupted` set.
         """
         states = [
-            _Progress(bucket, [_Candidate(case) for case in bucket.candidates()[:CANDIDATES]])
+            _Progress(bucket, [_Candidate(finding) for finding in bucket.candidates()[:CANDIDATES]])
             for bucket in found
         ]
         began = time.monotonic()
@@ -154,7 +154,7 @@ class Verifier:
         shutil.rmtree(self.scratch, ignore_errors=True)
         return {
             one.bucket.id: (
-                one.best.case if one.candidates else one.bucket.best,
+                one.best.finding if one.candidates else one.bucket.best,
                 one.verification(min(self.tries, LEAST_TRIES)),
             )
             for one in states
@@ -175,13 +175,13 @@ class Verifier:
             state, candidate = min(ready, key=lambda pair: (pair[0].running, pair[0].tries))
             candidate.running += 1
             self._started += 1
-            running[pool.submit(self._try, candidate.case, self._started)] = (state, candidate)
+            running[pool.submit(self._try, candidate.finding, self._started)] = (state, candidate)
 
-    def _try(self, case: Case, number: int) -> Try | None:
-        assert case.finding.artifact is not None
+    def _try(self, finding: Finding, number: int) -> Try | None:
+        assert finding.artifact is not None
         request = Request(
-            case.finding.artifact,
-            case.signature,
+            finding.artifact,
+            finding.signature,
             self.jvm_args,
             self.walker_plugin,
             limit=TRY_LIMIT + STARTS * self.slowest_start,

@@ -11,8 +11,8 @@ from typing import Any
 
 from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.triage.buckets import Bucket
-from framestorm_cli.triage.signature import Signature
 
 FORMAT = 1
 

@@ -3,8 +3,11 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from framestorm_cli.triage.signature import Signature
+from framestorm_cli.base.paths import relative
+from framestorm_cli.findings.finding import Signature
+from framestorm_cli.triage.buckets import Bucket
 
 PASSED, FAILED, ERROR = "passed", "failed", "error"
 
@@ -30,6 +33,22 @@ class Issue:
         signature = self.signature
         text = "\0".join((signature.kind, signature.clause, *signature.frames))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def issue_of(bucket: Bucket, out: Path, *, known: bool = False, detail: str = "") -> Issue:
+    """A bucket of a run in the folder `out`."""
+    return Issue(
+        id=bucket.id,
+        signature=bucket.signature,
+        explanation=bucket.explanation,
+        count=bucket.count,
+        known=known,
+        detail=detail or bucket.best.detail,
+        stack=tuple(frame.name for frame in bucket.best.frames),
+        report=relative(bucket.report, out),
+        artifact=relative(bucket.artifact, out),
+        command=bucket.replay_command,
+    )
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import junitparser
 import pytest
 
 from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.reports import junit, sarif
 from framestorm_cli.reports.known import Known
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
 from framestorm_cli.triage.buckets import Bucket
-from framestorm_cli.triage.signature import Signature
 
 FAULT = Signature("fault", "", ("frame::sender", "fill"))
 WRONG = Signature("contract", "agreement", ())

@@ -34,7 +34,7 @@ def build(jdk: Jdk) -> BuiltIn:
         finished_by=_MANIFEST,
     )
     target = "framestorm_workload_natives"
-    natives = toolchain.library(target, f"stress/workloads/lib{target}.so", jdk)
+    natives = toolchain.product(target, f"stress/workloads/lib{target}.so", jdk)
     return BuiltIn(classes / _JAR, natives)
 
 

@@ -2,13 +2,16 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from framestorm_cli.base import paths
 from framestorm_cli.binaries.symbols import Frame, Symbolizer
 from framestorm_cli.findings import records
-from framestorm_cli.findings.records import Finding, Json
+from framestorm_cli.findings.finding import Finding, Signature
+from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded
@@ -18,16 +21,13 @@ from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.verdicts import HANG, HARMED
 from framestorm_cli.triage import buckets as triage_buckets
-from framestorm_cli.triage import cases as triage_cases
-from framestorm_cli.triage import report, sanitizer
-from framestorm_cli.triage.buckets import Bucket, Case
-from framestorm_cli.triage.explain import explain, thread_state
-from framestorm_cli.triage.report import Verification, Written
+from framestorm_cli.triage import collecting, report, sanitizer
+from framestorm_cli.triage.buckets import Bucket, Verification
+from framestorm_cli.triage.explain import thread_state
 from framestorm_cli.triage.signature import (
     ENTRY_POINT,
     TOP_FRAMES,
     VICTIM,
-    Signature,
     signature_of,
     significant,
 )
@@ -38,28 +38,15 @@ _NOT_REPLAYED = "stress does not replay; repro.sh runs the cell again"
 
 
 @dataclass
-class Sampled(Written):
-    """A bucket of samples: nothing was set to anything, so the explanation leaves their inputs out."""
-
-    @property
-    def explanation(self) -> str:
-        return explain(replace(self.best.finding, text=""), self.best.frames)
-
-
-@dataclass
 class StressBucket:
     """A bucket, the cells it was seen in (the first is the one that repro.sh runs), and its folder."""
 
-    written: Written
+    bucket: Bucket
     cells: list[CellResult]
     known: bool
     folder: Path
     repro: Path
     files: list[Path] = field(default_factory=list)
-
-    @property
-    def bucket(self) -> Bucket:
-        return self.written.bucket
 
 
 @dataclass
@@ -79,16 +66,18 @@ def conclude(
     """Triage of all cells; a folder below out/buckets per bucket. Raises OSError."""
     found = Found([])
     cell_of: dict[int, CellResult] = {}
-    every: list[Case] = []
+    every: list[Finding] = []
     for result in results:
-        for case in _cases(result, out, symbolizer, found):
-            case.target, case.seed = str(result.cell), result.seed
-            cell_of[id(case)] = result
-            every.append(case)
+        for finding in _findings(result, out, symbolizer, found):
+            finding.target, finding.seed = str(result.cell), result.seed
+            cell_of[id(finding)] = result
+            every.append(finding)
     shutil.rmtree(out / "buckets", ignore_errors=True)
     for bucket in triage_buckets.into_buckets(every):
         cells = list(
-            {cell_of[id(case)].number: cell_of[id(case)] for case in bucket.cases}.values()
+            {
+                cell_of[id(finding)].number: cell_of[id(finding)] for finding in bucket.findings
+            }.values()
         )
         home = cell_of[id(bucket.best)]
         cells.sort(key=lambda one: (one is not home, one.number))
@@ -96,40 +85,40 @@ def conclude(
     return found
 
 
-def _cases(result: CellResult, out: Path, symbolizer: Symbolizer, found: Found) -> list[Case]:
+def _findings(result: CellResult, out: Path, symbolizer: Symbolizer, found: Found) -> list[Finding]:
     folder = out / result.folder
     agent_folder = folder / agent.OUT
-    cases = triage_cases.of_process(agent_folder, symbolizer)
-    for case in cases:
-        case.signature = _of_sample(case)
+    recorded = collecting.of_process(agent_folder, symbolizer)
+    for finding in recorded:
+        finding.signature = _of_sample(finding)
     found.unreadable_lines += records.read_findings(agent_folder).unreadable_lines
-    in_walks, elsewhere = _sanitizer_cases(folder / "log.txt")
-    cases += in_walks
+    in_walks, elsewhere = _of_sanitizer(folder / "log.txt")
+    recorded += in_walks
     found.reports_elsewhere += elsewhere
     if (death := result.death(out)) is not None:
         evidence = death.hs_err or folder / "log.txt"
-        case = triage_cases.of_death(death, evidence, "", symbolizer)
-        case = _with_native_stack(case, folder / stacks.CORE_STACKS)
-        case.finding = replace(case.finding, context=walking.context(agent_folder))
-        cases.append(case)
+        finding = collecting.of_death(death, evidence, symbolizer)
+        finding = _with_native_stack(finding, folder / stacks.CORE_STACKS)
+        finding.context = walking.context(agent_folder)
+        recorded.append(finding)
     elif result.verdict == HANG:
-        cases.append(_hang(result, folder))
+        recorded.append(_hang(result, folder))
     elif result.verdict == HARMED:
-        cases.append(_harmed(result, folder))
-    return cases
+        recorded.append(_harmed(result, folder))
+    return recorded
 
 
-def _of_sample(case: Case) -> Signature:
+def _of_sample(finding: Finding) -> Signature:
     """Its signature by the thread's state where the fuzzers' is by the victim: which one a sample is most
     like is chance, and would be another bucket every time."""
-    signature = case.signature
-    state = case.finding.context.get("thread_state")
+    signature = finding.signature
+    state = finding.context.get("thread_state")
     if not state or not any(frame.startswith(VICTIM) for frame in signature.frames):
         return signature
-    return replace(signature, frames=(f"a thread {thread_state(state)}",))
+    return msgspec.structs.replace(signature, frames=(f"a thread {thread_state(state)}",))
 
 
-def _sanitizer_cases(log: Path) -> tuple[list[Case], int]:
+def _of_sanitizer(log: Path) -> tuple[list[Finding], int]:
     """Reports of walks, and the number of others: those are HotSpot's habits, not a walker's."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
@@ -137,31 +126,34 @@ def _sanitizer_cases(log: Path) -> tuple[list[Case], int]:
         return [], 0
     if not sanitizer.has_report(text):
         return [], 0
-    cases = triage_cases.of_sanitizer(log)
+    recorded = collecting.of_sanitizer(log)
     own = [
-        case for case in cases if any(ENTRY_POINT.fullmatch(frame.name) for frame in case.frames)
+        finding
+        for finding in recorded
+        if any(ENTRY_POINT.fullmatch(frame.name) for frame in finding.frames)
     ]
-    return own, len(cases) - len(own)
+    return own, len(recorded) - len(own)
 
 
 def _frames(names: Sequence[str]) -> list[Frame]:
     return [Frame(name, "", None, name, 0) for name in names]
 
 
-def _with_native_stack(case: Case, core_stacks: Path) -> Case:
+def _with_native_stack(finding: Finding, core_stacks: Path) -> Finding:
     """A death without an hs_err file has its core's stack, where there is one."""
-    if not case.frames and (names := stacks.crashed_stack(core_stacks)):
-        case.frames = _frames(names)
+    if not finding.frames and (names := stacks.crashed_stack(core_stacks)):
+        finding.frames = _frames(names)
         top = tuple(significant(names)[:TOP_FRAMES])
-        case.signature = Signature(case.signature.kind, case.signature.clause, top)
-    return case
+        finding.signature = Signature(finding.signature.kind, finding.signature.clause, top)
+    return finding
 
 
-def _hang(result: CellResult, folder: Path) -> Case:
+def _hang(result: CellResult, folder: Path) -> Finding:
     names = stacks.walker_stack(folder)
     where = "" if names else "; no thread was in a walk"
     evidence = folder / stacks.NATIVE_STACKS
-    finding = Finding(
+    top = tuple(significant(names)[:TOP_FRAMES]) if names else (f"victim {result.cell.workload}",)
+    return Finding(
         key="hang",
         kind="process_death",
         clause=processes.DID_NOT_END,
@@ -169,21 +161,21 @@ def _hang(result: CellResult, folder: Path) -> Case:
         artifact=evidence if evidence.exists() else folder / stacks.PROC_STACKS,
         stack=tuple(names),
         context=walking.context(folder / agent.OUT),
+        signature=Signature("process_death", processes.DID_NOT_END, top),
+        frames=_frames(names),
     )
-    top = tuple(significant(names)[:TOP_FRAMES]) if names else (f"victim {result.cell.workload}",)
-    return Case(finding, Signature("process_death", processes.DID_NOT_END, top), _frames(names))
 
 
-def _harmed(result: CellResult, folder: Path) -> Case:
-    finding = Finding(
+def _harmed(result: CellResult, folder: Path) -> Finding:
+    clause = f"exit {result.exit}"
+    return Finding(
         key="harmed",
         kind="program_harmed",
-        clause=f"exit {result.exit}",
+        clause=clause,
         detail=f"{result.cell}: {result.why}",
         artifact=folder / "log.txt",
+        signature=Signature("program_harmed", clause, (f"victim {result.cell.workload}",)),
     )
-    top = (f"victim {result.cell.workload}",)
-    return Case(finding, Signature("program_harmed", finding.clause, top), [])
 
 
 def _write(
@@ -192,39 +184,39 @@ def _write(
     folder = out / "buckets" / bucket.id
     folder.mkdir(parents=True)
     home = cells[0]
-    best = bucket.best
-    written = Sampled(bucket, best, Verification(skipped=_NOT_REPLAYED))
+    bucket.sampled = True
+    bucket.verification = Verification(skipped=_NOT_REPLAYED)
     samples = _copy_samples(bucket, folder)
     files = [*samples, *_copy_evidence(home, out, folder)]
-    written.artifact = next((file for file in files if file.suffix == ".bin"), None) or next(
+    bucket.artifact = next((file for file in files if file.suffix == ".bin"), None) or next(
         iter(files), None
     )
     script = folder / "repro.sh"
     repro.write(script, home, plan, bucket)
-    written.replay_command = f"sh {paths.shown(script)}"
+    bucket.replay_command = f"sh {paths.shown(script)}"
     jvm = records.read_json(out / home.folder / agent.OUT / "jvm.json")
     for file in files:
         if file.suffix == ".bin":
             recorded = Recorded(None, plan.vm_flags(home.cell), plan.plugin)
             # As an input it is one of the fuzzers'.
-            signature = signature_of(samples[file].finding, samples[file].frames)
+            signature = signature_of(samples[file])
             replaying.write_sidecar(file, signature, jvm, recorded)
-    written.report = folder / "report.md"
-    text = report.markdown(written, jvm or _jdk(plan))
-    written.report.write_text(text + _cell_section(home, cells, folder, files), encoding="utf-8")
-    return StressBucket(written, cells, known, folder, script, files)
+    bucket.report = folder / "report.md"
+    text = report.markdown(bucket, jvm or _jdk(plan))
+    bucket.report.write_text(text + _cell_section(home, cells, folder, files), encoding="utf-8")
+    return StressBucket(bucket, cells, known, folder, script, files)
 
 
 def _jdk(plan: Plan) -> Json:
     return {"version": plan.jdk_version, "libjvm_build_id": plan.libjvm_build_id}
 
 
-def _copy_samples(bucket: Bucket, folder: Path) -> dict[Path, Case]:
+def _copy_samples(bucket: Bucket, folder: Path) -> dict[Path, Finding]:
     """The samples that show it, whole, and as inputs where they can be said as such."""
-    copied: dict[Path, Case] = {}
+    copied: dict[Path, Finding] = {}
     number = 0
-    for case in [bucket.best, *(one for one in bucket.best_first() if one is not bucket.best)]:
-        source = case.finding.artifact
+    for finding in [bucket.best, *(one for one in bucket.best_first() if one is not bucket.best)]:
+        source = finding.artifact
         if source is None or source.suffix != ".sample" or not source.exists():
             continue
         number += 1
@@ -234,7 +226,7 @@ def _copy_samples(bucket: Bucket, folder: Path) -> dict[Path, Case]:
             if one.exists():
                 target = folder / f"sample-{number}{one.suffix}"
                 shutil.copyfile(one, target)
-                copied[target] = case
+                copied[target] = finding
     return copied
 
 

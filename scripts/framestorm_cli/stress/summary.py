@@ -14,7 +14,7 @@ from framestorm_cli.base import paths
 from framestorm_cli.base.machine import machine
 from framestorm_cli.base.paths import relative
 from framestorm_cli.findings.records import Json
-from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
+from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, issue_of
 from framestorm_cli.stress import figures, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.figures import Figures
@@ -100,10 +100,10 @@ def _bucket(one: StressBucket, out: Path) -> Json:
         "merged_signatures": [signature.to_json() for signature in bucket.merged],
         "count": bucket.count,
         "known": one.known,
-        "explanation": one.written.explanation,
-        "detail": one.written.best.finding.detail,
+        "explanation": one.bucket.explanation,
+        "detail": one.bucket.best.detail,
         "cells": [result.number for result in one.cells],
-        "report": relative(one.written.report, out),
+        "report": relative(one.bucket.report, out),
         "repro": relative(one.repro, out),
         "files": [relative(file, out) for file in one.files],
     }
@@ -136,7 +136,9 @@ def to_report(outcome: Outcome, argv: Sequence[str]) -> Report:
         seconds=outcome.run.wall,
         argv=argv,
         checks=checks,
-        issues=[_issue(one, outcome.out) for one in outcome.found.buckets],
+        issues=[
+            issue_of(one.bucket, outcome.out, known=one.known) for one in outcome.found.buckets
+        ],
         problems=outcome.problems,
         properties={
             "jdk": f"{plan.jdk_version} {plan.jdk_home}",
@@ -155,8 +157,7 @@ def _check(result: CellResult, new: list[StressBucket], known: list[StressBucket
         outcome = FAILED
         message = "; ".join(f"{one.bucket.id} {one.bucket.signature}" for one in new)
         details = "\n".join(
-            f"{one.bucket.id}: {one.written.explanation}\n{one.written.replay_command}"
-            for one in new
+            f"{one.bucket.id}: {one.bucket.explanation}\n{one.bucket.replay_command}" for one in new
         )
     elif known:
         message = "known: " + "; ".join(str(one.bucket.signature) for one in known)
@@ -173,22 +174,6 @@ def _check(result: CellResult, new: list[StressBucket], known: list[StressBucket
             "verdict": result.verdict,
             "command": result.command_line,
         },
-    )
-
-
-def _issue(one: StressBucket, out: Path) -> Issue:
-    artifact = one.written.artifact
-    return Issue(
-        id=one.bucket.id,
-        signature=one.bucket.signature,
-        explanation=one.written.explanation,
-        count=one.bucket.count,
-        known=one.known,
-        detail=one.written.best.finding.detail,
-        stack=tuple(frame.name for frame in one.written.best.frames),
-        report=relative(one.written.report, out),
-        artifact=relative(artifact, out),
-        command=one.written.replay_command,
     )
 
 
@@ -285,5 +270,5 @@ def _bucket_lines(outcome: Outcome) -> list[str]:
             bucket = one.bucket
             times = f"{bucket.count:,} time{'s' if bucket.count > 1 else ''}"
             lines.append(f"{bucket.id}  {bucket.signature}  ({times}, {len(one.cells)} cells)")
-            lines += [f"     {one.written.explanation}", f"     {one.written.replay_command}", ""]
+            lines += [f"     {one.bucket.explanation}", f"     {one.bucket.replay_command}", ""]
     return lines

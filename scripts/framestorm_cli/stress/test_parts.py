@@ -1,8 +1,8 @@
 """The parts of a stress run that need no process."""
 
 import io
+import json
 import random
-import struct
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -251,23 +251,28 @@ def test_progress_is_a_line_where_there_is_no_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in line
 
 
-def test_the_walk_that_a_process_died_in(tmp_path: Path) -> None:
+def test_the_walk_that_a_process_died_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert walking.context(tmp_path) == {}
-    registers = [0] * 23
-    registers[10], registers[15], registers[16] = 0xF0, 0x50, 0x1234
-    walk = struct.pack(
-        "=QIIIiII6Q23Q", 77, 4242, 0, 1, 128, 2, 8, 0x9000, 0x1000, 1, 2, 3, 4, *registers
-    )
-    idle = bytes(512)
-    (tmp_path / walking.FILE).write_bytes(idle + walk.ljust(512, b"\0") + idle)
+    (tmp_path / "walking.bin").write_bytes(bytes(512))
+    assert walking.context(tmp_path) == {}
+    walk = {
+        "number": 77, "tid": 4242, "walker": "asgct", "mode": "separate-thread", "depth": 128,
+        "rewalks": 2, "thread_state": "_thread_in_Java", "java_thread": "0x1", "real_pc": "0x1234",
+        "real_sp": "0x50", "real_fp": "0xf0", "stack_base": "0x9000", "stack_end": "0x1000",
+        "last_java_sp": "0x2", "last_java_pc": "0x3", "last_java_fp": "0x4",
+    }  # fmt: skip
+    program = tmp_path / "bin" / "framestorm-native"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{json.dumps([walk, walk])}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("FRAMESTORM_BIN", str(program.parent))
+    (tmp_path / "walking.bin").write_bytes(b"walks")
     found = walking.context(tmp_path)
     assert found["walk"] == (
         "asgct separate-thread depth 128, sample 77, walked 2 times before, thread 4242"
     )
     assert (found["real_pc"], found["real_sp"], found["real_fp"]) == ("0x1234", "0x50", "0xf0")
-    assert (found["stack_base"], found["thread_state"]) == ("0x9000", "8")
-    (tmp_path / walking.FILE).write_bytes(idle)
-    assert walking.context(tmp_path) == {}
+    assert (found["thread_state"], found["other_walks"]) == ("_thread_in_Java", "1")
 
 
 def test_many_walkers_are_counted() -> None:

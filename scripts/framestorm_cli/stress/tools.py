@@ -34,7 +34,7 @@ def prepare(jdk_option: Path | None) -> Tools:
     if not java.exists():
         raise FramestormError(f"{jdk} has no bin/java: give the home of a whole JDK")
     asan = _asan_runtime(jdk)
-    agent = toolchain.library("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
+    agent = toolchain.product("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
     return Tools(jdk, Java(java, agent, asan), built_in(java, workloads(jdk)))
 
 

@@ -3,138 +3,170 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rapidfuzz.distance import Indel
 
-from framestorm_cli.binaries.symbols import Frame
-from framestorm_cli.findings.records import Finding
-from framestorm_cli.triage.signature import Signature, scenario_of, significant
+from framestorm_cli.findings.finding import Finding, Signature
+from framestorm_cli.triage.explain import explain
+from framestorm_cli.triage.signature import significant
 
 # Two stacks with the same kind, clause and top frame are one cause when their first COMPARED significant
 # frames are at least this alike (1: equal; normalised insert/delete distance of the frame sequences).
 # 0.6: of four frames one may be inserted or missing on either side. Inlining and tail calls do that.
 SIMILARITY = 0.6
 COMPARED = 8
+# An artifact reproduces when it did so in at least this share of its tries.
+LEAST_SHARE = 0.9
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
-_MUTATION = re.compile(r"(register|stack|thread|depth|env|options|context) ")
 
 
-@dataclass
-class Case:
-    """One finding with what triage found out about it."""
+@dataclass(frozen=True)
+class Tried:
+    """One artifact in fresh JVMs."""
 
-    finding: Finding
-    signature: Signature
-    frames: list[Frame]
-    count: int = 1
-    rechecks: int = 0
-    rechecks_hit: int = 0
-    target: str = ""
-    seed: int | None = None
+    artifact: str  # its path when it was tried, below the run's work folder
+    tries: int
+    reproduced: int
 
-    @property
-    def names(self) -> list[str]:
-        return significant(frame.name for frame in self.frames)[:COMPARED]
 
-    @property
-    def robustness(self) -> float:
-        """Share of re-executions at other halt points that showed it again; the fewer there were, the
-        nearer to a half."""
-        return (self.rechecks_hit + 1) / (self.rechecks + 2)
+@dataclass(frozen=True)
+class Verification:
+    """How often the bucket's artifact showed its signature again in fresh JVMs, and what else was
+    tried: one entry per artifact, the reported one's among them."""
+
+    tries: int = 0
+    reproduced: int = 0
+    tried: tuple[Tried, ...] = ()
+    skipped: str = ""  # why nothing was tried
 
     @property
-    def mutations(self) -> int:
-        """What the input changes; each has to fall into place again in another process."""
-        return sum(1 for line in self.finding.text.splitlines() if _MUTATION.match(line))
+    def status(self) -> str:
+        if self.tries == 0:
+            return "not verified"
+        if self.reproduced == 0:
+            return "not reproduced"
+        often = self.reproduced >= LEAST_SHARE * self.tries
+        return "reproduced" if often else "sometimes reproduced"
 
     @property
-    def scenario(self) -> str:
-        return scenario_of(self.finding.text)
+    def reproduces(self) -> bool:
+        return self.status == "reproduced"
+
+    def __str__(self) -> str:
+        if self.tries == 0:
+            return f"{self.status} ({self.skipped})" if self.skipped else self.status
+        if self.reproduced == 0:
+            tries = sum(one.tries for one in self.tried)
+            return f"{self.status} in {tries} fresh JVMs with {_artifacts(len(self.tried))}"
+        others = len(self.tried) - 1
+        more = "" if self.reproduces or others < 1 else f"; {_artifacts(others)} more did no better"
+        return f"{self.status}, {self.reproduced} of {self.tries} fresh JVMs{more}"
+
+
+def _artifacts(number: int) -> str:
+    return f"{number} artifact{'s' if number != 1 else ''}"
 
 
 @dataclass
 class Bucket:
-    """Cases with one cause; the signature is that of the most frequent one."""
+    """Findings with one cause; the signature is that of the most frequent one. The rest is what the
+    run made of it."""
 
     signature: Signature
-    cases: list[Case] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     id: str = ""
+    shown: Finding | None = None  # the one whose artifact came back best
+    verification: Verification = field(default_factory=Verification)
+    artifact: Path | None = None
+    text: Path | None = None
+    report: Path | None = None
+    replay_command: str = ""
+    sampled: bool = False  # nothing was set to anything, so the explanation leaves the input out
 
     @property
     def count(self) -> int:
-        # Cases of one process and key share one count.
+        # Findings of one process and key share one count.
         per_key: dict[tuple[object, str], int] = {}
-        for case in self.cases:
-            folder = case.finding.artifact.parent if case.finding.artifact else None
-            key = (folder, case.finding.key)
-            per_key[key] = max(per_key.get(key, 0), case.count)
+        for finding in self.findings:
+            folder = finding.artifact.parent if finding.artifact else None
+            key = (folder, finding.key)
+            per_key[key] = max(per_key.get(key, 0), finding.count)
         return sum(per_key.values())
 
     @property
     def merged(self) -> list[Signature]:
         """Other signatures that were merged into this bucket."""
-        return sorted({case.signature for case in self.cases} - {self.signature}, key=str)
+        return sorted({finding.signature for finding in self.findings} - {self.signature}, key=str)
 
-    def best_first(self) -> list[Case]:
-        """Cases with an artifact: the bucket's own signature first, robust and simple ones first."""
-        with_artifact = [case for case in self.cases if case.finding.artifact is not None]
+    def best_first(self) -> list[Finding]:
+        """Findings with an artifact: the bucket's own signature first, robust and simple ones first."""
+        with_artifact = [finding for finding in self.findings if finding.artifact is not None]
         return sorted(
             with_artifact,
-            key=lambda case: (
-                case.signature != self.signature,
-                -case.robustness,
-                case.mutations,
-                len(case.finding.text),
+            key=lambda finding: (
+                finding.signature != self.signature,
+                -finding.robustness,
+                finding.mutations,
+                len(finding.text),
             ),
         )
 
-    def candidates(self) -> list[Case]:
+    def candidates(self) -> list[Finding]:
         """best_first() with the best of every scenario ahead: where one artifact does not come back,
         others of its scenario seldom do."""
         seen: set[str] = set()
-        ahead: list[Case] = []
-        others: list[Case] = []
-        for case in self.best_first():
-            (others if case.scenario in seen else ahead).append(case)
-            seen.add(case.scenario)
+        ahead: list[Finding] = []
+        others: list[Finding] = []
+        for finding in self.best_first():
+            (others if finding.scenario in seen else ahead).append(finding)
+            seen.add(finding.scenario)
         return ahead + others
 
     @property
-    def best(self) -> Case:
-        ordered = self.best_first()
-        return ordered[0] if ordered else self.cases[0]
+    def best(self) -> Finding:
+        return self.shown or next(iter(self.best_first()), self.findings[0])
+
+    @property
+    def explanation(self) -> str:
+        return explain(self.best, with_input=not self.sampled)
 
 
-def alike(one: Case, other: Case) -> bool:
-    """Whether two cases are near-duplicates."""
+def names_of(finding: Finding) -> list[str]:
+    """The frames that two findings are compared by."""
+    return significant(frame.name for frame in finding.frames)[:COMPARED]
+
+
+def alike(one: Finding, other: Finding) -> bool:
+    """Whether two findings are near-duplicates."""
     if one.signature == other.signature:
         return True
     if (one.signature.kind, one.signature.clause) != (other.signature.kind, other.signature.clause):
         return False
     if not one.frames and not other.frames and one.mutations and other.mutations:
         # Walks that returned: what was mutated did it, and the victim is only where it was tried.
-        details = [_NUMBER.sub("", case.finding.detail) for case in (one, other)]
+        details = [_NUMBER.sub("", finding.detail) for finding in (one, other)]
         return details[0] == details[1]
-    if not one.names or not other.names or one.names[0] != other.names[0]:
+    if not names_of(one) or not names_of(other) or names_of(one)[0] != names_of(other)[0]:
         return False
-    return bool(Indel.normalized_similarity(one.names, other.names) >= SIMILARITY)
+    return bool(Indel.normalized_similarity(names_of(one), names_of(other)) >= SIMILARITY)
 
 
-def into_buckets(cases: Iterable[Case]) -> list[Bucket]:
-    """Buckets, most frequent first, with ids b01, b02, ... The order of cases does not matter much:
+def into_buckets(findings: Iterable[Finding]) -> list[Bucket]:
+    """Buckets, most frequent first, with ids b01, b02, ... The order of findings does not matter much:
     frequent signatures come first, so that they name the bucket."""
-    by_signature: dict[Signature, list[Case]] = {}
-    for case in cases:
-        by_signature.setdefault(case.signature, []).append(case)
+    by_signature: dict[Signature, list[Finding]] = {}
+    for finding in findings:
+        by_signature.setdefault(finding.signature, []).append(finding)
     groups = [Bucket(signature, group) for signature, group in by_signature.items()]
     groups.sort(key=lambda bucket: (-bucket.count, str(bucket.signature)))
     merged: list[Bucket] = []
     for group in groups:
-        home = next((b for b in merged if alike(b.cases[0], group.cases[0])), None)
+        home = next((b for b in merged if alike(b.findings[0], group.findings[0])), None)
         if home is None:
             merged.append(group)
         else:
-            home.cases += group.cases
+            home.findings += group.findings
     merged.sort(key=lambda bucket: (-bucket.count, str(bucket.signature)))
     for number, bucket in enumerate(merged, start=1):
         bucket.id = f"b{number:02d}"

@@ -1,10 +1,8 @@
 """A finding in words: what the input did, what then happened. Facts only; nothing about exploits."""
 
-import re
-
+from framestorm_cli.base.numbers import parse_int
 from framestorm_cli.binaries import disassembly
-from framestorm_cli.binaries.symbols import Frame
-from framestorm_cli.findings.records import Finding, parse_int
+from framestorm_cli.findings.finding import Code, Finding, Input, Mutation, Value
 from framestorm_cli.native.processes import DID_NOT_END
 from framestorm_cli.triage.signature import significant
 
@@ -13,44 +11,24 @@ _NEAR = 64 << 10  # bytes; farther apart, two addresses have nothing to do with 
 _CANONICAL_TOP = 1 << 47
 _MOST_CHANGES = 4  # of words and fields that are named: an input made of a sample has dozens
 _SI_KERNEL = 0x80
-_THREAD_STATES = {
-    0: "uninitialized", 2: "new", 3: "new (transition)", 4: "in native", 5: "in native (transition)",
-    6: "in VM", 7: "in VM (transition)", 8: "in Java", 9: "in Java (transition)", 10: "blocked",
-    11: "blocked (transition)",
-}  # fmt: skip
-_VALUE = re.compile(r"^(?P<kind>[a-z][a-z-]*)(?P<rest>.*?)(?:\s*(?P<sign>[+-])\s*(?P<delta>\w+))?$")
-_CODE = re.compile(
-    r'^(?P<kind>nmethod|stub|codelet|function) "(?P<name>[^"]*)"(?: tier (?P<tier>\d))?'
-    r"(?: (?P<anchor>entry|verified-entry|deopt-handler|end))?"
-    r"(?:\s*(?P<sign>[+-])\s*(?P<delta>\w+))?"
-)
 
 
-def _apart(sign: str | None, delta: str | None, what: str) -> str:
+def _apart(delta: int, what: str) -> str:
     """`8 below the real one`; without a delta just `what`."""
-    if not sign or not delta or parse_int(delta) == 0:
+    if delta == 0:
         return what
-    return f"{delta} {'above' if sign == '+' else 'below'} {what}"
+    return f"{abs(delta)} {'above' if delta > 0 else 'below'} {what}"
 
 
-def value_in_words(value: str, place: str = "") -> str:
-    """A symbolic value of the text form in words. `place` is what is being set ("sp"): the real value
-    of the same register is called `the real one`."""
-    value = value.strip()
-    code = _CODE.match(value)
-    if code is not None:
-        return _code_in_words(code)
-    if value.startswith("raw"):
-        return value.removeprefix("raw").strip() or "0"
-    matched = _VALUE.match(value)
-    if matched is None:
-        return value
-    kind, sign, delta = matched["kind"], matched["sign"], matched["delta"]
-    rest = matched["rest"].strip()
-    if kind in ("real", f"real-{place}"):
-        return _apart(sign, delta, "the real one")
-    if kind == "misaligned":
-        return "misaligned"
+def value_in_words(value: Value, place: str = "") -> str:
+    """A symbolic value in words. `place` is what is being set ("sp"): the real value of the same
+    register is called `the real one`."""
+    if value.code is not None:
+        return _code_in_words(value.code, value.delta)
+    if value.kind == "raw":
+        return hex(value.raw)
+    if value.kind in ("real", f"real-{place}"):
+        return _apart(value.delta, "the real one")
     names = {
         "real-sp": "the real sp",
         "real-fp": "the real fp",
@@ -60,18 +38,19 @@ def value_in_words(value: str, place: str = "") -> str:
         "guard-page": "an unreadable page",
         "other-sp": "another victim's sp",
         "other-pc": "another victim's pc",
-        "slot": f"the stack word {rest} words above sp"
-        if rest not in ("", "0")
+        "slot": f"the stack word {value.index} words above sp"
+        if value.index
         else "the stack word at sp",
         "libc-text": "libc's text",
         "libjvm-text": "libjvm's text",
         "java-heap": "the Java heap's start",
         "unmapped": "an unmapped address",
     }
-    return _apart(sign, delta, names[kind]) if kind in names else value
+    known = names.get(value.kind)
+    return _apart(value.delta, known) if known else value.kind
 
 
-def _as_object(value: str) -> str:
+def _as_object(value: Value) -> str:
     """Words that fit after `set to`."""
     words = value_in_words(value)
     if words.startswith("at "):
@@ -79,79 +58,67 @@ def _as_object(value: str) -> str:
     return f"a place {words}" if words.startswith("in ") else words
 
 
-def _code_in_words(code: "re.Match[str]") -> str:
-    name = code["name"]
+def _code_in_words(code: Code, delta: int) -> str:
     kinds = {"nmethod": "compiled method", "stub": "stub", "codelet": "interpreter codelet",
              "function": "libjvm's function"}  # fmt: skip
-    if code["kind"] == "stub" and re.search(r"[vi]table", name):
-        where = f"a{'n' if name.startswith('i') else ''} {name.split(' ')[0]} stub"
+    if code.kind == "stub" and code.name.partition(" ")[0] in ("vtable", "itable"):
+        where = f"a{'n' if code.name.startswith('i') else ''} {code.name.partition(' ')[0]} stub"
     else:
-        where = f"{kinds[code['kind']]} {name}"
-    if code["tier"] and code["tier"] != "0":
-        where += f" (tier {code['tier']})"
-    anchor = (code["anchor"] or "entry").replace("-", " ")
-    delta = code["delta"]
-    if not delta or parse_int(delta) == 0:
+        where = f"{kinds[code.kind]} {code.name}"
+    if code.tier:
+        where += f" (tier {code.tier})"
+    anchor = code.anchor.replace("-", " ")
+    if delta == 0:
         return f"at the {anchor} of {where}"
-    direction = "past" if code["sign"] == "+" else "before"
-    return f"in {where}, {delta} {direction} its {anchor}"
+    return f"in {where}, {hex(abs(delta))} {'past' if delta > 0 else 'before'} its {anchor}"
 
 
-def thread_state(text: str) -> str:
-    """`_thread_in_Java` is `in Java`; a raw number is named where HotSpot has a name for it."""
-    number = parse_int(text.removeprefix("raw").strip())
-    if number is not None:
-        return _THREAD_STATES.get(number, f"the invalid value {text.removeprefix('raw').strip()}")
-    return text.removeprefix("_thread_").replace("_trans", " (transition)").replace("_", " ")
+def thread_state(name: str) -> str:
+    """HotSpot's `_thread_in_Java` is `in Java`."""
+    return name.removeprefix("_thread_").replace("_trans", " (transition)").replace("_", " ")
 
 
-def input_in_words(text: str, context: dict[str, str]) -> str:
-    """What the input is: scenario, how the context differs from the real one, call arguments."""
-    fields: dict[str, str] = {}
-    changes: list[str] = []
-    call: list[str] = []
-    registers: dict[str, str] = {}
-    for line in text.splitlines():
-        words = line.split("#", 1)[0].strip()
-        name, _, rest = words.partition(" ")
-        if name == "register":
-            register, _, value = rest.partition(" = ")
-            registers[register.strip()] = value
-        elif name == "stack":
-            place, _, value = rest.partition(" = ")
-            changes.append(
-                f"the stack word at {place.strip()} (in words) set to {_as_object(value)}"
-            )
-        elif name == "thread":
-            place, _, value = rest.partition(" = ")
-            shown = thread_state(value) if place.strip() == "state" else _as_object(value)
-            changes.append(f"thread field {place.strip()} set to {shown}")
-        elif name in ("depth", "env", "options"):
-            call.append(f"{name} {rest}")
-        elif name == "context":
-            call.append(f"{rest} context")
-        elif rest:
-            fields[name] = rest
-    parts: list[str] = []
-    for register, value in registers.items():
-        shown = context.get(register, value) if register == "pc" else value
-        parts.append(f"{register} {value_in_words(shown, register)}")
-    parts += changes[:_MOST_CHANGES] + call
+def input_in_words(given: Input, state: str) -> str:
+    """What the input is: scenario, how the context differs from the real one, call arguments. `state`:
+    the thread's, empty when it is not known."""
+    registers = [
+        f"{one.place} {value_in_words(one.value, one.place)}"
+        for one in given.mutations
+        if one.kind == "register"
+    ]
+    changes = [_change_in_words(one) for one in given.mutations if one.kind != "register"]
+    call = [
+        f"{given.call[name]} context" if name == "context" else f"{name} {given.call[name]}"
+        for name in ("depth", "context", "env", "options")
+        if name in given.call
+    ]
+    parts = registers + changes[:_MOST_CHANGES] + call
     if len(changes) > _MOST_CHANGES:
         parts.append(f"{len(changes) - _MOST_CHANGES} more words and fields set")
-    if context.get("thread_state"):
-        parts.append(f"thread {thread_state(context['thread_state'])}")
-    scenario = fields.get("scenario")
-    if scenario:
-        # The text form leaves out what has its default value.
-        mode, walker = fields.get("mode", "same-thread"), fields.get("walker", "asgct")
-        parts.append(f"victim {scenario} ({mode} {walker})")
-    if scenario and not registers and not changes and not call:
-        parts.insert(0, "nothing mutated")
-    return ", ".join(parts)
+    if not parts:
+        parts.append("nothing mutated")
+    if state:
+        parts.append(f"thread {thread_state(state)}")
+    return ", ".join([*parts, f"victim {given.scenario} ({given.mode} {given.walker})"])
 
 
-def address_in_words(address: int, registers: dict[str, str], context: dict[str, str]) -> str:
+def _change_in_words(change: Mutation) -> str:
+    if change.kind == "stack":
+        return f"the stack word at {change.place} (in words) set to {_as_object(change.value)}"
+    name = change.value.thread_state
+    if name == "invalid":
+        shown = f"the invalid value {hex(change.value.raw)}"
+    else:
+        shown = thread_state(name) if name else _as_object(change.value)
+    return f"thread field {change.place} set to {shown}"
+
+
+def address_in_words(
+    address: int,
+    registers: dict[str, str],
+    context: dict[str, str],
+    fault_place: Value | None = None,
+) -> str:
     """An address with what it is near to: null, the victim's stack, the walker's own stack."""
     shown = f"0x{address:x}"
     if address < _PAGE:
@@ -173,15 +140,14 @@ def address_in_words(address: int, registers: dict[str, str], context: dict[str,
         if abs(distance) <= _NEAR:
             side = "above" if distance > 0 else "below"
             return f"{shown}: " + (f"{abs(distance)} bytes {side} {name}" if distance else name)
-    symbolic = context.get("fault_address", "")
-    if symbolic and parse_int(symbolic) is None:
-        return f"{shown}: {value_in_words(symbolic)}"
+    if fault_place is not None:
+        return f"{shown}: {value_in_words(fault_place)}"
     return shown
 
 
-def fault_in_words(finding: Finding, frames: list[Frame]) -> str:
+def fault_in_words(finding: Finding) -> str:
     """What happened in the walk."""
-    names = significant(frame.name for frame in frames)
+    names = significant(frame.name for frame in finding.frames)
     where = names[0] if names else ""
     inside = f" in {where}" if where else ""
     if finding.kind == "fault":
@@ -226,7 +192,7 @@ def _signal_in_words(finding: Finding) -> str:
     shown = (
         "an unknown address"
         if address is None
-        else address_in_words(address, finding.registers, finding.context)
+        else address_in_words(address, finding.registers, finding.context, finding.fault_place)
     )
     base = ""
     if access is not None and access.base and access.base != "rip":
@@ -236,9 +202,11 @@ def _signal_in_words(finding: Finding) -> str:
     return f"{action} {of} {shown}{base}{bus}"
 
 
-def explain(finding: Finding, frames: list[Frame]) -> str:
+def explain(finding: Finding, *, with_input: bool = True) -> str:
     """One line: `read of 0x8: null + 8 in frame::sender; pc in a vtable stub, sp 64 below the real one,
     thread in Java, victim c2-inlined (same-thread asgct)`."""
-    said = input_in_words(finding.text, finding.context)
-    happened = fault_in_words(finding, frames)
-    return f"{happened}; {said}" if said else happened
+    happened = fault_in_words(finding)
+    state = finding.context.get("thread_state", "")
+    if with_input and finding.input is not None:
+        return f"{happened}; {input_in_words(finding.input, state)}"
+    return f"{happened}; thread {thread_state(state)}" if state else happened

@@ -1,82 +1,14 @@
 """One Markdown report per bucket: everything a HotSpot engineer needs to start."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from framestorm_cli.base.numbers import parse_int
 from framestorm_cli.binaries import disassembly
-from framestorm_cli.findings.records import Json, parse_int
-from framestorm_cli.triage.buckets import Bucket, Case
-from framestorm_cli.triage.explain import explain
+from framestorm_cli.findings.finding import Finding
+from framestorm_cli.findings.records import Json
+from framestorm_cli.triage.buckets import Bucket
 
 _REGISTERS_A_LINE = 4
-
-
-# An artifact reproduces when it did so in at least this share of its tries.
-LEAST_SHARE = 0.9
-
-
-@dataclass(frozen=True)
-class Tried:
-    """One artifact in fresh JVMs."""
-
-    artifact: str  # its path when it was tried, below the run's work folder
-    tries: int
-    reproduced: int
-
-
-@dataclass(frozen=True)
-class Verification:
-    """How often the bucket's artifact showed its signature again in fresh JVMs, and what else was
-    tried: one entry per artifact, the reported one's among them."""
-
-    tries: int = 0
-    reproduced: int = 0
-    tried: tuple[Tried, ...] = ()
-    skipped: str = ""  # why nothing was tried
-
-    @property
-    def status(self) -> str:
-        if self.tries == 0:
-            return "not verified"
-        if self.reproduced == 0:
-            return "not reproduced"
-        often = self.reproduced >= LEAST_SHARE * self.tries
-        return "reproduced" if often else "sometimes reproduced"
-
-    @property
-    def reproduces(self) -> bool:
-        return self.status == "reproduced"
-
-    def __str__(self) -> str:
-        if self.tries == 0:
-            return f"{self.status} ({self.skipped})" if self.skipped else self.status
-        if self.reproduced == 0:
-            tries = sum(one.tries for one in self.tried)
-            return f"{self.status} in {tries} fresh JVMs with {_artifacts(len(self.tried))}"
-        others = len(self.tried) - 1
-        more = "" if self.reproduces or others < 1 else f"; {_artifacts(others)} more did no better"
-        return f"{self.status}, {self.reproduced} of {self.tries} fresh JVMs{more}"
-
-
-def _artifacts(number: int) -> str:
-    return f"{number} artifact{'s' if number != 1 else ''}"
-
-
-@dataclass
-class Written:
-    """A bucket with what the run wrote for it."""
-
-    bucket: Bucket
-    best: Case
-    verification: Verification = field(default_factory=Verification)
-    artifact: Path | None = None
-    text: Path | None = None
-    report: Path | None = None
-    replay_command: str = ""
-
-    @property
-    def explanation(self) -> str:
-        return explain(self.best.finding, self.best.frames)
 
 
 def jdk_identity(jvm: Json, *, arguments: bool = True) -> str:
@@ -95,43 +27,42 @@ def _block(lines: list[str], language: str = "") -> list[str]:
     return [f"```{language}", *lines, "```", ""]
 
 
-def markdown(written: Written, jvm: Json) -> str:
+def markdown(bucket: Bucket, jvm: Json) -> str:
     """The report's text."""
-    bucket, case = written.bucket, written.best
-    finding = case.finding
+    finding = bucket.best
     lines = [
         f"# {bucket.id}: {bucket.signature}",
         "",
-        written.explanation,
+        bucket.explanation,
         "",
         f"- JDK: {jdk_identity(jvm)}",
-        f"- seen: {bucket.count} times, {len(bucket.cases)} recorded"
-        + (f", by {', '.join(sorted({c.target for c in bucket.cases if c.target}))}"),
-        f"- reproduction: {written.verification}",
+        f"- seen: {bucket.count} times, {len(bucket.findings)} recorded"
+        + (f", by {', '.join(sorted({one.target for one in bucket.findings if one.target}))}"),
+        f"- reproduction: {bucket.verification}",
     ]
-    if len(written.verification.tried) > 1:
+    if len(bucket.verification.tried) > 1:
         lines += [
             f"  - {Path(one.artifact).name}: {one.reproduced} of {one.tries}"
-            for one in written.verification.tried
+            for one in bucket.verification.tried
         ]
-    if case.rechecks:
-        lines.append(f"- at other halt points: {case.rechecks_hit} of {case.rechecks}")
+    if finding.rechecks:
+        lines.append(f"- at other halt points: {finding.rechecks_hit} of {finding.rechecks}")
     if finding.detail:
         lines.append(f"- detail: {finding.detail}")
     if finding.locks_held:
         lines.append(f"- locks the walk still held: {finding.locks_held}")
     lines.append("")
-    if written.replay_command:
-        lines += _block([written.replay_command], "sh")
+    if bucket.replay_command:
+        lines += _block([bucket.replay_command], "sh")
     if finding.text:
         lines += ["## Input", "", *_block(finding.text.rstrip().splitlines())]
     if finding.context:
         lines += ["## Context as walked", ""]
         lines += _block([f"{name}: {value}" for name, value in finding.context.items()])
     lines += ["## Walker stack", ""]
-    shown = [f"#{index:<2} {frame}" for index, frame in enumerate(case.frames)]
+    shown = [f"#{index:<2} {frame}" for index, frame in enumerate(finding.frames)]
     lines += _block(shown or ["(none recorded)"])
-    lines += _fault(case, str(jvm.get("arch") or "x86_64"))
+    lines += _fault(finding, str(jvm.get("arch") or "x86_64"))
     if finding.trace:
         lines += ["## Trace the walker gave", ""]
         lines += _block(
@@ -143,8 +74,7 @@ def markdown(written: Written, jvm: Json) -> str:
     return "\n".join(lines)
 
 
-def _fault(case: Case, arch: str) -> list[str]:
-    finding = case.finding
+def _fault(finding: Finding, arch: str) -> list[str]:
     lines: list[str] = []
     if finding.signal:
         lines += [

@@ -8,39 +8,39 @@ from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.records import read_json
-from framestorm_cli.triage import buckets, cases, report
-from framestorm_cli.triage.report import Verification, Written
+from framestorm_cli.triage import buckets, collecting, report
+from framestorm_cli.triage.buckets import Verification
 
 
 def triage_command(folder: Path, out: Path | None) -> int:
     """Prints the buckets of a folder. Exit code 0: none, 1: some."""
-    collected = cases.of_folder(folder, Symbolizer())
+    collected = collecting.of_folder(folder, Symbolizer())
     for message in collected.unreadable:
         steps.say(f"cannot be read: {message}")
     if collected.files == 0:
         raise FramestormError(
             f"nothing below {folder} is a framestorm run, an hs_err file or a sanitizer log"
         )
-    found = buckets.into_buckets(collected.cases)
+    found = buckets.into_buckets(collected.findings)
     target = None
     if out is not None:
         target = run_folder.new_folder(out, "triage")
         run_folder.check_room(target)
     for bucket in found:
-        written = Written(bucket, bucket.best, Verification(skipped="triage does not replay"))
+        bucket.verification = Verification(skipped="triage does not replay")
         click.echo(f"{bucket.id}  {bucket.signature}  ({bucket.count:,} times)")
-        click.echo(f"     {written.explanation}")
-        if bucket.best.finding.detail:
-            click.echo(f"     {bucket.best.finding.detail}")
-        for source in sorted({str(c.finding.artifact) for c in bucket.cases if c.finding.artifact}):
+        click.echo(f"     {bucket.explanation}")
+        if bucket.best.detail:
+            click.echo(f"     {bucket.best.detail}")
+        for source in sorted({str(c.artifact) for c in bucket.findings if c.artifact}):
             click.echo(f"     {paths.shown(Path(source))}")
         if target is not None:
-            shown = bucket.best.finding.artifact
+            shown = bucket.best.artifact
             jvm = read_json(shown.parents[1] / "jvm.json") if shown is not None else {}
-            (target / f"{bucket.id}.md").write_text(report.markdown(written, jvm), encoding="utf-8")
+            (target / f"{bucket.id}.md").write_text(report.markdown(bucket, jvm), encoding="utf-8")
         click.echo()
     noun = "bucket" if len(found) == 1 else "buckets"
-    click.echo(f"{len(collected.cases)} reports in {collected.files} files, {len(found)} {noun}")
+    click.echo(f"{len(collected.findings)} reports in {collected.files} files, {len(found)} {noun}")
     if target is not None:
         click.echo(f"reports: {paths.shown(target)}")
     return 1 if found else 0

@@ -1,14 +1,13 @@
 """Signatures: what makes two findings the same. Kind, clause and the top three significant frames."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from framestorm_cli.binaries.symbols import Frame, Symbolizer
-from framestorm_cli.findings.records import Finding
+from framestorm_cli.findings.finding import Finding, Signature
 
 TOP_FRAMES = 3
 # Where a walk starts. What called it is the profiler, not the walker.
@@ -17,40 +16,7 @@ ENTRY_POINT = re.compile(
     r"|framestorm_walk"
 )
 VICTIM = "victim "  # starts the one entry of a signature without walker frames
-_SCENARIO = re.compile(r"^scenario (\S+)", re.MULTILINE)
 _IGNORED = Path(__file__).with_name("ignored_frames.txt")
-
-
-@dataclass(frozen=True)
-class Signature:
-    """`frames`: normalised function names, innermost first, at most TOP_FRAMES. Without a walker's
-    stack (contract findings) one entry: `victim <scenario>`."""
-
-    kind: str
-    clause: str
-    frames: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "clause": self.clause, "frames": list(self.frames)}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> "Signature":
-        """Raises ValueError when a field is missing or of another type."""
-        try:
-            kind, clause, frames = data["kind"], data.get("clause", ""), data["frames"]
-        except (KeyError, TypeError) as error:
-            raise ValueError(
-                f"a signature has kind, clause and frames: {error} is missing"
-            ) from error
-        if not isinstance(kind, str) or not isinstance(clause, str) or not isinstance(frames, list):
-            raise ValueError(
-                "a signature's kind and clause are strings, its frames a list of strings"
-            )
-        return Signature(kind, clause, tuple(str(frame) for frame in frames))
-
-    def __str__(self) -> str:
-        head = f"{self.kind} {self.clause}" if self.clause else self.kind
-        return f"{head} in {' < '.join(self.frames)}" if self.frames else head
 
 
 @cache
@@ -90,18 +56,12 @@ def symbolise(finding: Finding, symbolizer: Symbolizer) -> list[Frame]:
     return symbolizer.stack(finding.stack, finding.modules, first_is_return=first_is_return)
 
 
-def scenario_of(text: str) -> str:
-    """The scenario of an input's text form; empty when there is none."""
-    matched = _SCENARIO.search(text)
-    return matched[1] if matched else ""
-
-
-def signature_of(finding: Finding, frames: Sequence[Frame]) -> Signature:
-    names = significant(frame.name for frame in frames)
-    if not names:
+def signature_of(finding: Finding) -> Signature:
+    """By its frames."""
+    names = significant(frame.name for frame in finding.frames)
+    if not names and finding.scenario:
         # A walk that returned has no stack to show: the victim is what tells causes apart.
-        scenario = scenario_of(finding.text)
-        names = [f"{VICTIM}{scenario}"] if scenario else []
+        names = [f"{VICTIM}{finding.scenario}"]
     return Signature(finding.kind, finding.clause, tuple(names[:TOP_FRAMES]))
 
 

@@ -3,17 +3,19 @@ from pathlib import Path
 import pytest
 
 from framestorm_cli.binaries.symbols import Frame
-from framestorm_cli.findings.records import Finding
-from framestorm_cli.triage.buckets import Bucket, Case, into_buckets
-from framestorm_cli.triage.signature import Signature, is_ignored, signature_of, significant
+from framestorm_cli.findings.finding import Finding, Input, Mutation, Signature, Value
+from framestorm_cli.triage.buckets import Bucket, into_buckets
+from framestorm_cli.triage.signature import is_ignored, signature_of, significant
 
 
 def case(
     *names: str, kind: str = "fault", clause: str = "", count: int = 1, key: str = "k"
-) -> Case:
+) -> Finding:
     frames = [Frame(f"libjvm.so+0x{i}", "libjvm.so", i, name, 0) for i, name in enumerate(names)]
-    finding = Finding(key=key, kind=kind, clause=clause, artifact=Path(f"/{key}/{key}.bin"))
-    return Case(finding, signature_of(finding, frames), frames, count)
+    finding = Finding(key, kind, clause=clause, artifact=Path(f"/{key}/{key}.bin"))
+    finding.frames, finding.count = frames, count
+    finding.signature = signature_of(finding)
+    return finding
 
 
 def test_signature_is_the_top_three_significant_frames() -> None:
@@ -74,20 +76,22 @@ def test_another_top_frame_or_another_path_is_another_cause() -> None:
     assert len(into_buckets([case("top", "b", "c", "d"), case("top", "x", "y", "z")])) == 2
 
 
-def broken(scenario: str, detail: str, mutation: str = "register fp = real-sp\n") -> Case:
-    text = f"framestorm-input 1\nscenario {scenario}\n{mutation}"
-    finding = Finding(key=scenario, kind="contract", clause="x", detail=detail, text=text)
-    return Case(finding, signature_of(finding, []), [])
+def broken(scenario: str, detail: str, mutated: bool = True) -> Finding:
+    change = Mutation("register", "fp", Value("real-sp", "real-sp"))
+    given = Input(scenario, mutations=[change] if mutated else [])
+    finding = Finding(scenario, "contract", clause="x", detail=detail, input=given)
+    finding.signature = signature_of(finding)
+    return finding
 
 
 def test_a_broken_contract_of_mutated_inputs_is_one_cause_in_every_victim() -> None:
     differs = "the stack differs at byte"
     found = into_buckets([broken("c1", f"{differs} 936"), broken("osr", f"{differs} 88")])
-    assert [len(bucket.cases) for bucket in found] == [2]
+    assert [len(bucket.findings) for bucket in found] == [2]
     other = broken("c1", "a mutated word was written")
     assert len(into_buckets([broken("osr", f"{differs} 88"), other])) == 2
     # Without a mutation it is the victim that tells causes apart.
-    assert len(into_buckets([broken("c1", differs, ""), broken("osr", differs, "")])) == 2
+    assert len(into_buckets([broken("c1", differs, False), broken("osr", differs, False)])) == 2
 
 
 def test_findings_of_one_key_share_its_count() -> None:
@@ -106,28 +110,31 @@ def test_the_most_robust_artifact_is_tried_first() -> None:
     assert Bucket(weak.signature, [weak, strong]).best is strong
 
 
-def recorded(key: str, text: str, rechecks: int = 0, hits: int = 0) -> Case:
-    finding = Finding(key=key, kind="fault", artifact=Path(f"/{key}.bin"), text=text)
-    return Case(finding, Signature("fault", "", ("a",)), [], rechecks=rechecks, rechecks_hit=hits)
+def recorded(
+    key: str, mutations: int = 0, rechecks: int = 0, hits: int = 0, scenario: str = "c1"
+) -> Finding:
+    change = Mutation("register", "pc", Value("raw 0x1", "raw", raw=1))
+    return Finding(
+        key, "fault", artifact=Path(f"/{key}.bin"), input=Input(scenario, mutations=[change] * mutations),
+        signature=Signature("fault", "", ("a",)), rechecks=rechecks, rechecks_hit=hits,
+    )  # fmt: skip
 
 
 def test_simple_artifacts_are_tried_before_intricate_ones() -> None:
-    text = "framestorm-input 1\nscenario c1\nregister pc = raw 0x1\n"
-    intricate = recorded("intricate", text + "stack sp + 8 = raw 0x1\n")
-    simple = recorded("simple", text + 'halt stub "x" entry + 0x35 frame-offset 32\n')
+    intricate, simple = recorded("intricate", 2), recorded("simple", 1)
     assert Bucket(simple.signature, [intricate, simple]).best_first() == [simple, intricate]
 
 
 def test_an_artifact_never_rechecked_stands_between_good_and_bad_ones() -> None:
-    bad, unknown, good = recorded("b", "", 9, 1), recorded("u", ""), recorded("g", "", 9, 9)
+    bad, unknown, good = recorded("b", 0, 9, 1), recorded("u"), recorded("g", 0, 9, 9)
     assert Bucket(bad.signature, [bad, unknown, good]).best_first() == [good, unknown, bad]
 
 
 def test_every_scenario_has_a_candidate_before_any_has_two() -> None:
-    cases = [recorded(f"c1-{n}", "scenario c1\n", 9, 9 - n) for n in range(3)]
-    other = recorded("osr", "scenario osr\n", 9, 1)
-    ordered = Bucket(other.signature, [*cases, other]).candidates()
-    assert ordered == [cases[0], other, cases[1], cases[2]]
+    findings = [recorded(f"c1-{n}", 0, 9, 9 - n) for n in range(3)]
+    other = recorded("osr", 0, 9, 1, "osr")
+    ordered = Bucket(other.signature, [*findings, other]).candidates()
+    assert ordered == [findings[0], other, findings[1], findings[2]]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +151,7 @@ def test_signature_json_is_the_identity() -> None:
 
 
 def test_without_a_stack_the_victim_tells_causes_apart() -> None:
-    finding = Finding(
-        key="k", kind="contract", clause="wrong-frames", text="framestorm-input 1\nscenario osr\n"
-    )
-    assert signature_of(finding, []) == Signature("contract", "wrong-frames", ("victim osr",))
-    assert signature_of(finding, case("a").frames).frames == ("a",)
+    finding = Finding("k", "contract", clause="wrong-frames", input=Input("osr"))
+    assert signature_of(finding) == Signature("contract", "wrong-frames", ("victim osr",))
+    finding.frames = case("a").frames
+    assert signature_of(finding).frames == ("a",)

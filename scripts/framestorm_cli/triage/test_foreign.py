@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.triage import buckets, cases, hs_err, sanitizer
-from framestorm_cli.triage.signature import Signature
+from framestorm_cli.findings.finding import Signature
+from framestorm_cli.triage import buckets, collecting, hs_err, sanitizer
 
 TESTDATA = Path(__file__).parents[1] / "testdata"
 
@@ -31,12 +31,12 @@ def test_hs_err(name: str, version: str, pc_module: str) -> None:
 
 
 def test_hs_err_case_is_about_the_walker_only() -> None:
-    case = cases.of_hs_err(TESTDATA / "hs_err_jdk17.log")
+    case = collecting.of_hs_err(TESTDATA / "hs_err_jdk17.log")
     assert case.signature == Signature("fault", "", ("os::fetch_frame_from_context",))
 
 
 def test_the_same_crash_on_two_jdks_is_one_bucket() -> None:
-    found = [cases.of_hs_err(TESTDATA / f"hs_err_jdk{feature}.log") for feature in (17, 25)]
+    found = [collecting.of_hs_err(TESTDATA / f"hs_err_jdk{feature}.log") for feature in (17, 25)]
     assert len(buckets.into_buckets(found)) == 1
 
 
@@ -73,7 +73,7 @@ def test_java_frames_below_native_ones_are_the_victims(tmp_path: Path) -> None:
     for number, method in enumerate(("a.B.c", "d.E.f")):
         path = tmp_path / f"hs_err_pid{number}.log"
         path.write_text(f"{head}Native frames: (x)\nC  0x0000{number}f23\nj  {method}()V+1\n\n")
-        signatures.add(cases.of_hs_err(path).signature)
+        signatures.add(collecting.of_hs_err(path).signature)
     assert signatures == {Signature("fault", "", ("[unknown code]",))}
 
 
@@ -86,7 +86,7 @@ def test_internal_errors(tmp_path: Path) -> None:
         "V  [libjvm.so+0x10]  VMError::report_and_die(int)+0x1\n"
         "V  [libjvm.so+0x20]  frame::describe(int)+0x2\n\n"
     )
-    case = cases.of_hs_err(path)
+    case = collecting.of_hs_err(path)
     assert case.signature.kind == "vm_error"
     assert case.signature.clause == "guarantee(how < 3) failed: test guarantee (debug.cpp:362)"
     assert case.signature.frames == ("frame::describe",)
@@ -113,13 +113,13 @@ def test_ubsan_without_a_stack_is_named_by_its_file() -> None:
 
 
 def test_sanitizer_signature() -> None:
-    _, case = cases.of_sanitizer(TESTDATA / "sanitizer_asan_ubsan.log")
+    _, case = collecting.of_sanitizer(TESTDATA / "sanitizer_asan_ubsan.log")
     frames = ("walker::read_slot", "walker::sender", "walker::walk")
     assert case.signature == Signature("sanitizer", "heap-buffer-overflow", frames)
 
 
 def test_a_folder_of_everything(tmp_path: Path, own_cache: Path) -> None:
-    collected = cases.of_folder(TESTDATA, Symbolizer())
+    collected = collecting.of_folder(TESTDATA, Symbolizer())
     assert collected.files == 4
-    assert len(collected.cases) == 5
-    assert len(buckets.into_buckets(collected.cases)) == 4
+    assert len(collected.findings) == 5
+    assert len(buckets.into_buckets(collected.findings)) == 4

@@ -7,10 +7,11 @@ from pathlib import Path
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.experiments.comparing.series import Measured, distinct
 from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Finding
 from framestorm_cli.fuzz import results
 from framestorm_cli.fuzz.fuzzing import Run
 from framestorm_cli.native.toolchain import Toolchain
-from framestorm_cli.triage.buckets import Bucket, Case, into_buckets
+from framestorm_cli.triage.buckets import Bucket, into_buckets
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Done:
     """A run that was made, and its findings by when they were found."""
 
     measured: Measured
-    cases: list[tuple[float, Case]]
+    findings: list[tuple[float, Finding]]
 
 
 def take_in(
@@ -53,13 +54,13 @@ def take_in(
 ) -> Done:
     """What a run with one lane left behind; `corpus`: the inputs that its engine kept."""
     reached: list[tuple[float, list[int]]] = []
-    cases: list[tuple[float, Case]] = []
+    findings: list[tuple[float, Finding]] = []
     before = 0.0
     for process in run.processes:
         reached += [(before + t, edges) for t, edges in records.read_reached(process.folder)]
-        for case in results.cases_of(process, toolchain, symbolizer):
-            died = case.signature.kind == "process_death"
-            cases.append((before + (process.fuzzed if died else case.finding.t), case))
+        for finding in results.findings_of(process, toolchain, symbolizer):
+            died = finding.signature.kind == "process_death"
+            findings.append((before + (process.fuzzed if died else finding.t), finding))
         before += process.fuzzed
     measured = Measured(
         engine=planned.engine,
@@ -73,13 +74,13 @@ def take_in(
         kept=sum(1 for _ in corpus.iterdir()) if corpus.is_dir() else 0,
         edges=distinct(reached),
     )
-    return Done(measured, cases)
+    return Done(measured, findings)
 
 
 def into_common_buckets(done: Sequence[Done]) -> list[Bucket]:
     """Buckets over all runs, so that one cause is the same bucket in each; fills in the runs' series."""
-    found = into_buckets(case for one in done for _, case in one.cases)
-    home = {id(case): bucket.id for bucket in found for case in bucket.cases}
+    found = into_buckets(finding for one in done for _, finding in one.findings)
+    home = {id(finding): bucket.id for bucket in found for finding in bucket.findings}
     for one in done:
-        one.measured.buckets = distinct((t, [home[id(case)]]) for t, case in one.cases)
+        one.measured.buckets = distinct((t, [home[id(finding)]]) for t, finding in one.findings)
     return found

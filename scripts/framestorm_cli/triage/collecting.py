@@ -1,55 +1,43 @@
-"""Cases from whatever shows a crash: framestorm's own findings, dead processes, foreign files."""
+"""Findings from whatever shows a crash: framestorm's own findings, dead processes, foreign files."""
 
+import contextlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from framestorm_cli.artifacts.codec import Described
 from framestorm_cli.binaries.symbols import Frame, Symbolizer
 from framestorm_cli.findings import records
-from framestorm_cli.findings.records import Finding
+from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import processes
 from framestorm_cli.triage import hs_err, sanitizer
-from framestorm_cli.triage.buckets import Case
-from framestorm_cli.triage.signature import (
-    TOP_FRAMES,
-    Signature,
-    signature_of,
-    significant,
-    symbolise,
-)
+from framestorm_cli.triage.signature import TOP_FRAMES, signature_of, significant, symbolise
 
 _MODULE_PLACE = re.compile(r"\((?P<path>\S*?(?P<name>[^/\s]+))\+(?P<offset>0x[0-9a-f]+)\)")
 _LARGEST_LOG = 64 << 20  # bytes; larger files are not looked into
 
 
-def of_process(folder: Path, symbolizer: Symbolizer, target: str = "") -> list[Case]:
+def of_process(folder: Path, symbolizer: Symbolizer, target: str = "") -> list[Finding]:
     """Every finding a process recorded in its out folder."""
     file = records.read_findings(folder)
-    cases = []
     for finding in file.findings:
-        frames = symbolise(finding, symbolizer)
+        finding.frames = symbolise(finding, symbolizer)
+        finding.signature = signature_of(finding)
         count = file.count_of(finding.key)
-        signature = signature_of(finding, frames)
-        cases.append(
-            Case(
-                finding,
-                signature,
-                frames,
-                count.count,
-                count.rechecks,
-                count.rechecks_hit,
-                target=target,
-            )
-        )
-    return cases
+        finding.count = count.count
+        finding.rechecks, finding.rechecks_hit = count.rechecks, count.rechecks_hit
+        finding.target = target
+    return file.findings
 
 
 def frame_of(frame: hs_err.NativeFrame) -> Frame:
     return Frame(frame.place or frame.line, frame.module, None, frame.name, 0)
 
 
-def of_hs_err(path: Path) -> Case:
-    """A crash report as a case. Raises ValueError when the file is none."""
+def of_hs_err(path: Path) -> Finding:
+    """A crash report as a finding. Raises ValueError when the file is none."""
     report = hs_err.parse(path)
     kind = "fault" if report.signal else "vm_error"
     # Values in a guarantee's message differ from run to run; its condition and place do not.
@@ -66,7 +54,7 @@ def of_hs_err(path: Path) -> Case:
         )
         if part
     )
-    finding = Finding(
+    return Finding(
         key=str(path),
         kind=kind,
         clause=clause,
@@ -78,15 +66,18 @@ def of_hs_err(path: Path) -> Case:
         pc=report.frames[0].place if report.frames else report.pc,
         registers=report.registers,
         stack=tuple(frame.place or frame.line for frame in report.frames),
+        signature=Signature(kind, clause, tuple(names[:TOP_FRAMES])),
+        frames=[frame_of(frame) for frame in report.frames],
     )
-    signature = Signature(kind, clause, tuple(names[:TOP_FRAMES]))
-    return Case(finding, signature, [frame_of(frame) for frame in report.frames])
 
 
-def of_sanitizer(path: Path) -> list[Case]:
+def of_sanitizer(path: Path) -> list[Finding]:
     """Every report of a sanitizer log."""
-    cases = []
+    found = []
     for index, report in enumerate(sanitizer.parse(path)):
+        names = tuple(significant(report.frames)[:TOP_FRAMES])
+        # A report without a stack is named by its source file alone.
+        places = report.lines or report.frames
         finding = Finding(
             key=f"{path}:{index}",
             kind="sanitizer",
@@ -94,19 +85,17 @@ def of_sanitizer(path: Path) -> list[Case]:
             detail=f"{report.tool}: {report.message}",
             artifact=path,
             stack=report.lines,
+            signature=Signature("sanitizer", report.what, names),
+            frames=[
+                Frame(place, "", None, name, 0)
+                for place, name in zip(places, report.frames, strict=True)
+            ],
         )
-        names = tuple(significant(report.frames)[:TOP_FRAMES])
-        # A report without a stack is named by its source file alone.
-        places = report.lines or report.frames
-        frames = [
-            Frame(place, "", None, name, 0)
-            for place, name in zip(places, report.frames, strict=True)
-        ]
-        cases.append(Case(finding, Signature("sanitizer", report.what, names), frames))
-    return cases
+        found.append(finding)
+    return found
 
 
-def _of_last_report(path: Path, symbolizer: Symbolizer) -> Case | None:
+def _of_last_report(path: Path, symbolizer: Symbolizer) -> Finding | None:
     """The last report of a log of ASan's, which names modules and offsets only."""
     reports = sanitizer.parse(path)
     if not reports:
@@ -122,49 +111,48 @@ def _of_last_report(path: Path, symbolizer: Symbolizer) -> Case | None:
         modules={place["name"]: place["path"] for place in places},
     )
     # The places are those of the calls already.
-    frames = [symbolizer.frame(one, finding.modules, is_return=False) for one in finding.stack]
-    return Case(finding, signature_of(finding, frames), frames)
+    finding.frames = [
+        symbolizer.frame(one, finding.modules, is_return=False) for one in finding.stack
+    ]
+    finding.signature = signature_of(finding)
+    return finding
 
 
 def of_death(
-    death: processes.Death, artifact: Path | None, text: str, symbolizer: Symbolizer
-) -> Case:
+    death: processes.Death,
+    artifact: Path | None,
+    symbolizer: Symbolizer,
+    described: Described | None = None,
+) -> Finding:
     """A process that died while it executed an input: the input is the artifact; hs_err, or else the
     report with which ASan ended it, says the stack."""
-    frames: list[Frame] = []
-    base: Case | None = None
+    known: Finding | None = None
     how = death.how
     if death.asan_log is not None:
-        base = _of_last_report(death.asan_log, symbolizer)
-    if base is not None:
-        frames = base.frames
-        how = base.finding.clause  # however the process ended then, which depends on the engine
+        known = _of_last_report(death.asan_log, symbolizer)
+    if known is not None:
+        how = known.clause  # however the process ended then, which depends on the engine
     elif death.hs_err is not None:
-        try:
-            base = of_hs_err(death.hs_err)
-            frames = base.frames
-        except ValueError:
-            pass  # cut off before its head: the log's last lines are all there is
-    known = base.finding if base is not None else None
+        with contextlib.suppress(
+            ValueError
+        ):  # cut off before its head: the log's last lines are all
+            known = of_hs_err(death.hs_err)
+    known = known or Finding()
     # HotSpot aborts when it has written its report: the signal that counts is the one in there.
-    how = known.signal if known is not None and known.signal else how
-    finding = Finding(
+    how = known.signal or how
+    finding = msgspec.structs.replace(
+        known,
         key=f"death-{how}",
         kind="process_death",
         clause=how,
-        detail=(known.detail if known else "") or _one_line(death.log_tail),
+        detail=known.detail or _one_line(death.log_tail),
         artifact=artifact,
-        text=text,
-        signal=known.signal if known else "",
-        si_code=known.si_code if known else 0,
-        address=known.address if known else "",
-        pc=known.pc if known else "",
-        registers=known.registers if known else {},
-        stack=known.stack if known else (),
-        modules=known.modules if known else {},
+        signature=Signature("process_death", how, known.signature.frames),
     )
-    names = base.signature.frames if base is not None else ()
-    return Case(finding, Signature("process_death", how, names), frames)
+    if described is not None:
+        finding.text, finding.input = described.text, described.input
+        finding.state = described.state
+    return finding
 
 
 def _one_line(text: str) -> str:
@@ -176,7 +164,7 @@ def _one_line(text: str) -> str:
 class Collected:
     """What `triage DIR` found in a folder."""
 
-    cases: list[Case]
+    findings: list[Finding]
     files: int
     unreadable: list[str]
 
@@ -187,7 +175,7 @@ def of_folder(folder: Path, symbolizer: Symbolizer) -> Collected:
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         try:
             if path.name == "findings.jsonl":
-                cases = of_process(path.parent, symbolizer, target=path.parent.name)
+                found = of_process(path.parent, symbolizer, target=path.parent.name)
             elif path.stat().st_size <= _LARGEST_LOG and path.suffix not in (
                 ".bin",
                 ".json",
@@ -195,9 +183,9 @@ def of_folder(folder: Path, symbolizer: Symbolizer) -> Collected:
             ):
                 text = path.read_text(encoding="utf-8", errors="replace")
                 if hs_err.is_hs_err(text):
-                    cases = [of_hs_err(path)]
+                    found = [of_hs_err(path)]
                 elif sanitizer.has_report(text):
-                    cases = of_sanitizer(path)
+                    found = of_sanitizer(path)
                 else:
                     continue
             else:
@@ -206,5 +194,5 @@ def of_folder(folder: Path, symbolizer: Symbolizer) -> Collected:
             collected.unreadable.append(f"{path}: {error}")
             continue
         collected.files += 1
-        collected.cases += cases
+        collected.findings += found
     return collected

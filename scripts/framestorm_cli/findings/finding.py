@@ -1,0 +1,173 @@
+"""A finding, from what a native program wrote to what a summary says of it.
+
+findings.jsonl ──read──> Finding ──triage attaches──> signature, frames
+                            └──with others of its cause──> Bucket (triage/buckets.py)
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from framestorm_cli.base.numbers import parse_int
+from framestorm_cli.binaries.symbols import Frame
+
+
+class Signature(msgspec.Struct, frozen=True, order=True):
+    """What makes two findings the same. `frames`: normalised function names, innermost first, at most
+    triage.signature.TOP_FRAMES. Without a walker's stack (contract findings) one entry:
+    `victim <scenario>`."""
+
+    kind: str
+    clause: str
+    frames: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "clause": self.clause, "frames": list(self.frames)}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> "Signature":
+        """Raises ValueError when a field is missing or of another type."""
+        try:
+            return msgspec.convert({"clause": "", **data}, Signature)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise ValueError(f"a signature has kind, clause and frames: {error}") from error
+
+    def __str__(self) -> str:
+        head = f"{self.kind} {self.clause}" if self.clause else self.kind
+        return f"{head} in {' < '.join(self.frames)}" if self.frames else head
+
+
+class Code(msgspec.Struct):
+    """A place that code has by name: `nmethod "C1.spin" tier 1 entry`."""
+
+    kind: str
+    name: str
+    tier: int = 0
+    anchor: str = "entry"
+
+
+class Value(msgspec.Struct):
+    """A symbolic value (harness/input/json_form.h); `text` as the text form has it."""
+
+    text: str
+    kind: str
+    delta: int = 0
+    index: int = 0
+    raw: int = 0
+    code: Code | None = None
+    thread_state: str = ""  # of a raw one in the field `state`
+
+
+class Mutation(msgspec.Struct):
+    """`kind`: register, stack or thread; `place`: "pc", "sp + 3", "last-java-sp"."""
+
+    kind: str
+    place: str
+    value: Value
+
+
+class Input(msgspec.Struct):
+    """What was executed. `call` has what differs from the usual arguments."""
+
+    scenario: str
+    mode: str = "same-thread"
+    walker: str = "asgct"
+    call: dict[str, str | int] = {}
+    mutations: list[Mutation] = []
+    iterator_calls: list[str] = []
+
+
+class Finding(msgspec.Struct, tag_field="type", tag="finding"):
+    """One recorded finding of one process, or one crash report. Addresses are as written ("0x..")."""
+
+    key: str = ""
+    kind: str = ""
+    t: float = 0.0  # seconds since its process's first walk
+    clause: str = ""
+    detail: str = ""
+    detail_class: str = ""  # of a broken contract: what the walker did, the same for all victims
+    victim: str = ""
+    state: str = ""  # of the input: real, torn or corrupt
+    artifact: Path | None = None  # absolute
+    text: str = ""
+    input: Input | None = None  # None: not known
+    signal: str = ""
+    si_code: int = 0
+    address: str = ""
+    access: str = ""  # "read", "write"; empty when it was not written down
+    pc: str = ""
+    registers: dict[str, str] = {}
+    stack: tuple[str, ...] = ()
+    code: str = ""
+    code_start: str = ""
+    code_pc_offset: int = 0
+    function: str = ""
+    locks_held: int = 0
+    context: dict[str, str] = {}
+    fault_place: Value | None = None
+    trace: list[dict[str, Any]] = []
+
+    # Attached when it is read.
+    modules: dict[str, str] = {}
+    signature: Signature = Signature("", "", ())
+    frames: list[Frame] = []
+    count: int = 1
+    rechecks: int = 0
+    rechecks_hit: int = 0
+    target: str = ""
+    seed: int | None = None
+
+    def address_value(self) -> int | None:
+        return parse_int(self.address)
+
+    @property
+    def scenario(self) -> str:
+        return self.input.scenario if self.input else self.victim
+
+    @property
+    def robustness(self) -> float:
+        """Share of re-executions at other halt points that showed it again; the fewer there were, the
+        nearer to a half."""
+        return (self.rechecks_hit + 1) / (self.rechecks + 2)
+
+    @property
+    def mutations(self) -> int:
+        """What the input changes; each has to fall into place again in another process."""
+        return len(self.input.mutations) + len(self.input.call) if self.input else 0
+
+
+class Count(msgspec.Struct, tag_field="type", tag="count"):
+    """How often a key was seen, and came back at other halt points."""
+
+    key: str
+    count: int = 0
+    rechecks: int = 0
+    rechecks_hit: int = 0
+    victims: dict[str, int] = {}
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError(kind)
+
+
+_LINE: msgspec.json.Decoder[Finding | Count] = msgspec.json.Decoder(
+    Finding | Count, strict=False, dec_hook=_path
+)
+
+
+def read_line(line: bytes, folder: Path) -> Finding | Count:
+    """A line of a findings.jsonl in `folder`. Raises msgspec.MsgspecError.
+
+    What older processes wrote has the input's text form alone: of that the scenario is read.
+    """
+    found = _LINE.decode(line)
+    if isinstance(found, Finding):
+        if found.artifact is not None:
+            found.artifact = (folder / found.artifact).resolve() if found.artifact.name else None
+        if found.input is None:
+            fields = dict(one.partition(" ")[::2] for one in found.text.splitlines())
+            found.victim = found.victim or fields.get("scenario", "")
+    return found
