@@ -1,9 +1,8 @@
 #include "fuzz/bench.h"
 
-#include <time.h>
-
 #include <nlohmann/json.hpp>
 
+#include "harness/base/clock.h"
 #include "harness/input/binary.h"
 
 namespace framestorm {
@@ -11,12 +10,6 @@ namespace {
 
 // Walks of a halt that are repeated; more would only cost memory.
 constexpr size_t kMaxSamples = 20'000;
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(t.tv_nsec);
-}
 
 struct BareRun {
   std::vector<Executor::BareWalk> items;
@@ -48,7 +41,7 @@ void run_items(BareRun* run) {
   ucontext_t scratch;
   FaultRecord fault;
   UnsafeCalls unsafe;
-  const uint64_t start = now_ns();
+  const uint64_t start = monotonic_ns();
   for (uint32_t i = 0; i < run->repeats; ++i) {
     size_t at = 0;
     while (at < run->items.size()) {
@@ -58,7 +51,7 @@ void run_items(BareRun* run) {
       at += share.walked;
     }
   }
-  run->ns = now_ns() - start;
+  run->ns = monotonic_ns() - start;
 }
 
 // On the host of the loop; with the victim's identity when that is not the victim itself.
@@ -86,13 +79,13 @@ void run_bare(BareRun* run, Mode mode) {
 
 }  // namespace
 
-void Bench::observe(std::span<const uint8_t> bytes, const Outcome& outcome) {
+void Bench::walked(std::span<const uint8_t> bytes, const Outcome& outcome) {
   if (outcome.status != Outcome::Status::walked) return;
   samples_.push_back({bytes_.size(), bytes.size()});
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
 
-void Bench::end_halt(Mode mode, uint64_t loop_ns) {
+void Bench::halt_ends(Mode mode, uint64_t loop_ns) {
   if (samples_.empty()) return;
   BareRun run;
   run.identity = &session_.jvm().identity();
@@ -122,7 +115,7 @@ void Bench::end_halt(Mode mode, uint64_t loop_ns) {
   bytes_.clear();
 }
 
-void Bench::measure_depths() {
+void Bench::loop_ends() {
   if (session_.victims().of(ScenarioId::deep_stack).slot == nullptr) return;
   for (const WalkerId walker : {WalkerId::asgct, WalkerId::asgst, WalkerId::asgst_thread,
                                 WalkerId::asgct2, WalkerId::asgst_iterator}) {
@@ -148,9 +141,9 @@ void Bench::measure_depths(WalkerId walker) {
     if (!outcome.succeeded() || !session_.executor().prepare_bare(input, &item)) continue;
     run.items.assign(BareShare::kSize, item);
     run_bare(&run, Mode::separate_thread);
-    const uint64_t start = now_ns();
+    const uint64_t start = monotonic_ns();
     for (uint32_t i = 0; i < repeats; ++i) session_.executor().execute(input);
-    const uint64_t executor_ns = now_ns() - start;
+    const uint64_t executor_ns = monotonic_ns() - start;
     depth_costs_.push_back(
         {walker, depth, outcome.result,
          static_cast<double>(run.ns) / static_cast<double>(run.repeats * BareShare::kSize),

@@ -9,23 +9,23 @@
 #include <span>
 #include <vector>
 
+#include "fuzz/walk_loop.h"
 #include "harness/executor/session.h"
 
 namespace framestorm {
 
-class Bench {
+class Bench final : public LoopWatcher {
  public:
   explicit Bench(Session& session) : session_(session) {}
 
-  // Loop's stack, after each walk of the loop, with the bytes of its input.
-  void observe(std::span<const uint8_t> bytes, const Outcome& outcome);
-  // Loop's stack, world still halted: repeats the halt's walks bare. `loop_ns`: what the loop took.
-  void end_halt(Mode mode, uint64_t loop_ns);
-  // Loop's stack: cost per walk of the deep-stack victim by depth, bare and through the engine, of
-  // each walker that there is.
-  void measure_depths();
+  void walked(std::span<const uint8_t> bytes, const Outcome& outcome) override;
+  // Repeats the halt's walks bare.
+  void halt_ends(Mode mode, uint64_t loop_ns) override;
+  // Cost per walk of the deep-stack victim by depth, bare and through the executor, of each walker
+  // that there is.
+  void loop_ends() override;
   // One JSON object.
-  void report(FILE* out) const;
+  void report(FILE* out) const override;
 
  private:
   void measure_depths(WalkerId walker);

@@ -1,12 +1,15 @@
 // What every fuzz target's main() calls: an engine's loop (fuzz_engine.h) over the one data path.
 //
 //   main ─> run_target ─> control thread: Session ─> loop's stack: FuzzEngine::run
-//                                                         │ libFuzzer's mutations: pinned to the
-//                                                         ▼ halt's scenario and mode
-//                                            one input ─> Executor::execute ─> Survey
+//                                                         │ inputs, and mutations asked for
+//                                                         ▼
+//                                            Driver: one input, and a burst of its mutants
+//                              HaltPolicy: at which halt ──┤ │ ├── Guidance: what the engine hears
+//                                                          │ ▼ │
+//                                            WalkLoop: Executor::execute ─> RunCounts, Survey
 //
-// A halt is the time the world stays halted at one set of points (kHaltNs). The engine itself sees
-// no crash in survey mode; in strict mode the first finding ends the process with its artifact.
+// The engine itself sees no crash in survey mode; in strict mode the first finding ends the process
+// with its artifact.
 #pragma once
 
 #include <string_view>

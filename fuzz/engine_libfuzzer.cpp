@@ -50,7 +50,8 @@ class LibFuzzerEngine final : public FuzzEngine {
  public:
   // Where libFuzzer looks for inputs: binary forms only.
   int prepare(FuzzOptions* options) override {
-    if (options->bundled) return -1;  // libFuzzer reads and writes where its command line says
+    if (!options->engine.arguments.empty())
+      return -1;  // libFuzzer reads and writes where its command line says
     const auto folder = options->out / "seeds";
     std::filesystem::create_directories(folder);
     std::filesystem::create_directories(options->out / "corpus");
@@ -87,7 +88,7 @@ class LibFuzzerEngine final : public FuzzEngine {
                                reinterpret_cast<const uintptr_t*>(edges.data() + edges.size()));
     }
     std::vector<std::string> arguments =
-        options.bundled ? options.engine.arguments : arguments_of(options, bursts);
+        options.engine.arguments.empty() ? arguments_of(options, bursts) : options.engine.arguments;
     std::vector<char*> argv;
     argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());

@@ -35,6 +35,8 @@ struct EngineOptions {
   Input origin;
   // Where the artifact of a name goes; empty for none. Unset: into the output folder.
   std::function<std::string(std::string_view name)> artifact;
+  // Whether inputs that the engine only reads are walked with a burst of mutants, too.
+  bool bursts_of_corpus = true;
   // Exit code where the process can walk no further though nothing was found.
   int worn_out = kExitNotReusable;
 };
@@ -42,8 +44,8 @@ struct EngineOptions {
 struct FuzzOptions {
   SessionOptions session;
   std::filesystem::path out;  // empty, in a bundle only: nothing is written
-  double seconds = 10;
-  uint64_t runs = 0;  // 0: no limit
+  double seconds = 10;        // of a target that mutates; others are ended by their engine
+  uint64_t runs = 0;          // 0: no limit
   uint64_t seed = 1;
   std::vector<Mode> modes;
   std::vector<WalkerId> walkers;  // empty: all that the JDK has and the target can use

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <limits>
 
 #include "fuzz/bundle/bundle.h"
 #include "fuzz/driver.h"
@@ -34,6 +35,8 @@ int run(std::span<char* const> argv) {
   if (const int code = read_bundle(only_target(), &options); code >= 0) return code;
   EngineOptions& engine = options.engine;
   engine.arguments = arguments.completed();
+  engine.bursts_of_corpus = false;
+  options.seconds = std::numeric_limits<double>::infinity();  // libFuzzer's own limit counts
   engine.artifact = [arguments](std::string_view name) { return arguments.artifact_path(name); };
   // What is merged is executed in one process after the other, until one gets to the end.
   engine.worn_out = arguments.merges() ? kExitFinding : kExitDone;

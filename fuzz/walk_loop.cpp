@@ -1,0 +1,139 @@
+#include "fuzz/walk_loop.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "fuzz/bench.h"
+#include "fuzz/strict_end.h"
+#include "harness/base/clock.h"
+
+namespace framestorm {
+namespace {
+
+constexpr double kFiguresPeriodS = 0.5;
+// A walk that did not return leaves what it had in HotSpot's arenas, some 45 bytes on average:
+// after so many a fresh process is cheaper than its memory.
+constexpr uint64_t kMostContained = 1'000'000;
+
+// By this process, which while the world is halted means by the loop.
+uint64_t used_ns() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
+
+}  // namespace
+
+WalkLoop::WalkLoop(std::string_view target, const FuzzOptions& options, FuzzEngine& engine)
+    : target_(target),
+      options_(options),
+      engine_(engine),
+      session_(options.session),
+      writer_(options.out, session_, counts_),
+      survey_(session_, writer_),
+      watcher_(options.bench ? std::make_unique<Bench>(session_) : std::make_unique<LoopWatcher>()),
+      rng_(options.seed) {}
+
+Feedback::Cell WalkLoop::walk(const Input& input, std::span<const uint8_t> bytes) {
+  Executor& executor = session_.executor();
+  writer_.executing(input, bytes);
+  const Outcome outcome = executor.execute(input);
+  watcher_->walked(bytes, outcome);
+  const Feedback::Cell cell =
+      Feedback::cell_of(input, outcome, executor.last_frame(0), executor.last_frame(1));
+  if (ends_at_) {
+    const std::vector<Finding> found = *outcome.findings;  // recording one walks again
+    for (const Finding& finding : found) {
+      if (ends_at_(survey_.signatures().key_of(finding))) die_at(outcome, finding);
+    }
+  }
+  counts_.note(input, outcome);
+  survey_.take(input, outcome);
+  if (executor.not_reusable() || counts_.contained() >= kMostContained) wear_out();
+  if (options_.runs != 0 && counts_.walks() >= options_.runs) finish(kExitDone);
+  return cell;
+}
+
+void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {
+  const Coverage::Aside aside(coverage());
+  watcher_->halt_ends(mode_, monotonic_ns() - halt_start_ns_);
+  scenario_ = scenario;
+  mode_ = mode;
+  session_.on_control_thread([&] {
+    session_.halt_world(scenario, halt, rng_.next());
+    refresh_names();
+    if (counts_.elapsed() - last_figures_ > kFiguresPeriodS) write_figures();
+  });
+  told_();
+  survey_.recheck(scenario);
+  if (session_.executor().not_reusable()) wear_out();
+  halt_start_ns_ = monotonic_ns();
+  halt_start_used_ns_ = used_ns();
+}
+
+uint64_t WalkLoop::halted_for_ns() const { return used_ns() - halt_start_used_ns_; }
+
+// Control thread.
+void WalkLoop::refresh_names() {
+  const CodeMap& code_map = session_.jvm().code_map();
+  if (names_epoch_ == code_map.epoch()) return;
+  names_epoch_ = code_map.epoch();
+  names_.clear();
+  for (const CodeEntry& entry : code_map.entries()) {
+    // Of nmethods only the victims' own: what else got compiled is chance, and would mean nothing
+    // in the process that replays the artifact.
+    if (entry.kind == CodeKind::nmethod && !entry.name.starts_with("framestorm/")) continue;
+    names_.add({{entry.kind, entry.tier, CodeAnchor::entry, entry.name},
+                static_cast<uint32_t>(entry.end - entry.begin)});
+  }
+  engine_.tell(names_);
+}
+
+void WalkLoop::write_figures() {
+  last_figures_ = counts_.elapsed();
+  writer_.write_stats();
+  survey_.write_counts();
+}
+
+// Says and writes what libFuzzer would: nobody takes SIGABRT from the guard.
+void WalkLoop::die_at(const Outcome& outcome, const Finding& finding) {
+  const auto in_out_folder = [this](std::string_view name) {
+    return (options_.out / "artifacts" / name).string();
+  };
+  survey_.take_unminimized(outcome);
+  write_figures();
+  session_.on_control_thread([&] {
+    try {
+      end_process(report_crash(
+          finding, writer_.with_halt(finding.input),
+          options_.engine.artifact ? options_.engine.artifact : ArtifactPath(in_out_folder)));
+    } catch (const std::exception& error) {
+      fail(error);
+    }
+  });
+  std::abort();
+}
+
+// Nothing was found, but this process must not walk on.
+void WalkLoop::wear_out() {
+  std::fprintf(stderr,
+               "INFO: framestorm: this process ends after %lu walks: it abandoned a walk that held "
+               "a lock, or too many; start another one\n",
+               counts_.walks());
+  finish(options_.engine.worn_out);
+}
+
+void WalkLoop::finish(int code) {
+  watcher_->loop_ends();
+  session_.on_control_thread([this, code] {
+    // A thread that a walk destroyed must not run any more.
+    if (!session_.executor().not_reusable()) session_.release_world();
+    write_figures();
+    watcher_->report(stdout);
+    end_process(code);
+  });
+  std::abort();
+}
+
+void WalkLoop::fail(const std::exception& error) {
+  std::fprintf(stderr, "%s: %s\n", std::string(target_).c_str(), error.what());
+  end_process(kExitSetup);
+}
+
+}  // namespace framestorm

@@ -1,0 +1,104 @@
+// A target's session, and what is done at its halts: one input is walked, judged and recorded, the
+// world is halted anew, the process ends. Who brings the inputs, and when the world is halted,
+// others know (driver.h, halt_policy.h). The loop's stack, unless said otherwise.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "fuzz/code_names.h"
+#include "fuzz/feedback.h"
+#include "fuzz/fuzz_engine.h"
+#include "fuzz/mutator_rng.h"
+#include "fuzz/options.h"
+#include "harness/executor/survey.h"
+
+namespace framestorm {
+
+// Looks on while a loop walks (bench.h); this one does nothing. Loop's stack.
+class LoopWatcher {
+ public:
+  LoopWatcher() = default;
+  virtual ~LoopWatcher() = default;
+  LoopWatcher(const LoopWatcher&) = delete;
+  LoopWatcher& operator=(const LoopWatcher&) = delete;
+
+  // After each walk of the loop, with the bytes of its input.
+  virtual void walked(std::span<const uint8_t>, const Outcome&) {}
+  // The world is still halted, as it was for `ns`.
+  virtual void halt_ends(Mode, uint64_t) {}
+  virtual void loop_ends() {}
+  // Control thread, last of all.
+  virtual void report(FILE*) const {}
+};
+
+class WalkLoop {
+ public:
+  // Whether the process ends at a finding of that key (signature.h).
+  using EndsAt = std::function<bool(uint64_t key)>;
+
+  // Control thread. Starts the JVM; throws SetupError. The options have to outlive it.
+  WalkLoop(std::string_view target, const FuzzOptions& options, FuzzEngine& engine);
+
+  Session& session() { return session_; }
+  Coverage& coverage() { return session_.executor().coverage(); }
+  const RunCounts& counts() const { return counts_; }
+  Rng& rng() { return rng_; }
+  // Code of the victims and of HotSpot that inputs may name, as of the halt.
+  const CodeNameList& names() const { return names_; }
+
+  // Unset: findings are surveyed, and the process goes on.
+  void end_at(EndsAt ends_at) { ends_at_ = std::move(ends_at); }
+  // Called whenever the world is halted anew.
+  void on_halt(std::function<void()> told) { told_ = std::move(told); }
+  // From now on the edges that reached() sees are written to edges.jsonl.
+  void record_edges() { records_edges_ = true; }
+
+  // `bytes`: the encoding of `input`. Returns how it ended. Ends the process where it has to end.
+  Feedback::Cell walk(const Input& input, std::span<const uint8_t> bytes);
+  // Coverage counters of a walk, which were zero before it.
+  void reached(std::span<const uint8_t> counters) {
+    if (records_edges_) writer_.reached(counters);
+  }
+  // Halts the world anew. Coverage counters stay as they are.
+  void halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt = {});
+  // What the world was last halted for.
+  ScenarioId scenario() const { return scenario_; }
+  Mode mode() const { return mode_; }
+  // Processor time since then: a halt has as many walks on a busy machine as on an idle one.
+  uint64_t halted_for_ns() const;
+
+  // End the process; the second with what went wrong, on any stack.
+  [[noreturn]] void finish(int code);
+  [[noreturn]] void fail(const std::exception& error);
+
+ private:
+  void refresh_names();
+  void write_figures();
+  [[noreturn]] void wear_out();
+  [[noreturn]] void die_at(const Outcome& outcome, const Finding& finding);
+
+  std::string_view target_;
+  const FuzzOptions& options_;
+  FuzzEngine& engine_;
+  Session session_;
+  RunCounts counts_;
+  RunWriter writer_;
+  Survey survey_;
+  CodeNameList names_;
+  uint64_t names_epoch_ = 0;
+  std::unique_ptr<LoopWatcher> watcher_;
+  EndsAt ends_at_;
+  std::function<void()> told_ = [] {};
+  bool records_edges_ = false;
+  Rng rng_;
+  ScenarioId scenario_ = ScenarioId::c1;
+  Mode mode_ = Mode::same_thread;
+  uint64_t halt_start_ns_ = 0;
+  uint64_t halt_start_used_ns_ = 0;
+  double last_figures_ = 0;
+};
+
+}  // namespace framestorm
