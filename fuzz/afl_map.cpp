@@ -25,11 +25,11 @@ bool read(std::ifstream& file, uint64_t offset, T* into, size_t count) {
 
 }  // namespace
 
-void fold(std::span<const uint8_t> counters, std::span<const uint8_t> cells,
+void fold(std::span<const uint8_t> counters, std::span<const uint8_t> feedback,
           std::span<uint8_t> map) {
   if (map.empty()) return;
   std::span<uint8_t> rest = map.subspan(1);
-  for (const auto part : {counters, cells}) {
+  for (const auto part : {counters, feedback}) {
     const size_t size = std::min(part.size(), rest.size());
     std::memcpy(rest.data(), part.data(), size);
     rest = rest.subspan(size);

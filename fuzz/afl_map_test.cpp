@@ -14,13 +14,13 @@ __attribute__((section("__sancov_cntrs"), used)) static uint8_t own_counters[2];
 namespace framestorm {
 namespace {
 
-TEST(AflMap, HoldsEveryCounterAndCellInItsOwnByte) {
+TEST(AflMap, HoldsEveryCounterAndFeedbackInItsOwnByte) {
   const std::vector<uint8_t> counters = {3, 0, 255};
-  const std::vector<uint8_t> cells = {0, 128};
-  std::vector<uint8_t> map(afl_map_size(counters.size(), cells.size()), 0);
+  const std::vector<uint8_t> feedback = {0, 128};
+  std::vector<uint8_t> map(afl_map_size(counters.size(), feedback.size()), 0);
   ASSERT_EQ(map.size(), 64U);
   map[0] = 1;
-  fold(counters, cells, map);
+  fold(counters, feedback, map);
   EXPECT_EQ(std::vector(map.begin(), map.begin() + 6),
             (std::vector<uint8_t>{1, 3, 0, 255, 0, 128}));
   EXPECT_TRUE(std::all_of(map.begin() + 6, map.end(), [](uint8_t byte) { return byte == 0; }));

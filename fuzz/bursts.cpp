@@ -17,9 +17,9 @@ void Bursts::walk_chain(const Input& start) {
   for (unsigned i = 0; i < kChainLength; ++i) {
     mutator_.mutate(&mutant_, loop_.rng());
     encode(mutant_, &bytes_);
-    const Feedback::Cell cell = loop_.walk(mutant_, bytes_);
+    const Feedback::Ending ending = loop_.walk(mutant_, bytes_);
     loop_.reached(counters);
-    if (!guidance_.is_news(cell, novelty_.take(counters))) continue;
+    if (!guidance_.is_news(ending, novelty_.take(counters))) continue;
     remember(mutant_);
     // What the engine has not seen yet is the next that it is given: one of a chain, the last.
     if (found) {

@@ -128,10 +128,10 @@ class Driver final : public InputLoop {
     guidance_->begin(given, counters);
     // First, since the engine looks at the counters when this returns.
     if (bursts_ && (mutates_ || options_.engine.bursts_of_corpus)) bursts_->walk(input_);
-    const Feedback::Cell cell = loop_.walk(input_, bytes);
+    const Feedback::Ending ending = loop_.walk(input_, bytes);
     loop_.reached(counters);
     if (bursts_) bursts_->told(counters);
-    guidance_->tell(cell);
+    guidance_->tell(ending);
     // Last, so that the next input is already one of the new halt.
     if (++executions_ % kClockShare == 0) {
       idle();

@@ -42,12 +42,12 @@ class AflEngine final : public FuzzEngine {
 
   void run(const FuzzOptions& options, const Coverage& coverage, InputLoop& loop) override {
     const std::span<uint8_t> counters = coverage.counters();
-    const std::span<uint8_t> cells = Feedback::counters();
+    const std::span<uint8_t> feedback = Feedback::counters();
     const std::span<uint8_t> map = AflFront::map();
-    if (map.size() < 1 + counters.size() + cells.size()) {
+    if (map.size() < 1 + counters.size() + feedback.size()) {
       throw SetupError("AFL++'s map has " + std::to_string(map.size()) + " bytes, libjvm has " +
                        std::to_string(counters.size()) + " coverage counters: set AFL_MAP_SIZE=" +
-                       std::to_string(afl_map_size(counters.size(), cells.size())));
+                       std::to_string(afl_map_size(counters.size(), feedback.size())));
     }
     prime(options, counters, loop);
     std::span<const uint8_t> bytes;
@@ -57,9 +57,9 @@ class AflEngine final : public FuzzEngine {
         continue;
       }
       std::ranges::fill(counters, uint8_t{0});
-      std::ranges::fill(cells, uint8_t{0});
+      std::ranges::fill(feedback, uint8_t{0});
       loop.execute(bytes);
-      fold(options.unguided ? std::span<uint8_t>() : counters, cells, map);
+      fold(options.unguided ? std::span<uint8_t>() : counters, feedback, map);
       front_.done();
     }
   }

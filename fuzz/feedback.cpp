@@ -27,31 +27,31 @@ bool is_native(const std::optional<Frame>& frame) {
 
 }  // namespace
 
-Feedback::Cell Feedback::cell_of(const Input& input, const Outcome& outcome,
-                                 const std::optional<Frame>& first,
-                                 const std::optional<Frame>& second) {
+Feedback::Ending Feedback::ending_of(const Input& input, const Outcome& outcome,
+                                     const std::optional<Frame>& first,
+                                     const std::optional<Frame>& second) {
   if (outcome.status != Outcome::Status::walked) return kNothing;
   const size_t row =
       static_cast<size_t>(input.scenario) * kResults + result_class(outcome, kResults);
   const unsigned kinds = (is_native(first) ? 1U : 0U) | (is_native(second) ? 2U : 0U);
-  return static_cast<Cell>(row * kFrameKinds + kinds);
+  return static_cast<Ending>(row * kFrameKinds + kinds);
 }
 
-bool Feedback::note(Cell cell) {
-  if (cell == kNothing) return false;
-  if (!seen_[cell]) {
-    seen_.set(cell);
-    ++ends_[cell / (kResults * kFrameKinds)];
+bool Feedback::note(Ending ending) {
+  if (ending == kNothing) return false;
+  if (!seen_[ending]) {
+    seen_.set(ending);
+    ++ends_[ending / (kResults * kFrameKinds)];
   }
-  return !told_[cell];
+  return !told_[ending];
 }
 
-void Feedback::tell(Cell cell) {
-  if (cell == kNothing) return;
+void Feedback::tell(Ending ending) {
+  if (ending == kNothing) return;
   // The lowest value of each range (CounterToFeature in libFuzzer's FuzzerTracePC.h).
-  constexpr uint8_t kRange[kCellsPerCounter] = {1, 2, 3, 4, 8, 16, 32, 128};
-  extra_counters[cell / kCellsPerCounter] = kRange[cell % kCellsPerCounter];
-  told_.set(cell);
+  constexpr uint8_t kRange[kEndingsPerCounter] = {1, 2, 3, 4, 8, 16, 32, 128};
+  extra_counters[ending / kEndingsPerCounter] = kRange[ending % kEndingsPerCounter];
+  told_.set(ending);
 }
 
 std::span<uint8_t, Feedback::kCounters> Feedback::counters() { return extra_counters; }

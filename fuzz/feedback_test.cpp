@@ -22,12 +22,12 @@ Frame with_bci(int32_t bci) {
   return frame;
 }
 
-Feedback::Cell cell(ScenarioId scenario, const Outcome& outcome,
-                    const std::optional<Frame>& first = {},
-                    const std::optional<Frame>& second = {}) {
+Feedback::Ending ending(ScenarioId scenario, const Outcome& outcome,
+                        const std::optional<Frame>& first = {},
+                        const std::optional<Frame>& second = {}) {
   Input input;
   input.scenario = scenario;
-  return Feedback::cell_of(input, outcome, first, second);
+  return Feedback::ending_of(input, outcome, first, second);
 }
 
 TEST(Feedback, TellsScenariosResultsAndFrameKindsApart) {
@@ -35,29 +35,29 @@ TEST(Feedback, TellsScenariosResultsAndFrameKindsApart) {
   const Frame native = with_bci(-3);
   Outcome fault = returned(0);
   fault.end = WalkEnd::fault;
-  const std::vector<Feedback::Cell> cells = {
-      cell(ScenarioId::c1, returned(-5)),
-      cell(ScenarioId::c1, returned(-6)),
-      cell(ScenarioId::osr, returned(-5)),
-      cell(ScenarioId::c1, returned(0)),
-      cell(ScenarioId::c1, fault),
-      cell(ScenarioId::c1, returned(1), java),
-      cell(ScenarioId::c1, returned(1), native),
-      cell(ScenarioId::c1, returned(2), java, native),
-      cell(ScenarioId::c1, returned(2), native, java),
-      cell(ScenarioId::c1, returned(900), java, java),
+  const std::vector<Feedback::Ending> endings = {
+      ending(ScenarioId::c1, returned(-5)),
+      ending(ScenarioId::c1, returned(-6)),
+      ending(ScenarioId::osr, returned(-5)),
+      ending(ScenarioId::c1, returned(0)),
+      ending(ScenarioId::c1, fault),
+      ending(ScenarioId::c1, returned(1), java),
+      ending(ScenarioId::c1, returned(1), native),
+      ending(ScenarioId::c1, returned(2), java, native),
+      ending(ScenarioId::c1, returned(2), native, java),
+      ending(ScenarioId::c1, returned(900), java, java),
   };
-  EXPECT_EQ(std::set(cells.begin(), cells.end()).size(), cells.size());
+  EXPECT_EQ(std::set(endings.begin(), endings.end()).size(), endings.size());
 }
 
 TEST(Feedback, TakesAnyResult) {
   for (const int32_t result : {INT32_MIN, -1000, INT32_MAX}) {
-    EXPECT_NE(cell(ScenarioId::c1, returned(result)), Feedback::kNothing) << result;
+    EXPECT_NE(ending(ScenarioId::c1, returned(result)), Feedback::kNothing) << result;
   }
-  EXPECT_EQ(cell(ScenarioId::c1, Outcome{}), Feedback::kNothing);
+  EXPECT_EQ(ending(ScenarioId::c1, Outcome{}), Feedback::kNothing);
 }
 
-TEST(Feedback, ShowsEachCellAsAFeatureOfItsOwn) {
+TEST(Feedback, ShowsEachEndingAsAFeatureOfItsOwn) {
   // Counter and range of its value: CounterToFeature of libFuzzer.
   const auto range = [](uint8_t value) {
     return value >= 128  ? 7
@@ -67,11 +67,11 @@ TEST(Feedback, ShowsEachCellAsAFeatureOfItsOwn) {
            : value >= 4  ? 3
                          : value - 1;
   };
-  std::map<std::pair<size_t, int>, Feedback::Cell> features;
+  std::map<std::pair<size_t, int>, Feedback::Ending> features;
   Feedback feedback;
   for (int32_t result = -15; result <= 0; ++result) {
     std::ranges::fill(Feedback::counters(), uint8_t{0});
-    const Feedback::Cell told = cell(ScenarioId::c1, returned(result));
+    const Feedback::Ending told = ending(ScenarioId::c1, returned(result));
     feedback.tell(told);
     for (size_t i = 0; i < Feedback::kCounters; ++i) {
       if (const uint8_t value = Feedback::counters()[i]; value != 0) {
@@ -84,7 +84,7 @@ TEST(Feedback, ShowsEachCellAsAFeatureOfItsOwn) {
 
 TEST(Feedback, NotesWhatTheEngineWasNeverTold) {
   Feedback feedback;
-  const Feedback::Cell a = cell(ScenarioId::c1, returned(-5));
+  const Feedback::Ending a = ending(ScenarioId::c1, returned(-5));
   EXPECT_TRUE(feedback.note(a));
   EXPECT_TRUE(feedback.note(a));
   feedback.tell(a);
@@ -92,7 +92,7 @@ TEST(Feedback, NotesWhatTheEngineWasNeverTold) {
   EXPECT_FALSE(feedback.note(Feedback::kNothing));
   feedback.tell(Feedback::kNothing);
   EXPECT_EQ(feedback.ends_of(ScenarioId::c1), 1U);
-  feedback.note(cell(ScenarioId::c1, returned(-6)));
+  feedback.note(ending(ScenarioId::c1, returned(-6)));
   EXPECT_EQ(feedback.ends_of(ScenarioId::c1), 2U);
   EXPECT_EQ(feedback.ends_of(ScenarioId::osr), 0U);
 }

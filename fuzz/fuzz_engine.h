@@ -60,7 +60,7 @@ class FuzzEngine {
   virtual void tell(const CodeNameList& names) = 0;
 
   // Inputs to the loop, and what they reached back, until the loop ends the process. Loop's stack.
-  // Unguided: an engine takes back no counter of libjvm's, only the cells of feedback.h.
+  // Unguided: an engine takes back no counter of libjvm's, only the counters of feedback.h.
   virtual void run(const FuzzOptions& options, const Coverage& coverage, InputLoop& loop) = 0;
 
  protected:

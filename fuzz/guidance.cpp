@@ -15,16 +15,16 @@ namespace {
 class Guided final : public Guidance {
  public:
   void begin(std::span<const uint8_t>, std::span<uint8_t>) override {}
-  bool is_news(Feedback::Cell cell, bool new_edges) override {
-    return feedback_.note(cell) || new_edges;
+  bool is_news(Feedback::Ending ending, bool new_edges) override {
+    return feedback_.note(ending) || new_edges;
   }
-  void tell(Feedback::Cell cell) override {
-    feedback_.note(cell);
-    feedback_.tell(cell);
+  void tell(Feedback::Ending ending) override {
+    feedback_.note(ending);
+    feedback_.tell(ending);
   }
 };
 
-// Each seed has a cell of its own and nothing else has any: engines keep only inputs that bring
+// Each seed has an ending of its own and nothing else has any: engines keep only inputs that bring
 // something new, and the seeds are to be their corpus.
 class Unguided final : public Guidance {
  public:
@@ -37,7 +37,7 @@ class Unguided final : public Guidance {
     }
     for (const Input& input : inputs) {
       encode(input, &bytes);
-      seeds_.emplace(std::string(bytes.begin(), bytes.end()), seeds_.size() % Feedback::kCells);
+      seeds_.emplace(std::string(bytes.begin(), bytes.end()), seeds_.size() % Feedback::kEndings);
     }
   }
 
@@ -48,18 +48,18 @@ class Unguided final : public Guidance {
     // An engine that does not know the counters does not zero them.
     std::ranges::fill(counters, uint8_t{0});
   }
-  bool is_news(Feedback::Cell cell, bool) override {
-    feedback_.note(cell);
+  bool is_news(Feedback::Ending ending, bool) override {
+    feedback_.note(ending);
     return false;
   }
-  void tell(Feedback::Cell cell) override {
-    feedback_.note(cell);
+  void tell(Feedback::Ending ending) override {
+    feedback_.note(ending);
     feedback_.tell(seed_);
   }
 
  private:
-  std::map<std::string, Feedback::Cell, std::less<>> seeds_;  // by their bytes
-  Feedback::Cell seed_ = Feedback::kNothing;                  // that of the engine's input
+  std::map<std::string, Feedback::Ending, std::less<>> seeds_;  // by their bytes
+  Feedback::Ending seed_ = Feedback::kNothing;                  // that of the engine's input
 };
 
 }  // namespace

@@ -21,9 +21,9 @@ class Guidance {
   // Before an input of the engine's is walked; `counters`: libjvm's.
   virtual void begin(std::span<const uint8_t> bytes, std::span<uint8_t> counters) = 0;
   // Whether the engine is to have a mutant that ended so, and reached edges that it does not know.
-  virtual bool is_news(Feedback::Cell cell, bool new_edges) = 0;
+  virtual bool is_news(Feedback::Ending ending, bool new_edges) = 0;
   // The engine's input ended so.
-  virtual void tell(Feedback::Cell cell) = 0;
+  virtual void tell(Feedback::Ending ending) = 0;
 
   // Whether a scenario's walks all end the same few ways, as those of threads that a walker
   // refuses.

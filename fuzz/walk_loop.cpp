@@ -30,13 +30,13 @@ WalkLoop::WalkLoop(std::string_view target, const FuzzOptions& options, FuzzEngi
       watcher_(options.bench ? std::make_unique<Bench>(session_) : std::make_unique<LoopWatcher>()),
       rng_(options.seed) {}
 
-Feedback::Cell WalkLoop::walk(const Input& input, std::span<const uint8_t> bytes) {
+Feedback::Ending WalkLoop::walk(const Input& input, std::span<const uint8_t> bytes) {
   Executor& executor = session_.executor();
   writer_.executing(input, bytes);
   const Outcome outcome = executor.execute(input);
   watcher_->walked(bytes, outcome);
-  const Feedback::Cell cell =
-      Feedback::cell_of(input, outcome, executor.last_frame(0), executor.last_frame(1));
+  const Feedback::Ending ending =
+      Feedback::ending_of(input, outcome, executor.last_frame(0), executor.last_frame(1));
   if (ends_at_) {
     const std::vector<Finding> found = *outcome.findings;  // recording one walks again
     for (const Finding& finding : found) {
@@ -47,7 +47,7 @@ Feedback::Cell WalkLoop::walk(const Input& input, std::span<const uint8_t> bytes
   survey_.take(input, outcome);
   if (executor.not_reusable() || counts_.contained() >= kMostContained) wear_out();
   if (options_.runs != 0 && counts_.walks() >= options_.runs) finish(kExitDone);
-  return cell;
+  return ending;
 }
 
 void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {

@@ -57,7 +57,7 @@ class WalkLoop {
   void record_edges() { records_edges_ = true; }
 
   // `bytes`: the encoding of `input`. Returns how it ended. Ends the process where it has to end.
-  Feedback::Cell walk(const Input& input, std::span<const uint8_t> bytes);
+  Feedback::Ending walk(const Input& input, std::span<const uint8_t> bytes);
   // Coverage counters of a walk, which were zero before it.
   void reached(std::span<const uint8_t> counters) {
     if (records_edges_) writer_.reached(counters);
