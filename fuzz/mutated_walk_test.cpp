@@ -41,7 +41,7 @@ class MutatedWalk : public JvmTest, public testing::WithParamInterface<std::stri
         const Outcome outcome = executor().execute(input);
         *mutated += outcome.unmutated ? 0 : 1;
         not_reusable = outcome.not_reusable;
-        for (const Finding& finding : *outcome.findings) {
+        for (const Finding& finding : outcome.findings) {
           if (finding.clause == "victim-changed" || finding.clause == "undo-failed") {
             wrong = finding.detail;
           }

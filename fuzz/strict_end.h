@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/executor/finding.h"
+#include "harness/oracles/finding.h"
 
 namespace framestorm {
 

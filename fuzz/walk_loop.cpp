@@ -38,8 +38,7 @@ Feedback::Ending WalkLoop::walk(const Input& input, std::span<const uint8_t> byt
   const Feedback::Ending ending =
       Feedback::ending_of(input, outcome, executor.last_frame(0), executor.last_frame(1));
   if (ends_at_) {
-    const std::vector<Finding> found = *outcome.findings;  // recording one walks again
-    for (const Finding& finding : found) {
+    for (const Finding& finding : outcome.findings) {
       if (ends_at_(survey_.signatures().key_of(finding))) die_at(outcome, finding);
     }
   }

@@ -1,20 +1,16 @@
 #include "harness/executor/executor.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
-#include "harness/guard/guard.h"
+#include "harness/executor/mutations.h"
 #include "harness/input/walker_table.h"
+#include "harness/walk/run_walk.h"
 
 namespace framestorm {
 namespace {
-
-// errno before each walk: a value no call sets.
-constexpr int kErrnoMarker = 0x5a5a;
 
 // Depth that profilers use.
 constexpr int32_t kNormalDepth = 2048;
@@ -22,22 +18,53 @@ constexpr int32_t kNormalDepth = 2048;
 // Bytes of a victim's stack around sp that are compared after every walk.
 constexpr size_t kStackWindow = 1024;
 
-uintptr_t anchor_address(const Victim& victim, const ThreadLayout& layout, StackAnchor anchor) {
-  switch (anchor) {
-    case StackAnchor::fp:
-      return victim.fp;
-    case StackAnchor::stack_base:
-      // Above the first frame stand thread-local variables, which are not to be written.
-      return victim.frames_top;
-    case StackAnchor::last_java_sp:
-      return victim.thread_copy.empty()
-                 ? 0
-                 : read_at<uintptr_t>(victim.thread_copy.data(), layout.last_java_sp);
-    case StackAnchor::sp:
-    case StackAnchor::count:
-      break;
+Needs what_executors_offer() {
+  if (!interposer::is_active()) {
+    return {Need::halted_world, Need::further_walks, Need::ground_truth, Need::incidents,
+            Need::guarded_frames};
   }
-  return victim.sp;
+  return {Need::halted_world, Need::further_walks,  Need::ground_truth,
+          Need::incidents,    Need::guarded_frames, Need::unsafe_calls};
+}
+
+// The context that a walker is given.
+class GivenContext {
+ public:
+  void set(const ucontext_t& from, ContextArg how) {
+    context_ = reinterpret_cast<ucontext_t*>(memory_ + (how == ContextArg::misaligned ? 1 : 0));
+    copy_context(from, context_);
+    if (how == ContextArg::null) context_ = nullptr;
+  }
+  ucontext_t* get() const { return context_; }
+
+ private:
+  // Room for one at an odd address.
+  alignas(ucontext_t) std::byte memory_[sizeof(ucontext_t) + 8];
+  ucontext_t* context_ = nullptr;
+};
+
+// On the host's stack. Signal context in same-thread mode.
+struct HostedWalk {
+  WalkCall call;
+  WalkRecord* record;
+  Incidents* incidents;
+
+  static void run(void* self) {
+    const auto* walk = static_cast<HostedWalk*>(self);
+    run_walk(walk->call, walk->record, walk->incidents);
+  }
+};
+
+// HotSpot's fatal path notes that it is dying (vmError.cpp, _first_error_tid): a later real error
+// would wait for it for ever. So would whoever wants a lock that an abandoned walk holds. A
+// failed check of ASan's does neither by itself. A walk that had called what a walk must not call
+// was in the midst of something else, often by a wild jump: what it did is not known.
+bool ends_reuse(const WalkRecord& record) {
+  if (record.end == WalkEnd::returned) return false;
+  const Incidents& incidents = *record.incidents;
+  const bool dying = record.end == WalkEnd::terminal_call &&
+                     std::string_view(incidents.fault.function) != sanitizer::kTerminalCall;
+  return dying || incidents.fault.locks_held > 0 || incidents.unsafe.count > 0;
 }
 
 }  // namespace
@@ -46,206 +73,117 @@ struct Executor::Prepared {
   const Input* input = nullptr;
   Victim* victim = nullptr;
   Walker* walker = nullptr;
-  const ThreadIdentity* identity = nullptr;
   WalkTarget target;
-  // One byte of room so that a context can be given at an odd address.
-  alignas(ucontext_t) std::byte context_memory[sizeof(ucontext_t) + 8];
+  AppliedMutations mutations;
   ucontext_t expected_context;
-  ucontext_t* context = nullptr;
-  int32_t depth = 0;
-  std::byte* frames = nullptr;
-  WalkEnd end = WalkEnd::returned;
-  int32_t result = 0;
-  FaultRecord fault;
-  UnsafeCalls unsafe;
-  SanitizerReports reports;
-  int errno_after = 0;
+  GivenContext context;
   bool check_mask = false;
-  bool mask_changed = false;
-  size_t unresolved = 0;
-  size_t applied = 0;
-  bool rewalk_abandoned = false;  // a walk that an oracle made did not return
-  uint32_t thread_state = 0;
-
-  // Ready for another walk; what apply() and the walk set anew stays as it is.
-  void reset() {
-    end = WalkEnd::returned;
-    result = 0;
-    unresolved = 0;
-    applied = 0;
-    rewalk_abandoned = false;
-    mask_changed = false;
-  }
-
-  // HotSpot's fatal path notes that it is dying (vmError.cpp, _first_error_tid): a later real error
-  // would wait for it for ever. So would whoever wants a lock that an abandoned walk holds. A
-  // failed check of ASan's does neither by itself. A walk that had called what a walk must not call
-  // was in the midst of something else, often by a wild jump: what it did is not known.
-  bool ends_reuse() const {
-    if (end == WalkEnd::returned) return false;
-    const bool dying = end == WalkEnd::terminal_call &&
-                       std::string_view(fault.function) != sanitizer::kTerminalCall;
-    return dying || fault.locks_held > 0 || unsafe.count > 0;
-  }
-
-  // On the host's stack. Signal context in same-thread mode.
-  static void walk(void* self);
-  // Inside the guard.
-  static void invoke(void* self);
+  WalkRecord record;
+  Incidents incidents;
 };
 
-void Executor::Prepared::invoke(void* self) {
-  auto* p = static_cast<Prepared*>(self);
-  p->result = p->walker->walk(p->target, p->frames, p->depth, p->context);
-}
-
-void Executor::Prepared::walk(void* self) {
-  auto* p = static_cast<Prepared*>(self);
-  sigset_t before;
-  if (p->check_mask) pthread_sigmask(SIG_BLOCK, nullptr, &before);
-  errno = kErrnoMarker;
-  if (p->target.same_thread || !p->walker->borrows_identity()) {
-    p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe, &p->reports);
-  } else {
-    const ThreadIdentity::Scoped as_victim(*p->identity, p->victim->java_thread);
-    p->end = Guard::call(&Prepared::invoke, p, &p->fault, &p->unsafe, &p->reports);
-  }
-  p->errno_after = errno;
-  if (p->check_mask) {
-    sigset_t after;
-    pthread_sigmask(SIG_BLOCK, nullptr, &after);
-    p->mask_changed = std::memcmp(&before, &after, 8) != 0;
-  }
-}
-
 // Walks the prepared victim again, with the same mutations, and has these walks judged.
-class Executor::Rewalker final : public Rewalk {
+class Executor::FurtherWalker final : public WalkMaker {
  public:
-  // `view`: of the first walk. What is found wrong goes to `out`.
-  Rewalker(Executor* executor, Prepared* prepared, const WalkView& view, std::vector<Finding>* out)
-      : executor_(*executor), prepared_(*prepared), view_(view), out_(*out) {}
+  explicit FurtherWalker(Executor* executor) : executor_(*executor) {}
 
-  bool walk(int32_t depth, Place place, Answer* answer) override {
-    Input input = *view_.input;
-    if (depth != view_.depth) {
-      input.call.depth = DepthKind::raw;
-      input.call.raw_depth = depth;
-    }
-    return walk(input, depth, place, answer);
+  void begin(const WalkView& first) {
+    first_ = &first;
+    kept_count_ = 0;
+    abandoned_ = not_reusable_ = false;
   }
 
-  bool walk_as(const Input& variant, Place place, Answer* answer) override {
-    Walker* const walker = executor_.walker(variant.walker);
-    if (walker == nullptr || prepared_.rewalk_abandoned) return false;
-    Walker* const first_walker = prepared_.walker;
-    prepared_.walker = walker;
-    executor_.set_call(variant, &prepared_);
-    const bool returned =
-        walk(variant, executor_.depth_of(variant, *prepared_.victim), place, answer);
-    prepared_.walker = first_walker;
-    executor_.set_call(*view_.input, &prepared_);
-    return returned;
-  }
+  const Walker* walker(WalkerId id) const override { return executor_.walker(id); }
+  bool offers(const FurtherWalk& walk) const override { return walker(walk.walker) != nullptr; }
+  const WalkRecord* make(const FurtherWalk& walk) override;
 
-  Walker* walker(WalkerId id) const override { return executor_.walker(id); }
-
+  // A walk did not return; then no further one is made.
+  bool abandoned() const { return abandoned_; }
   bool not_reusable() const { return not_reusable_; }
+  std::vector<Finding> take_findings() { return std::exchange(findings_, {}); }
 
  private:
-  // `input`: what describes this walk.
-  bool walk(const Input& input, int32_t depth, Place place, Answer* answer) {
-    if (prepared_.rewalk_abandoned) return false;
-    const Coverage::Aside aside(executor_.coverage_);
-    // The first walk's frames stay readable for the oracles: keep them aside meanwhile.
-    const auto count = static_cast<size_t>(std::max(prepared_.result, 0));
-    saved_.assign(prepared_.frames, prepared_.frames + count * view_.walker->layout().stride);
-    const size_t stride = prepared_.walker->layout().stride;
-    FrameBuffer& buffer = *executor_.buffers_[static_cast<size_t>(prepared_.walker->id())];
-    std::byte* const first_frames = prepared_.frames;
-    const int32_t first_result = prepared_.result;
-    const int32_t first_depth = prepared_.depth;
-    prepared_.depth = depth;
-    prepared_.frames = buffer.place(depth);
-    if (place == Place::same) {
-      MigratingLoop::get().call_on_host(&Prepared::walk, &prepared_);
-    } else {
-      Prepared::walk(&prepared_);
-    }
-    const bool returned = prepared_.end == WalkEnd::returned;
-    prepared_.rewalk_abandoned = !returned;
-    not_reusable_ = not_reusable_ || prepared_.ends_reuse();
-    judge(input, buffer);
-    answer->result = prepared_.result;
-    if (returned) {
-      const auto again = static_cast<size_t>(std::clamp(prepared_.result, 0, std::max(depth, 0)));
-      answer->frames.assign(prepared_.frames, prepared_.frames + again * stride);
-    }
-    prepared_.frames = first_frames;
-    prepared_.result = first_result;
-    prepared_.depth = first_depth;
-    prepared_.end = WalkEnd::returned;
-    executor_.buffers_[static_cast<size_t>(view_.walker->id())]->place(first_depth);
-    std::copy(saved_.begin(), saved_.end(), first_frames);
-    return returned;
-  }
-
-  // The walk just made, by itself. What the first walk showed too is known already.
-  void judge(const Input& input, const FrameBuffer& buffer) {
-    WalkView again = view_;
-    again.input = &input;
-    again.walker = prepared_.walker;
-    again.buffer = &buffer;
-    again.depth = prepared_.depth;
-    again.frames = prepared_.frames;
-    again.end = prepared_.end;
-    again.result = prepared_.result;
-    again.errno_after = prepared_.errno_after;
-    again.signal_mask_changed = prepared_.mask_changed;
-    Violations wrong;
-    for (const auto& oracle : executor_.oracles_) {
-      if (oracle->judges_rewalks()) oracle->check(again, *this, &wrong);
-    }
-    for (Finding& finding : wrong.findings()) {
-      if (is_known(finding, executor_.violations_.findings()) || is_known(finding, out_)) continue;
-      finding.input = input;
-      out_.push_back(std::move(finding));
-    }
-  }
-
-  static bool is_known(const Finding& finding, const std::vector<Finding>& others) {
-    return std::ranges::any_of(others, [&](const Finding& other) {
-      return finding.kind == other.kind && finding.clause == other.clause &&
-             finding.fault.pc == other.fault.pc;
-    });
+  struct Kept {
+    WalkRecord record;
+    std::vector<std::byte> frames;
+  };
+  Kept& next_kept() {
+    if (kept_count_ == kept_.size()) kept_.push_back(std::make_unique<Kept>());
+    return *kept_[kept_count_++];
   }
 
   Executor& executor_;
-  Prepared& prepared_;
-  const WalkView& view_;
-  std::vector<Finding>& out_;
-  std::vector<std::byte> saved_;
+  const WalkView* first_ = nullptr;
+  GivenContext context_;
+  Incidents incidents_;
+  std::vector<std::unique_ptr<Kept>> kept_;  // storage for the next view's
+  size_t kept_count_ = 0;
+  bool abandoned_ = false;
   bool not_reusable_ = false;
+  std::vector<Finding> findings_;
 };
+
+const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
+  if (abandoned_) return nullptr;
+  const Coverage::Aside aside(executor_.coverage_);
+  const Prepared& prepared = *executor_.prepared_;
+  const Walkable& by = executor_.walkable(walk.walker);
+  WalkTarget target = prepared.target;
+  target.options = walk.options;
+  if (!walk.iterator_calls) target.iterator_calls = {};
+  context_.set(prepared.expected_context, prepared.input->call.context);
+  Kept& kept = next_kept();
+  WalkRecord& record = kept.record;
+  record = first_->record;
+  record.buffer = by.further_frames.get();
+  HostedWalk hosted = {.call = {.walker = by.walker.get(),
+                                .target = &target,
+                                .frames = by.further_frames->place(walk.depth),
+                                .depth = walk.depth,
+                                .context = context_.get(),
+                                .identity = &executor_.jvm_.identity(),
+                                .check_mask = prepared.check_mask},
+                       .record = &record,
+                       .incidents = &incidents_};
+  if (walk.place == FurtherWalk::Place::same) {
+    MigratingLoop::get().call_on_host(&HostedWalk::run, &hosted);
+  } else {
+    HostedWalk::run(&hosted);
+  }
+  abandoned_ = record.end != WalkEnd::returned;
+  not_reusable_ = not_reusable_ || ends_reuse(record);
+  const FurtherView judged(*first_, walk, record, *by.walker);
+  executor_.oracles_.judge_further(judged.view(), executor_.oracles_.offered(),
+                                   executor_.violations_.findings(), &findings_);
+  if (abandoned_) return nullptr;
+  // The next one is made in the same buffer.
+  kept.frames.assign(record.frames,
+                     record.frames + record.frame_count() * by.walker->layout().stride);
+  record.keep_only(kept.frames.data());
+  return &record;
+}
 
 Executor::Executor(Jvm& jvm, Victims& victims)
     : jvm_(jvm),
       victims_(victims),
       addresses_(jvm),
       coverage_(jvm),
-      oracles_(make_oracles()),
-      prepared_(std::make_unique<Prepared>()) {}
+      oracles_(what_executors_offer()),
+      prepared_(std::make_unique<Prepared>()),
+      further_(std::make_unique<FurtherWalker>(this)) {}
 
 Executor::~Executor() = default;
 
 void Executor::add_walker(std::unique_ptr<Walker> walker) {
-  const auto index = static_cast<size_t>(walker->id());
-  if (walkers_[index] != nullptr) return;
-  buffers_[index] = std::make_unique<FrameBuffer>(walker->layout().stride);
-  walkers_[index] = std::move(walker);
+  Walkable& place = walkers_[static_cast<size_t>(walker->id())];
+  if (place.walker != nullptr) return;
+  place.frames = std::make_unique<FrameBuffer>(walker->layout().stride);
+  place.further_frames = std::make_unique<FrameBuffer>(walker->layout().stride);
+  place.walker = std::move(walker);
 }
 
 void Executor::replace_walker(std::unique_ptr<Walker> walker) {
-  walkers_[static_cast<size_t>(walker->id())].reset();
+  walkers_[static_cast<size_t>(walker->id())].walker.reset();
   add_walker(std::move(walker));
 }
 
@@ -255,7 +193,7 @@ bool Executor::is_unmutated(const Input& input) {
          input.call.accepted_states == 0;
 }
 
-int32_t Executor::depth_of(const Input& input, const Victim& victim) const {
+int32_t Executor::depth_of(const Input& input, const Victim& victim) {
   switch (input.call.depth) {
     case DepthKind::zero:
       return 0;
@@ -278,115 +216,79 @@ int32_t Executor::depth_of(const Input& input, const Victim& victim) const {
   return kNormalDepth;
 }
 
-void Executor::settle_exact_depth(Victim* victim, Walker* walker) {
+bool Executor::has_walker_for(const Input& input) const {
+  const Walker* const walker = this->walker(input.walker);
+  return walker != nullptr && !walker->needs_running_vm() &&
+         traits_of(input.walker).walks_in(input.mode);
+}
+
+void Executor::settle_exact_depth(Victim* victim, WalkerId walker) {
   const Coverage::Aside aside(coverage_);
   Input plain;
   plain.scenario = victim->scenario;
-  plain.walker = walker->id();
-  plain.mode = traits_of(plain.walker).same_thread ? Mode::same_thread : Mode::separate_thread;
+  plain.walker = walker;
+  plain.mode = traits_of(walker).same_thread ? Mode::same_thread : Mode::separate_thread;
+  plain.call.depth = DepthKind::raw;
+  plain.call.raw_depth = kMaxDepth - 1;
   Prepared prepared;
-  prepared.input = &plain;
-  prepared.victim = victim;
-  prepared.walker = walker;
-  apply(plain, &prepared);
-  prepared.depth = kMaxDepth - 1;
-  prepared.frames = buffers_[static_cast<size_t>(walker->id())]->place(prepared.depth);
-  run_walk(&prepared);
-  victim->exact_depth = prepared.end == WalkEnd::returned && prepared.result > 0
-                            ? std::min(prepared.result, kMaxDepth - 1)
-                            : 1;
+  prepare(plain, victim, &prepared);
+  walk(&prepared);
+  victim->exact_depth = std::max(static_cast<int32_t>(prepared.record.frame_count()), 1);
 }
 
-void Executor::apply(const Input& input, Prepared* p) {
-  const ThreadLayout& layout = jvm_.layout();
-  const Victim& victim = *p->victim;
-  ucontext_t* expected = &p->expected_context;
-  copy_context(*victim.slot->context, expected);
-
-  for (const Mutation& mutation : input.mutations) {
-    uint64_t value = 0;
-    switch (mutation.kind) {
-      case MutationKind::set_register: {
-        const uint64_t own = get_register(victim.context_copy, mutation.reg);
-        if (!addresses_.resolve(mutation.value, victim, victims_.halted(), own, &value)) break;
-        set_register(expected, mutation.reg, value);
-        ++p->applied;
-        continue;
-      }
-      case MutationKind::set_stack_word: {
-        const uintptr_t base = anchor_address(victim, layout, mutation.anchor);
-        const uintptr_t address =
-            base + static_cast<uintptr_t>(static_cast<intptr_t>(mutation.offset) * 8);
-        // From the red zone up to the base: below it the handler's own frames live.
-        if (address % 8 != 0 || address < victim.sp - kRedZone || address > victim.frames_top - 8) {
-          break;
-        }
-        const auto own = read_at<uint64_t>(reinterpret_cast<const void*>(address));
-        if (!addresses_.resolve(mutation.value, victim, victims_.halted(), own, &value)) break;
-        if (undo_.write(address, value, 8)) ++p->applied;
-        continue;
-      }
-      case MutationKind::set_thread_field: {
-        if (!victim.is_java_thread) break;
-        const bool state = mutation.field == ThreadField::state;
-        const size_t offset = state                                         ? layout.state
-                              : mutation.field == ThreadField::last_java_sp ? layout.last_java_sp
-                              : mutation.field == ThreadField::last_java_pc ? layout.last_java_pc
-                                                                            : layout.last_java_fp;
-        const auto address = reinterpret_cast<uintptr_t>(victim.java_thread) + offset;
-        const uint64_t own = state ? read_at<uint32_t>(victim.thread_copy.data(), offset)
-                                   : read_at<uint64_t>(victim.thread_copy.data(), offset);
-        if (!addresses_.resolve(mutation.value, victim, victims_.halted(), own, &value)) break;
-        if (undo_.write(address, value, state ? 4 : 8)) ++p->applied;
-        continue;
-      }
-      case MutationKind::count:
-        break;
-    }
-    ++p->unresolved;
-  }
-
-  set_call(input, p);
-  p->target.java_thread = victim.java_thread;
-  p->target.thread = victim.thread;
-  p->target.tid = victim.tid;
-  p->target.same_thread = input.mode == Mode::same_thread;
-  p->target.stack_base = victim.stack_base;
-  p->target.stack_end = victim.stack_end;
-  p->thread_state = victim.thread_state(layout);
-  p->identity = &jvm_.identity();
-}
-
-void Executor::set_call(const Input& input, Prepared* p) const {
-  const Victim& victim = *p->victim;
-  std::byte* memory = p->context_memory + (input.call.context == ContextArg::misaligned ? 1 : 0);
-  p->context = reinterpret_cast<ucontext_t*>(memory);
-  copy_context(p->expected_context, p->context);
-  if (input.call.context == ContextArg::null) p->context = nullptr;
-
-  p->target.jni_env = victim.jni_env;
-  p->target.asked_tid = victim.tid;
+void Executor::prepare(const Input& input, Victim* victim, Prepared* p) {
+  p->input = &input;
+  p->victim = victim;
+  p->walker = walker(input.walker);
+  copy_context(*victim->slot->context, &p->expected_context);
+  p->mutations = apply_mutations(input, *victim, victims_.halted(), addresses_, jvm_.layout(),
+                                 &p->expected_context, &undo_);
+  p->context.set(p->expected_context, input.call.context);
+  p->target = {.java_thread = victim->java_thread,
+               .jni_env = victim->jni_env,
+               .thread = victim->thread,
+               .tid = victim->tid,
+               .same_thread = input.mode == Mode::same_thread,
+               .stack_base = victim->stack_base,
+               .stack_end = victim->stack_end,
+               .asked_tid = victim->tid,
+               .options = input.call.options,
+               .accepted_kinds = input.call.accepted_kinds,
+               .accepted_states = input.call.accepted_states,
+               .iterator_calls = input.iterator_calls};
   if (input.call.env == EnvArg::null) {
     p->target.jni_env = nullptr;
     p->target.asked_tid = -1;
   }
   if (input.call.env == EnvArg::other_victim) {
     for (const Victim* other : victims_.halted()) {
-      if (other == &victim || other->jni_env == nullptr) continue;
+      if (other == victim || other->jni_env == nullptr) continue;
       p->target.jni_env = other->jni_env;
       p->target.asked_tid = other->tid;
     }
   }
-  p->target.options = input.call.options;
-  p->target.accepted_kinds = input.call.accepted_kinds;
-  p->target.accepted_states = input.call.accepted_states;
-  p->target.iterator_calls = input.iterator_calls;
 }
 
-void Executor::run_walk(Prepared* p) {
+void Executor::walk(Prepared* p) {
+  FrameBuffer& buffer = *walkable(p->input->walker).frames;
+  const int32_t depth = depth_of(*p->input, *p->victim);
+  WalkRecord& record = p->record;
+  record.thread_state = p->victim->thread_state(jvm_.layout());
+  record.last_java_pc = p->victim->last_java_pc(jvm_.layout());
+  record.buffer = &buffer;
+  record.expected_context = &p->expected_context;
+  HostedWalk hosted = {.call = {.walker = p->walker,
+                                .target = &p->target,
+                                .frames = buffer.place(depth),
+                                .depth = depth,
+                                .context = p->context.get(),
+                                .identity = &jvm_.identity(),
+                                .check_mask = p->check_mask},
+                       .record = &record,
+                       .incidents = &p->incidents};
   MigratingLoop& loop = MigratingLoop::get();
   loop.move_to(p->target.same_thread ? p->victim->slot : nullptr);
-  loop.call_on_host(&Prepared::walk, p);
+  loop.call_on_host(&HostedWalk::run, &hosted);
 }
 
 bool Executor::repair(Victim& victim, std::string* difference) {
@@ -398,9 +300,9 @@ bool Executor::repair(Victim& victim, std::string* difference) {
 
 // After the mutations are undone: what the walk may have left changed in the victim. False when
 // that cannot be put right.
-bool Executor::check_victim(Prepared* p) {
-  Victim& victim = *p->victim;
-  if (p->end != WalkEnd::returned || p->rewalk_abandoned) {
+bool Executor::check_victim(const Prepared& p) {
+  Victim& victim = *p.victim;
+  if (p.record.end != WalkEnd::returned || further_->abandoned()) {
     // What it left there is no finding of its own: that it was abandoned is reported.
     std::string difference;
     repair(victim, &difference);
@@ -423,140 +325,98 @@ bool Executor::check_victim(Prepared* p) {
                                             : ""));
   // It may have run a live object's destructor: what that freed is not in the victim's copy, and
   // whoever next wants the thread's locks waits for ever.
-  return p->unsafe.count == 0;
+  return p.incidents.unsafe.count == 0;
 }
 
 Outcome Executor::execute(const Input& input) {
   Outcome outcome;
-  violations_.clear();
-  rewalk_findings_.clear();
-  outcome.findings = &violations_.findings();
-  Victim& victim = victims_.of(input.scenario);
-  Walker* walker = this->walker(input.walker);
-  if (walker == nullptr || walker->needs_running_vm() ||
-      !traits_of(input.walker).walks_in(input.mode)) {
+  if (!has_walker_for(input)) {
     outcome.status = Outcome::Status::no_walker;
     return outcome;
   }
+  Victim& victim = victims_.of(input.scenario);
   if (victim.slot == nullptr) return outcome;
   const DepthKind depth_kind = input.call.depth;
   if (victim.exact_depth == 0 &&
       (depth_kind == DepthKind::exact || depth_kind == DepthKind::exact_minus_1 ||
        depth_kind == DepthKind::exact_plus_1)) {
-    settle_exact_depth(&victim, walker);
+    settle_exact_depth(&victim, input.walker);
   }
   ++walks_;
-  outcome.status = Outcome::Status::walked;
-
   Prepared& prepared = *prepared_;
-  prepared.reset();
-  prepared.input = &input;
-  prepared.victim = &victim;
-  prepared.walker = walker;
-  FrameBuffer& buffer = *buffers_[static_cast<size_t>(input.walker)];
-  apply(input, &prepared);
-  prepared.depth = depth_of(input, victim);
-  prepared.frames = buffer.place(prepared.depth);
+  const WalkRecord& record = prepared.record;
+  prepare(input, &victim, &prepared);
   prepared.check_mask = rigour_ == Rigour::everything || walks_ % kCostlyShare == 0;
   coverage_.begin_walk();
-  run_walk(&prepared);
+  walk(&prepared);
 
-  outcome.end = prepared.end;
-  outcome.result = prepared.result;
-  outcome.unmutated = prepared.applied == 0 && is_unmutated(input);
-  outcome.unresolved = prepared.unresolved;
-  outcome.not_reusable = prepared.ends_reuse();
-  last_memory_ = prepared.frames;
-  last_walker_ = walker;
-  last_count_ =
-      prepared.end == WalkEnd::returned
-          ? static_cast<size_t>(std::clamp(prepared.result, 0, std::max(prepared.depth, 0)))
-          : 0;
-
+  outcome.status = Outcome::Status::walked;
+  outcome.end = record.end;
+  outcome.result = record.result;
+  outcome.unmutated = prepared.mutations.applied == 0 && is_unmutated(input);
+  outcome.unresolved = prepared.mutations.unresolved;
+  outcome.not_reusable = ends_reuse(record);
+  const Subject subject = {.input = &input,
+                           .victim = &victim,
+                           .walker = prepared.walker,
+                           .jvm = &jvm_,
+                           .methods = &jvm_.methods(),
+                           .undo = &undo_,
+                           .unmutated = outcome.unmutated,
+                           .mutated = prepared.mutations.applied > 0};
+  const WalkView view = {record, subject};
+  further_->begin(view);
   if (rigour_ != Rigour::bare) {
-    WalkView view;
-    view.input = &input;
-    view.victim = &victim;
-    view.walker = walker;
-    view.jvm = &jvm_;
-    view.methods = &jvm_.methods();
-    view.unmutated = outcome.unmutated;
-    view.mutated = prepared.applied > 0;
-    view.thread_state = prepared.thread_state;
-    view.last_java_pc = victim.last_java_pc(jvm_.layout());
-    view.depth = prepared.depth;
-    view.buffer = &buffer;
-    view.frames = prepared.frames;
-    view.end = prepared.end;
-    view.result = prepared.result;
-    if (const WalkFacts* facts = walker->facts()) view.stopped = facts->stopped;
-    view.fault = &prepared.fault;
-    view.unsafe = &prepared.unsafe;
-    view.reports = &prepared.reports;
-    view.context = prepared.context;
-    view.expected_context = &prepared.expected_context;
-    view.errno_before = kErrnoMarker;
-    view.errno_after = prepared.errno_after;
-    view.undo = &undo_;
-    view.signal_mask_checked = prepared.check_mask;
-    view.signal_mask_changed = prepared.mask_changed;
-    Rewalker rewalker(this, &prepared, view, &rewalk_findings_);
     const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
-    for (const auto& oracle : oracles_) {
-      if (!oracle->costly() || costly) oracle->check(view, rewalker, &violations_);
-    }
-    outcome.not_reusable = outcome.not_reusable || rewalker.not_reusable();
+    const Needs offered = oracles_.offered();
+    oracles_.judge(view, *further_, costly ? offered : offered.without({Need::further_walks}),
+                   &violations_);
+    outcome.not_reusable = outcome.not_reusable || further_->not_reusable();
   }
   if (!undo_.revert()) {
     violations_.add(FindingKind::contract, "undo-failed",
                     "a mutated word could not be restored: something else wrote to it");
   }
-  if (rigour_ != Rigour::bare || prepared.end != WalkEnd::returned) {
-    const bool is_whole = check_victim(&prepared);
+  if (rigour_ != Rigour::bare || record.end != WalkEnd::returned) {
+    const bool is_whole = check_victim(prepared);
     outcome.not_reusable = outcome.not_reusable || !is_whole;
   }
   not_reusable_ = not_reusable_ || outcome.not_reusable;
-  for (Finding& finding : violations_.findings()) finding.input = input;
-  std::ranges::move(rewalk_findings_, std::back_inserter(violations_.findings()));
+  outcome.findings = violations_.take();
+  for (Finding& finding : outcome.findings) finding.input = input;
+  std::ranges::move(further_->take_findings(), std::back_inserter(outcome.findings));
   return outcome;
 }
 
 bool Executor::prepare_bare(const Input& input, BareWalk* out) {
   Victim& victim = victims_.of(input.scenario);
-  Walker* walker = this->walker(input.walker);
-  if (walker == nullptr || walker->needs_running_vm() || victim.slot == nullptr ||
-      !traits_of(input.walker).walks_in(input.mode)) {
-    return false;
-  }
+  if (!has_walker_for(input) || victim.slot == nullptr) return false;
   Prepared prepared;
-  prepared.input = &input;
-  prepared.victim = &victim;
-  prepared.walker = walker;
-  apply(input, &prepared);
+  prepare(input, &victim, &prepared);
   undo_.revert();
-  out->walker = walker;
+  out->walker = prepared.walker;
   out->victim = &victim;
   out->target = prepared.target;
   out->target.iterator_calls = {};  // they are the input's, which may not live as long
   out->depth = depth_of(input, victim);
-  out->frames = buffers_[static_cast<size_t>(input.walker)]->place(out->depth);
-  out->null_context = prepared.context == nullptr;
+  out->frames = walkable(input.walker).frames->place(out->depth);
+  out->null_context = prepared.context.get() == nullptr;
   copy_context(prepared.expected_context, &out->context);
   return true;
 }
 
 std::vector<Frame> Executor::last_frames() const {
   std::vector<Frame> frames;
-  frames.reserve(last_count_);
-  for (size_t i = 0; i < last_count_; ++i) {
-    frames.push_back(read_frame(last_walker_->layout(), last_memory_, i));
-  }
+  const size_t count = prepared_->record.frame_count();
+  frames.reserve(count);
+  for (size_t i = 0; i < count; ++i) frames.push_back(*last_frame(i));
   return frames;
 }
 
 std::optional<Frame> Executor::last_frame(size_t index) const {
-  if (index >= last_count_) return std::nullopt;
-  return read_frame(last_walker_->layout(), last_memory_, index);
+  const WalkRecord& record = prepared_->record;
+  if (index >= record.frame_count()) return std::nullopt;
+  return read_frame(prepared_->walker->layout(), record.frames, index);
 }
 
 std::vector<Executor::NamedFrame> Executor::last_trace() const {

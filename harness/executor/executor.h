@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "harness/executor/address_space.h"
-#include "harness/executor/frame_buffer.h"
 #include "harness/executor/run_files.h"
 #include "harness/input/input.h"
 #include "harness/jvm/coverage.h"
-#include "harness/oracles/oracle.h"
+#include "harness/oracles/oracle_set.h"
 #include "harness/victim/migrating_loop.h"
 #include "harness/victim/undo_log.h"
 #include "harness/victim/victims.h"
@@ -37,8 +36,7 @@ struct Outcome {
   // this process must not walk on.
   bool not_reusable = false;
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
-  // Of the last execute(); the executor keeps them until the next one.
-  std::vector<Finding>* findings = nullptr;
+  std::vector<Finding> findings;
 
   bool succeeded() const { return end == WalkEnd::returned && result > 0; }
 };
@@ -64,14 +62,15 @@ class Executor {
   void add_walker(std::unique_ptr<Walker> walker);
   // The same, but the first one of its id goes. For tests.
   void replace_walker(std::unique_ptr<Walker> walker);
-  Walker* walker(WalkerId id) const { return walkers_[static_cast<size_t>(id)].get(); }
+  Walker* walker(WalkerId id) const { return walkable(id).walker.get(); }
   void set_rigour(Rigour rigour) { rigour_ = rigour; }
+  const OracleSet& oracles() const { return oracles_; }
   // Of the JVM under test. After execute() its counters hold what that one walk added, whatever
   // else was walked for it; zeroing them before is the caller's.
   Coverage& coverage() { return coverage_; }
 
   // One walk, on the loop's stack, world halted and settled. Moves the loop to where the input's
-  // mode wants it. The result is valid until the next call.
+  // mode wants it.
   Outcome execute(const Input& input);
 
   // Whether a walk so far was one after which this process must not walk on
@@ -109,33 +108,35 @@ class Executor {
 
  private:
   struct Prepared;
-  class Rewalker;
-  void apply(const Input& input, Prepared* prepared);
-  // The part of apply() that is the call's own: context argument, thread, options, masks.
-  void set_call(const Input& input, Prepared* prepared) const;
-  void run_walk(Prepared* prepared);
-  void settle_exact_depth(Victim* victim, Walker* walker);
-  int32_t depth_of(const Input& input, const Victim& victim) const;
-  bool check_victim(Prepared* prepared);
+  class FurtherWalker;
+  // A walker, and where it writes the frames of a walk and those of further walks.
+  struct Walkable {
+    std::unique_ptr<Walker> walker;
+    std::unique_ptr<FrameBuffer> frames;
+    std::unique_ptr<FrameBuffer> further_frames;
+  };
+  const Walkable& walkable(WalkerId id) const { return walkers_[static_cast<size_t>(id)]; }
+  bool has_walker_for(const Input& input) const;
+  // Victim, call and context; nothing is walked yet.
+  void prepare(const Input& input, Victim* victim, Prepared* prepared);
+  void walk(Prepared* prepared);
+  void settle_exact_depth(Victim* victim, WalkerId walker);
+  static int32_t depth_of(const Input& input, const Victim& victim);
+  bool check_victim(const Prepared& prepared);
 
   Jvm& jvm_;
   Victims& victims_;
   AddressSpace addresses_;
   Coverage coverage_;
-  std::array<std::unique_ptr<Walker>, static_cast<size_t>(WalkerId::count)> walkers_;
-  std::array<std::unique_ptr<FrameBuffer>, static_cast<size_t>(WalkerId::count)> buffers_;
-  std::vector<std::unique_ptr<Oracle>> oracles_;
+  std::array<Walkable, static_cast<size_t>(WalkerId::count)> walkers_;
+  OracleSet oracles_;
   Violations violations_;
-  std::vector<Finding> rewalk_findings_;  // of walks that oracles made
   UndoLog undo_;
   Rigour rigour_ = Rigour::per_walk;
   uint32_t walks_ = 0;
   bool not_reusable_ = false;
-  std::unique_ptr<Prepared> prepared_;  // of the walk being made; large, so not made anew each time
-  // Of the last walk.
-  const std::byte* last_memory_ = nullptr;
-  size_t last_count_ = 0;
-  const Walker* last_walker_ = nullptr;
+  std::unique_ptr<Prepared> prepared_;  // the last walk; large, so not made anew each time
+  std::unique_ptr<FurtherWalker> further_;
 };
 
 }  // namespace framestorm

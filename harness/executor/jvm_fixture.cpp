@@ -110,11 +110,10 @@ Walked JvmTest::walk(const Input& input) {
   Walked walked;
   loop([&] {
     walked.outcome = executor().execute(input);
-    walked.findings = *walked.outcome.findings;
+    walked.findings = walked.outcome.findings;
     walked.frames = executor().last_frames();
     for (const auto& frame : executor().last_trace()) walked.methods.push_back(frame.method);
   });
-  walked.outcome.findings = nullptr;
   return walked;
 }
 

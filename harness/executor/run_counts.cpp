@@ -45,7 +45,7 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
   ++executions_;
   if (outcome.status != Outcome::Status::walked) return;
   if (walks() == 0) first_walk_ = now_s();
-  findings_ += outcome.findings->size();
+  findings_ += outcome.findings.size();
   all_.note(outcome);
   by_scenario_[static_cast<size_t>(input.scenario)].note(outcome);
   by_mode_[static_cast<size_t>(input.mode)].note(outcome);

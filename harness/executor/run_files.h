@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/executor/finding.h"
 #include "harness/jvm/jvm.h"
 #include "harness/jvm/modules.h"
+#include "harness/oracles/finding.h"
 
 namespace framestorm {
 

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "harness/executor/finding.h"
 #include "harness/jvm/modules.h"
+#include "harness/oracles/finding.h"
 
 namespace framestorm {
 

@@ -21,19 +21,18 @@ bool Survey::reproduces(uint64_t key, const Input& input) {
   writer_.executing(input);
   const Outcome outcome = executor.execute(input);
   // Not those of walks that oracles made with another depth: that is another input.
-  return std::ranges::any_of(*outcome.findings, [&](const Finding& finding) {
+  return std::ranges::any_of(outcome.findings, [&](const Finding& finding) {
     return finding.input == input && signatures_.key_of(finding) == key;
   });
 }
 
 void Survey::take(const Input& input, const Outcome& outcome) {
-  if (outcome.findings->empty()) return;
+  if (outcome.findings.empty()) return;
   Executor& executor = session_.executor();
   const Coverage::Aside aside(executor.coverage());
-  // Minimising executes other inputs: take the findings over first.
-  const std::vector<Finding> found = *outcome.findings;
+  // Minimising executes other inputs.
   const auto trace_found = executor.last_trace();
-  for (Finding finding : found) {
+  for (Finding finding : outcome.findings) {
     const uint64_t key = signatures_.key_of(finding);
     Bucket& bucket = buckets_[key];
     if (!count(finding, &bucket)) continue;
@@ -47,7 +46,7 @@ void Survey::take(const Input& input, const Outcome& outcome) {
     if (finding.input != input && !executor.not_reusable()) {
       writer_.executing(finding.input);
       const Outcome again = executor.execute(finding.input);
-      for (const Finding& own : *again.findings) {
+      for (const Finding& own : again.findings) {
         if (signatures_.key_of(own) == key) finding = own;
       }
       trace = executor.last_trace();
@@ -57,9 +56,8 @@ void Survey::take(const Input& input, const Outcome& outcome) {
 }
 
 void Survey::take_unminimized(const Outcome& outcome) {
-  const std::vector<Finding> found = *outcome.findings;
   const auto trace = session_.executor().last_trace();
-  for (const Finding& finding : found) {
+  for (const Finding& finding : outcome.findings) {
     const uint64_t key = signatures_.key_of(finding);
     Bucket& bucket = buckets_[key];
     if (!count(finding, &bucket)) continue;

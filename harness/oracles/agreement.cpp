@@ -49,7 +49,9 @@ namespace {
 
 // Null where the walked program is none of the scenarios.
 const ScenarioInfo* scenario_of(const WalkView& view) {
-  return view.input->scenario == ScenarioId::count ? nullptr : &scenario_info(view.input->scenario);
+  return view.subject.input->scenario == ScenarioId::count
+             ? nullptr
+             : &scenario_info(view.subject.input->scenario);
 }
 
 struct Exemption {
@@ -74,7 +76,9 @@ constexpr Exemption kExemptions[] = {
      "AsyncGetCallTrace refuses stubs without a frame size, prologues and VM calls without a last "
      "Java pc by design (ScenarioInfo::asgct_percent)"},
     {WalkerId::asgst_frame,
-     [](const WalkView& view, int32_t, const char*) { return view.thread_state != kThreadInJava; },
+     [](const WalkView& view, int32_t, const char*) {
+       return view.record.thread_state != kThreadInJava;
+     },
      "three registers of C code say nothing of where Java begins: the context and the thread do"},
     {WalkerId::asgst_frame,
      [](const WalkView&, int32_t result, const char* stopped) {
@@ -83,7 +87,7 @@ constexpr Exemption kExemptions[] = {
      "nor that a frame is being built or taken down, as in a stub's first instructions"},
     {WalkerId::asgst_frame,
      [](const WalkView& view, int32_t, const char*) {
-       const CodeEntry* const code = view.jvm->code_map().find(view.victim->pc);
+       const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
        return scenario_of(view) == nullptr && (code == nullptr || code->kind != CodeKind::codelet);
      },
      "nor whether pc is a return address, on which depends what is inlined there, nor where an "
@@ -118,45 +122,40 @@ using JavaFrames = std::span<const JavaFrame>;
 
 class AgreementOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "agreement"; }
-  bool costly() const override { return true; }
-
-  void check(const WalkView& view, Rewalk& rewalk, Violations* out) override {
-    if (!view.unmutated || view.end != WalkEnd::returned || view.result > view.depth) return;
-    const ScenarioInfo* const scenario = scenario_of(view);
-    if (view.depth <= 0 || (scenario != nullptr && !scenario->java)) return;
-    const WalkerId own = view.walker->id();
-    const bool plugin = own == WalkerId::plugin;
-    if (!plugin && std::ranges::find(kCompared, own) == std::end(kCompared)) return;
-    if (plugin && (scenario != nullptr || view.result <= 0)) return;
-    if (is_exempt(own, view, view.result, view.stopped)) return;
-    const std::string_view error =
-        view.result <= 0 ? view.walker->error_name(view.result) : std::string_view();
-    if (is_refusal(error)) return;
-    java_frames(*view.walker, {view.frames, view.frame_count() * view.walker->layout().stride},
-                &mine_);
-    if (plugin && mine_.empty()) return;
+  static void ask(const WalkView& view, FurtherWalks* out) {
+    if (!applies(view)) return;
     for (const WalkerId id : kCompared) {
-      const Walker* other = rewalk.walker(id);
+      if (is_comparable(view, id)) out->add(FurtherWalk::as(view, id, 0));
+    }
+  }
+
+  void check(const WalkView& view, Further& further, Violations* out) override {
+    if (!applies(view)) return;
+    const WalkRecord& record = view.record;
+    const WalkerId own = record.walker;
+    if (is_exempt(own, view, record.result, record.stopped())) return;
+    const std::string_view error =
+        record.result <= 0 ? view.subject.walker->error_name(record.result) : std::string_view();
+    if (is_refusal(error)) return;
+    java_frames(*view.subject.walker, record, &mine_);
+    if (own == WalkerId::plugin && mine_.empty()) return;
+    for (const WalkerId id : kCompared) {
+      const Walker* other = further.walker(id);
       if (id == WalkerId::asgct && is_between_frames(view)) continue;
-      if (id == own || other == nullptr || !traits_of(id).walks_in(view.input->mode)) continue;
-      Input variant = *view.input;
-      variant.walker = id;
-      variant.call.options = 0;
-      variant.iterator_calls.clear();
-      if (!rewalk.walk_as(variant, Rewalk::Place::same, &answer_)) return;
-      const char* stopped = other->facts() == nullptr ? nullptr : other->facts()->stopped;
-      if (answer_.result <= 0 || is_exempt(id, view, answer_.result, stopped)) continue;
-      java_frames(*other, answer_.frames, &theirs_);
-      if (theirs_.empty() || is_refuted(view, id)) continue;
-      if (view.result <= 0) {
+      if (other == nullptr || !is_comparable(view, id)) continue;
+      const WalkRecord* const answer = further.make(FurtherWalk::as(view, id, 0));
+      if (answer == nullptr) return;
+      if (answer->result <= 0 || is_exempt(id, view, answer->result, answer->stopped())) continue;
+      java_frames(*other, *answer, &theirs_);
+      if (theirs_.empty() || is_refuted(view, *answer)) continue;
+      if (record.result <= 0) {
         if (id == WalkerId::asgct2 && has_no_anchor(view)) continue;
         out->add(FindingKind::contract, "refuses-what-" + std::string(name_of(id)) + "-walks",
                  std::string(error) + ", where " + std::string(name_of(id)) + " gives " +
-                     std::to_string(answer_.result) + " frames");
+                     std::to_string(answer->result) + " frames");
         continue;
       }
-      const bool theirs_whole = answer_.result < view.depth && id != WalkerId::asgct;
+      const bool theirs_whole = answer->result < record.depth && id != WalkerId::asgct;
       const std::string difference = compare(view, id, theirs_whole);
       if (!difference.empty()) {
         out->add(FindingKind::contract, "disagrees-with-" + std::string(name_of(id)), difference);
@@ -165,12 +164,27 @@ class AgreementOracle final : public Oracle {
   }
 
  private:
-  static void java_frames(const Walker& walker, std::span<const std::byte> frames,
+  static bool applies(const WalkView& view) {
+    const WalkRecord& record = view.record;
+    if (!view.subject.unmutated || record.end != WalkEnd::returned ||
+        record.result > record.depth || record.depth <= 0) {
+      return false;
+    }
+    const ScenarioInfo* const scenario = scenario_of(view);
+    if (scenario != nullptr && !scenario->java) return false;
+    if (record.walker == WalkerId::plugin) return scenario == nullptr && record.result > 0;
+    return std::ranges::find(kCompared, record.walker) != std::end(kCompared);
+  }
+
+  static bool is_comparable(const WalkView& view, WalkerId other) {
+    return other != view.record.walker && traits_of(other).walks_in(view.subject.input->mode);
+  }
+
+  static void java_frames(const Walker& walker, const WalkRecord& record,
                           std::vector<JavaFrame>* out) {
     out->clear();
-    const FrameLayout& layout = walker.layout();
-    for (size_t i = 0; i < frames.size() / layout.stride; ++i) {
-      const Frame frame = read_frame(layout, frames.data(), i);
+    for (size_t i = 0; i < record.frame_count(); ++i) {
+      const Frame frame = read_frame(walker.layout(), record.frames, i);
       if (frame.type == FrameType::cpp) continue;
       if (walker.id() == WalkerId::plugin && frame.method == nullptr) continue;
       out->push_back(
@@ -186,25 +200,25 @@ class AgreementOracle final : public Oracle {
   // Where the innermost frame may not stand as its code's description says. The scenarios' code
   // that does not is known (ScenarioInfo::asgct_trace).
   static bool is_between_frames(const WalkView& view) {
-    if (view.thread_state != kThreadInJava) return false;
-    const CodeEntry* const code = view.jvm->code_map().find(view.victim->pc);
+    if (view.record.thread_state != kThreadInJava) return false;
+    const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
     return code == nullptr || (scenario_of(view) == nullptr && code->kind != CodeKind::codelet);
   }
 
   static bool has_no_anchor(const WalkView& view) {
-    return view.thread_state != kThreadInJava && view.last_java_pc == 0;
+    return view.record.thread_state != kThreadInJava && view.record.last_java_pc == 0;
   }
 
   // Whether theirs_, of another walker, are not what the scenario runs.
-  bool is_refuted(const WalkView& view, WalkerId other) {
+  bool is_refuted(const WalkView& view, const WalkRecord& other) {
     const ScenarioInfo* const scenario = scenario_of(view);
     if (scenario == nullptr) return false;
     names_.clear();
     for (const JavaFrame& frame : theirs_) {
-      const MethodInfo* info = view.methods->find(frame.method);
+      const MethodInfo* info = view.subject.methods->find(frame.method);
       names_.push_back(info == nullptr ? "?" : info->name);
     }
-    return !matches(names_, *scenario, other, nullptr, answer_.result == view.depth);
+    return !matches(names_, *scenario, other.walker, nullptr, other.result == other.depth);
   }
 
   static bool begin_alike(const std::vector<JavaFrame>& one, const std::vector<JavaFrame>& other) {
@@ -215,7 +229,7 @@ class AgreementOracle final : public Oracle {
   // With how many frames `longer` begins that `shorter` leaves out since a method is being entered.
   static size_t being_entered(const WalkView& view, const std::vector<JavaFrame>& longer,
                               const std::vector<JavaFrame>& shorter) {
-    const CodeEntry* const code = view.jvm->code_map().find(view.victim->pc);
+    const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
     const bool at_entry = code != nullptr && code->kind == CodeKind::codelet &&
                           code->name.find("method entry point") != std::string::npos;
     if (longer.empty() || shorter.empty()) return 0;
@@ -229,13 +243,13 @@ class AgreementOracle final : public Oracle {
   std::string compare(const WalkView& view, WalkerId other, bool theirs_whole) const {
     JavaFrames mine = mine_;
     JavaFrames theirs = theirs_;
-    const WalkerId own = view.walker->id();
+    const WalkerId own = view.subject.walker->id();
     if (!begin_alike(mine_, theirs_)) {
       if (guesses_innermost(other)) mine = mine.subspan(being_entered(view, mine_, theirs_));
       if (guesses_innermost(own)) theirs = theirs.subspan(being_entered(view, theirs_, mine_));
     }
     const bool mine_whole =
-        view.result < view.depth && own != WalkerId::asgct && own != WalkerId::plugin;
+        view.record.result < view.record.depth && own != WalkerId::asgct && own != WalkerId::plugin;
     std::string difference =
         compare(view, mine, theirs, guesses_innermost(own) || guesses_innermost(other));
     if (difference.empty() && ((mine_whole && mine.size() < theirs.size()) ||
@@ -266,7 +280,7 @@ class AgreementOracle final : public Oracle {
 
   // Whether the thread's last Java frame is that of a stub.
   static bool is_below_stub(const WalkView& view) {
-    const CodeEntry* const code = view.jvm->code_map().find(view.last_java_pc);
+    const CodeEntry* const code = view.subject.jvm->code_map().find(view.record.last_java_pc);
     return code != nullptr && code->kind == CodeKind::stub;
   }
 
@@ -286,18 +300,20 @@ class AgreementOracle final : public Oracle {
   }
 
   static std::string named(const WalkView& view, const JavaFrame& frame) {
-    const MethodInfo* info = frame.method == nullptr ? nullptr : view.methods->find(frame.method);
+    const MethodInfo* info =
+        frame.method == nullptr ? nullptr : view.subject.methods->find(frame.method);
     return (info == nullptr ? std::string("?") : info->name) + "@" + std::to_string(frame.bci);
   }
 
-  Answer answer_;
   std::vector<JavaFrame> mine_;
   std::vector<JavaFrame> theirs_;
   std::vector<std::string> names_;
 };
 
+const RegisteredOracle<AgreementOracle> kRegistered({.name = "agreement",
+                                                     .order = 120,
+                                                     .needs = {Need::further_walks},
+                                                     .ask = &AgreementOracle::ask});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_agreement_oracle() { return std::make_unique<AgreementOracle>(); }
-
 }  // namespace framestorm

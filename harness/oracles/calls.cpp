@@ -10,14 +10,17 @@ namespace {
 
 class CallsOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "calls"; }
+  static void ask(const WalkView& view, FurtherWalks* out) {
+    if (view.may_read_itself()) out->add(FurtherWalk::again(view).aside());
+  }
 
-  void check(const WalkView& view, Rewalk& rewalk, Violations* out) override {
-    const WalkFacts* facts = view.walker->facts();
-    if (view.end != WalkEnd::returned || facts == nullptr || facts->complaint_count == 0) return;
+  void check(const WalkView& view, Further& further, Violations* out) override {
+    const WalkFacts* facts = view.record.facts_if_any();
+    if (view.record.end != WalkEnd::returned || facts == nullptr || facts->complaint_count == 0)
+      return;
     bool aside = false;
     for (const Complaint& complaint : complaints(*facts)) {
-      if (complaint.scope == ComplaintScope::real_context && view.mutated) continue;
+      if (complaint.scope == ComplaintScope::real_context && view.subject.mutated) continue;
       if (complaint.scope == ComplaintScope::same_frames && view.may_read_itself()) {
         aside = true;
       } else {
@@ -25,8 +28,10 @@ class CallsOracle final : public Oracle {
       }
     }
     // The rest counts where a walk cannot read its own frames.
-    if (!aside || !rewalk.walk(view.depth, Rewalk::Place::aside, &answer_)) return;
-    for (const Complaint& complaint : complaints(*facts)) {
+    const WalkRecord* const again =
+        aside ? further.make(FurtherWalk::again(view).aside()) : nullptr;
+    if (again == nullptr) return;
+    for (const Complaint& complaint : complaints(again->facts)) {
       if (complaint.scope == ComplaintScope::same_frames) {
         out->add(FindingKind::contract, complaint.clause, complaint.detail.data());
       }
@@ -38,12 +43,11 @@ class CallsOracle final : public Oracle {
     return std::span(facts.complaints)
         .first(std::min(facts.complaint_count, facts.complaints.size()));
   }
-
-  Answer answer_;
 };
 
+const RegisteredOracle<CallsOracle> kRegistered({.name = "calls",
+                                                 .order = 70,
+                                                 .ask = &CallsOracle::ask});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_calls_oracle() { return std::make_unique<CallsOracle>(); }
-
 }  // namespace framestorm

@@ -10,17 +10,16 @@ constexpr int32_t kJavaTrace = 1;  // ASGST_JAVA_TRACE
 
 class ContractOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "contract"; }
-
-  void check(const WalkView& view, Rewalk&, Violations* out) override {
-    if (view.end != WalkEnd::returned) return;
-    if (view.result <= 0) {
+  void check(const WalkView& view, Further&, Violations* out) override {
+    if (view.record.end != WalkEnd::returned) return;
+    if (view.record.result <= 0) {
       check_error(view, out);
       return;
     }
-    if (view.result > view.depth) {
+    if (view.record.result > view.record.depth) {
       out->add(FindingKind::contract, "count-exceeds-depth",
-               std::to_string(view.result) + " frames for depth " + std::to_string(view.depth));
+               std::to_string(view.record.result) + " frames for depth " +
+                   std::to_string(view.record.depth));
       return;  // frames beyond depth are not ours to read
     }
     check_frames(view, out);
@@ -28,27 +27,27 @@ class ContractOracle final : public Oracle {
 
  private:
   static void check_error(const WalkView& view, Violations* out) {
-    if (!view.walker->documented_error(view.result)) {
+    if (!view.subject.walker->documented_error(view.record.result)) {
       out->add(FindingKind::contract, "undocumented-error",
-               "result " + std::to_string(view.result) + " is not documented");
-    } else if (view.victim->is_java_thread && !walked_another_thread(view) &&
-               !view.walker->error_agrees(view.result, view.thread_state)) {
+               "result " + std::to_string(view.record.result) + " is not documented");
+    } else if (view.subject.victim->is_java_thread && !walked_another_thread(view) &&
+               !view.subject.walker->error_agrees(view.record.result, view.record.thread_state)) {
       out->add(FindingKind::contract, "error-disagrees-with-state",
-               "result " + std::to_string(view.result) + " (" +
-                   std::string(view.walker->error_name(view.result)) + ") in thread state " +
-                   std::to_string(view.thread_state));
+               "result " + std::to_string(view.record.result) + " (" +
+                   std::string(view.subject.walker->error_name(view.record.result)) +
+                   ") in thread state " + std::to_string(view.record.thread_state));
     }
   }
 
   // A walker that finds its thread by the context's sp may be led to another one, and one that is
   // told no thread walks the calling one. These say whom they walked, with errors too.
   static bool walked_another_thread(const WalkView& view) {
-    const WalkerId id = view.walker->id();
+    const WalkerId id = view.subject.walker->id();
     if (id != WalkerId::asgst && id != WalkerId::asgst_env && id != WalkerId::asgst_thread) {
       return false;
     }
-    const WalkFacts* facts = view.walker->facts();
-    return facts != nullptr && facts->env != view.victim->jni_env;
+    const WalkFacts* facts = view.record.facts_if_any();
+    return facts != nullptr && facts->env != view.subject.victim->jni_env;
   }
 
   // Of the innermost frame, whether all it has may be in registers:
@@ -57,7 +56,7 @@ class ContractOracle final : public Oracle {
   // they make room for locals (TemplateInterpreterGenerator::generate_normal_entry), and parameters
   // are the caller's.
   static bool has_no_stack(const WalkView& view, const Frame& innermost) {
-    const CodeEntry* const code = view.jvm->code_map().find(innermost.pc);
+    const CodeEntry* const code = view.subject.jvm->code_map().find(innermost.pc);
     if (code == nullptr) return false;
     if (innermost.type == FrameType::cpp) return true;
     return code->kind == CodeKind::codelet && innermost.bci == 0 &&
@@ -65,16 +64,16 @@ class ContractOracle final : public Oracle {
   }
 
   static void check_frames(const WalkView& view, Violations* out) {
-    const FrameLayout& layout = view.walker->layout();
+    const FrameLayout& layout = view.subject.walker->layout();
     jmethodID last_method = nullptr;
     const MethodInfo* info = nullptr;
     Frame callee;
-    for (size_t i = 0; i < view.frame_count(); ++i) {
-      const Frame frame = read_frame(layout, view.frames, i);
+    for (size_t i = 0; i < view.record.frame_count(); ++i) {
+      const Frame frame = read_frame(layout, view.record.frames, i);
       if (layout.type >= 0 && !check_type(view, i, frame, callee, out)) return;
       if (layout.method >= 0 && frame.method != nullptr) {
         if (frame.method != last_method) {
-          info = view.methods->find(frame.method);
+          info = view.subject.methods->find(frame.method);
           last_method = frame.method;
         }
         if (info == nullptr) {
@@ -82,7 +81,8 @@ class ContractOracle final : public Oracle {
                    "frame " + std::to_string(i) + " has a jmethodID that no class has");
           return;
         }
-        if (frame.bci < view.walker->lowest_bci() || frame.bci > std::max(info->last_bci, 0)) {
+        if (frame.bci < view.subject.walker->lowest_bci() ||
+            frame.bci > std::max(info->last_bci, 0)) {
           out->add(FindingKind::contract, "bci-out-of-range",
                    "frame " + std::to_string(i) + " " + info->name + " has bci " +
                        std::to_string(frame.bci) + ", its last is " +
@@ -104,7 +104,7 @@ class ContractOracle final : public Oracle {
       callee = frame;
     }
     // What is inlined is inlined into something, unless there was no more room.
-    if (callee.type == FrameType::inlined && view.result < view.depth) {
+    if (callee.type == FrameType::inlined && view.record.result < view.record.depth) {
       out->add(FindingKind::contract, "inlined-without-caller", "the last frame is an inlined one");
     }
   }
@@ -129,10 +129,11 @@ class ContractOracle final : public Oracle {
         return wrong("cpp-frame-of-a-method", "is one of C or C++ and has a method or a bci");
       }
       // Threads that are not Java's have no others, asked for or not.
-      const WalkFacts* facts = view.walker->facts();
+      const WalkFacts* facts = view.record.facts_if_any();
       const bool of_java = facts == nullptr || !facts->has_kind || facts->kind == kJavaTrace;
-      if (traits_of(view.walker->id()).options != 0 && of_java && view.victim->is_java_thread &&
-          (view.input->call.options & kIncludeCFrames) == 0) {
+      if (traits_of(view.subject.walker->id()).options != 0 && of_java &&
+          view.subject.victim->is_java_thread &&
+          (view.subject.input->call.options & kIncludeCFrames) == 0) {
         return wrong("cpp-frame-unasked", "is one of C or C++, which the options leave out");
       }
       return true;
@@ -146,7 +147,7 @@ class ContractOracle final : public Oracle {
         ((frame.type == FrameType::compiled || frame.type == FrameType::inlined) && tier == 0)) {
       return wrong("tier-disagrees-with-type", "has tier " + std::to_string(tier));
     }
-    const auto native_bci = view.walker->native_bci();
+    const auto native_bci = view.subject.walker->native_bci();
     if (frame.type == FrameType::native && native_bci && frame.bci != *native_bci) {
       return wrong("native-bci", "is of a native method and has bci " + std::to_string(frame.bci));
     }
@@ -154,8 +155,7 @@ class ContractOracle final : public Oracle {
   }
 };
 
+const RegisteredOracle<ContractOracle> kRegistered({.name = "contract", .order = 50});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_contract_oracle() { return std::make_unique<ContractOracle>(); }
-
 }  // namespace framestorm

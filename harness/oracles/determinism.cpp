@@ -6,38 +6,52 @@ namespace {
 
 class DeterminismOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "determinism"; }
-  bool costly() const override { return true; }
+  static void ask(const WalkView& view, FurtherWalks* out) {
+    if (!applies(view)) return;
+    const FurtherWalk again = FurtherWalk::again(view);
+    out->add(again);
+    if (!view.may_read_itself()) return;
+    out->add(again.aside(0));
+    out->add(again.aside(1));
+  }
 
-  void check(const WalkView& view, Rewalk& rewalk, Violations* out) override {
-    if (view.end != WalkEnd::returned || view.result > view.depth) return;
-    if (!rewalk.walk(view.depth, Rewalk::Place::same, &second_)) return;
-    std::string difference = compare(view, view.result, view.frames);
+  void check(const WalkView& view, Further& further, Violations* out) override {
+    if (!applies(view)) return;
+    const FurtherWalk again = FurtherWalk::again(view);
+    const WalkRecord* first = &view.record;
+    const WalkRecord* second = further.make(again);
+    if (second == nullptr) return;
+    std::string difference = compare(view, *first, *second);
     if (!difference.empty() && view.may_read_itself()) {
-      if (!rewalk.walk(view.depth, Rewalk::Place::aside, &first_)) return;
-      if (!rewalk.walk(view.depth, Rewalk::Place::aside, &second_)) return;
-      difference = compare(view, first_.result, first_.frames.data());
+      first = further.make(again.aside(0));
+      second = first == nullptr ? nullptr : further.make(again.aside(1));
+      if (second == nullptr) return;
+      difference = compare(view, *first, *second);
     }
     if (!difference.empty()) out->add(FindingKind::contract, "not-deterministic", difference);
   }
 
  private:
-  // How second_ differs from what is given; empty when it does not.
-  std::string compare(const WalkView& view, int32_t result, const std::byte* frames) const {
-    if (result != second_.result) {
-      return "result " + std::to_string(result) + ", then " + std::to_string(second_.result);
-    }
-    const auto count = static_cast<size_t>(std::max(result, 0));
-    const bool same = same_frames(view.walker->layout(), second_.frames.data(), frames, count);
-    return same ? "" : "same count, other frames";
+  static bool applies(const WalkView& view) {
+    return view.record.end == WalkEnd::returned && view.record.result <= view.record.depth;
   }
 
-  Answer first_;
-  Answer second_;
+  // How the second differs; empty when it does not.
+  static std::string compare(const WalkView& view, const WalkRecord& first,
+                             const WalkRecord& second) {
+    if (first.result != second.result) {
+      return "result " + std::to_string(first.result) + ", then " + std::to_string(second.result);
+    }
+    const bool same = same_frames(view.subject.walker->layout(), second.frames, first.frames,
+                                  first.frame_count());
+    return same ? "" : "same count, other frames";
+  }
 };
 
+const RegisteredOracle<DeterminismOracle> kRegistered({.name = "determinism",
+                                                       .order = 90,
+                                                       .needs = {Need::further_walks},
+                                                       .ask = &DeterminismOracle::ask});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_determinism_oracle() { return std::make_unique<DeterminismOracle>(); }
-
 }  // namespace framestorm

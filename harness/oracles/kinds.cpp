@@ -45,25 +45,25 @@ std::string hex(uint32_t value) {
 
 class KindsOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "kinds"; }
-
-  void check(const WalkView& view, Rewalk&, Violations* out) override {
-    const WalkFacts* facts = view.walker->facts();
-    if (view.end != WalkEnd::returned || facts == nullptr) return;
-    const CallArgs& call = view.input->call;
-    const bool masks = traits_of(view.walker->id()).masks;
+  void check(const WalkView& view, Further&, Violations* out) override {
+    const WalkFacts* facts = view.record.facts_if_any();
+    if (view.record.end != WalkEnd::returned || facts == nullptr) return;
+    const CallArgs& call = view.subject.input->call;
+    const bool masks = traits_of(view.subject.walker->id()).masks;
     const Case walk = {
         view,
         *facts,
-        view.result <= 0 ? view.walker->error_name(view.result) : std::string_view(),
+        view.record.result <= 0 ? view.subject.walker->error_name(view.record.result)
+                                : std::string_view(),
         static_cast<uint32_t>(facts->kind),
         static_cast<uint32_t>(facts->state),
         masks ? call.accepted_kinds : 0U,
         masks ? call.accepted_states : 0U,
         // Neither the victim nor what the call says of it is changed.
-        !view.mutated && call.context == ContextArg::victim && call.env == EnvArg::victim &&
+        !view.subject.mutated && call.context == ContextArg::victim && call.env == EnvArg::victim &&
             // Without an env it is the calling thread that is walked.
-            (view.walker->id() != WalkerId::asgst_env || view.victim->jni_env != nullptr),
+            (view.subject.walker->id() != WalkerId::asgst_env ||
+             view.subject.victim->jni_env != nullptr),
     };
     if (facts->has_kind) check_kind(walk, out);
     if (facts->has_state) check_state(walk, masks, out);
@@ -94,7 +94,7 @@ class KindsOracle final : public Oracle {
     } else if (walk.error != "wrong_kind" && !accepted) {
       out->add(FindingKind::contract, "kind-not-accepted", values);
     }
-    if (walk.plain && (walk.kind & kinds_of(*walk.view.victim)) == 0) {
+    if (walk.plain && (walk.kind & kinds_of(*walk.view.subject.victim)) == 0) {
       out->add(FindingKind::contract, "kind-disagrees-with-victim", "kind " + hex(walk.kind));
     }
   }
@@ -108,7 +108,7 @@ class KindsOracle final : public Oracle {
       }
       return;
     }
-    const Victim& victim = *walk.view.victim;
+    const Victim& victim = *walk.view.subject.victim;
     const bool java = masks || victim.is_java_thread;
     if (java && (walk.state & ~kStates) != 0) {
       out->add(FindingKind::contract, "state-out-of-range", "state " + hex(walk.state));
@@ -130,7 +130,7 @@ class KindsOracle final : public Oracle {
   }
 
   static void check_thread(const Case& walk, Violations* out) {
-    const Victim& victim = *walk.view.victim;
+    const Victim& victim = *walk.view.subject.victim;
     if (Victims::is_transient(victim.scenario) && !victim.is_java_thread) return;
     const void* const env = victim.is_java_thread ? victim.jni_env : nullptr;
     if (walk.facts.has_env && walk.facts.env != env) {
@@ -145,8 +145,7 @@ class KindsOracle final : public Oracle {
   }
 };
 
+const RegisteredOracle<KindsOracle> kRegistered({.name = "kinds", .order = 60});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_kinds_oracle() { return std::make_unique<KindsOracle>(); }
-
 }  // namespace framestorm

@@ -11,37 +11,52 @@ namespace {
 
 class MemoryOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "memory"; }
-  bool judges_rewalks() const override { return true; }
+  static bool suspects(const WalkView& view) {
+    const WalkRecord& record = view.record;
+    return !is_canary_intact(record) || is_context_changed(record) ||
+           record.errno_after != kErrnoMarker || record.signal_mask_changed ||
+           !view.subject.undo->untouched();
+  }
 
-  void check(const WalkView& view, Rewalk&, Violations* out) override {
-    if (!view.buffer->canary_intact(view.frames)) {
+  void check(const WalkView& view, Further&, Violations* out) override {
+    if (!is_canary_intact(view.record)) {
       out->add(FindingKind::contract, "writes-before-frames",
                "bytes right before frames[0] were overwritten");
     }
-    if (view.end != WalkEnd::returned) return;
-    if (view.context != nullptr && !same_context(*view.context, *view.expected_context)) {
+    if (view.record.end != WalkEnd::returned) return;
+    if (is_context_changed(view.record)) {
       out->add(FindingKind::contract, "context-changed",
                "the walk changed the ucontext it was given");
     }
-    if (!view.undo->untouched()) {
+    if (!view.subject.undo->untouched()) {
       out->add(FindingKind::contract, "victim-changed",
                "the walk wrote to a mutated word of the victim's stack or thread");
     }
-    if (view.errno_after != view.errno_before) {
+    if (view.record.errno_after != kErrnoMarker) {
       out->add(FindingKind::contract, "errno-changed",
-               "errno went from " + std::to_string(view.errno_before) + " to " +
-                   std::to_string(view.errno_after));
+               "errno went from " + std::to_string(kErrnoMarker) + " to " +
+                   std::to_string(view.record.errno_after));
     }
-    if (view.signal_mask_checked && view.signal_mask_changed) {
+    if (view.record.signal_mask_changed) {
       out->add(FindingKind::contract, "signal-mask-changed",
                "the thread's signal mask differs after the walk");
     }
   }
+
+ private:
+  static bool is_canary_intact(const WalkRecord& record) {
+    return record.buffer->canary_intact(record.frames);
+  }
+  static bool is_context_changed(const WalkRecord& record) {
+    return record.context != nullptr && !same_context(*record.context, *record.expected_context);
+  }
 };
 
+const RegisteredOracle<MemoryOracle> kRegistered({.name = "memory",
+                                                  .order = 30,
+                                                  .needs = {Need::incidents, Need::guarded_frames},
+                                                  .judges_further = true,
+                                                  .suspects = &MemoryOracle::suspects});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_memory_oracle() { return std::make_unique<MemoryOracle>(); }
-
 }  // namespace framestorm

@@ -8,42 +8,65 @@ namespace {
 
 class OptionsOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "options"; }
-  bool costly() const override { return true; }
+  static void ask(const WalkView& view, FurtherWalks* out) {
+    if (!applies(view)) return;
+    const Walks walks(view);
+    out->add(walks.plain);
+    out->add(walks.with_unknown_bits);
+    out->add(walks.with_c_frames_toggled);
+  }
 
-  void check(const WalkView& view, Rewalk& rewalk, Violations* out) override {
-    const uint32_t known = traits_of(view.walker->id()).options;
-    if (known == 0 || view.end != WalkEnd::returned || view.result > view.depth) return;
-    const auto place = view.may_read_itself() ? Rewalk::Place::aside : Rewalk::Place::same;
-    Input variant = *view.input;
-    variant.iterator_calls.clear();
-    if (!rewalk.walk_as(variant, place, &plain_)) return;
-    variant.call.options = view.input->call.options ^ ~(known | kWalkSameThread);
-    if (!rewalk.walk_as(variant, place, &other_)) return;
-    if (plain_.result != other_.result ||
-        !same_frames(view.walker->layout(), plain_.frames.data(), other_.frames.data(),
-                     static_cast<size_t>(std::max(plain_.result, 0)))) {
+  void check(const WalkView& view, Further& further, Violations* out) override {
+    if (!applies(view)) return;
+    const Walks walks(view);
+    const WalkRecord* const plain = further.make(walks.plain);
+    if (plain == nullptr) return;
+    const WalkRecord* const unknown = further.make(walks.with_unknown_bits);
+    if (unknown == nullptr) return;
+    if (plain->result != unknown->result ||
+        !same_frames(view.subject.walker->layout(), plain->frames, unknown->frames,
+                     plain->frame_count())) {
       out->add(FindingKind::contract, "unknown-option-matters",
-               "result " + std::to_string(plain_.result) + ", with other unknown bits " +
-                   std::to_string(other_.result));
+               "result " + std::to_string(plain->result) + ", with other unknown bits " +
+                   std::to_string(unknown->result));
     }
-    variant.call.options = view.input->call.options ^ kIncludeCFrames;
-    if (!rewalk.walk_as(variant, place, &other_)) return;
-    const bool has_c = (view.input->call.options & kIncludeCFrames) != 0;
-    const std::string difference = compare(view, has_c ? plain_ : other_, has_c ? other_ : plain_);
+    const WalkRecord* const toggled = further.make(walks.with_c_frames_toggled);
+    if (toggled == nullptr) return;
+    const bool has_c = (view.record.options & kIncludeCFrames) != 0;
+    const std::string difference =
+        compare(view, has_c ? *plain : *toggled, has_c ? *toggled : *plain);
     if (!difference.empty()) {
       out->add(FindingKind::contract, "c-frames-change-java-frames", difference);
     }
   }
 
  private:
+  struct Walks {
+    explicit Walks(const WalkView& view) {
+      const WalkerId own = view.record.walker;
+      const uint32_t options = view.record.options;
+      const auto place =
+          view.may_read_itself() ? FurtherWalk::Place::aside : FurtherWalk::Place::same;
+      plain = FurtherWalk::as(view, own, options, place);
+      with_unknown_bits =
+          FurtherWalk::as(view, own, options ^ ~(traits_of(own).options | kWalkSameThread), place);
+      with_c_frames_toggled = FurtherWalk::as(view, own, options ^ kIncludeCFrames, place);
+    }
+    FurtherWalk plain, with_unknown_bits, with_c_frames_toggled;
+  };
+
+  static bool applies(const WalkView& view) {
+    return traits_of(view.record.walker).options != 0 && view.record.end == WalkEnd::returned &&
+           view.record.result <= view.record.depth;
+  }
+
   // Empty when `with` has the Java frames of `without`, as far as the depth let either go.
-  std::string compare(const WalkView& view, const Answer& with, const Answer& without) {
+  std::string compare(const WalkView& view, const WalkRecord& with, const WalkRecord& without) {
     if (without.result <= 0) return {};
     if (with.result <= 0) {
       return std::to_string(without.result) + " frames without C frames, with them " +
              std::to_string(with.result) + " (" +
-             std::string(view.walker->error_name(with.result)) + ")";
+             std::string(view.subject.walker->error_name(with.result)) + ")";
     }
     java_frames(view, with, &with_);
     java_frames(view, without, &without_);
@@ -51,8 +74,8 @@ class OptionsOracle final : public Oracle {
     for (size_t i = 0; i < common; ++i) {
       if (with_[i] != without_[i]) return "Java frame " + std::to_string(i) + " differs";
     }
-    const bool with_whole = with.result < view.depth;
-    const bool without_whole = without.result < view.depth;
+    const bool with_whole = with.result < view.record.depth;
+    const bool without_whole = without.result < view.record.depth;
     if ((with_whole && with_.size() < without_.size()) ||
         (without_whole && without_.size() < with_.size())) {
       return std::to_string(with_.size()) + " Java frames with C frames, " +
@@ -61,23 +84,20 @@ class OptionsOracle final : public Oracle {
     return {};
   }
 
-  static void java_frames(const WalkView& view, const Answer& answer, std::vector<Frame>* out) {
+  static void java_frames(const WalkView& view, const WalkRecord& record, std::vector<Frame>* out) {
     out->clear();
-    const FrameLayout& layout = view.walker->layout();
-    for (size_t i = 0; i < answer.frames.size() / layout.stride; ++i) {
-      const Frame frame = read_frame(layout, answer.frames.data(), i);
+    for (size_t i = 0; i < record.frame_count(); ++i) {
+      const Frame frame = read_frame(view.subject.walker->layout(), record.frames, i);
       if (frame.type != FrameType::cpp) out->push_back(frame);
     }
   }
 
-  Answer plain_;
-  Answer other_;
   std::vector<Frame> with_;
   std::vector<Frame> without_;
 };
 
+const RegisteredOracle<OptionsOracle> kRegistered(
+    {.name = "options", .order = 100, .needs = {Need::further_walks}, .ask = &OptionsOracle::ask});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_options_oracle() { return std::make_unique<OptionsOracle>(); }
-
 }  // namespace framestorm

@@ -1,6 +1,35 @@
 #include "harness/oracles/oracle.h"
 
+#include <algorithm>
+#include <tuple>
+
 namespace framestorm {
+namespace {
+
+// Set before any constructor runs.
+constinit const OracleRegistration* last_registered = nullptr;
+
+}  // namespace
+
+std::string_view name_of(Need need) {
+  switch (need) {
+    case Need::halted_world:
+      return "a halted world";
+    case Need::further_walks:
+      return "further walks";
+    case Need::ground_truth:
+      return "a scenario's known frames";
+    case Need::incidents:
+      return "the records of a walk";
+    case Need::guarded_frames:
+      return "guarded frames";
+    case Need::unsafe_calls:
+      return "the unsafe-call interposer";
+    case Need::count:
+      break;
+  }
+  return "?";
+}
 
 void Violations::add(FindingKind kind, std::string_view clause, std::string detail) {
   add(kind, clause, std::move(detail), FaultRecord{});
@@ -11,21 +40,20 @@ void Violations::add(FindingKind kind, std::string_view clause, std::string deta
   findings_.push_back({kind, std::string(clause), std::move(detail), fault, {}});
 }
 
-std::vector<std::unique_ptr<Oracle>> make_oracles() {
-  std::vector<std::unique_ptr<Oracle>> oracles;
-  oracles.push_back(make_fault_oracle());
-  oracles.push_back(make_sanitizer_oracle());
-  oracles.push_back(make_memory_oracle());
-  oracles.push_back(make_signal_safety_oracle());
-  oracles.push_back(make_contract_oracle());
-  oracles.push_back(make_kinds_oracle());
-  oracles.push_back(make_calls_oracle());
-  oracles.push_back(make_prefix_oracle());
-  oracles.push_back(make_determinism_oracle());
-  oracles.push_back(make_options_oracle());
-  oracles.push_back(make_truth_oracle());
-  oracles.push_back(make_agreement_oracle());
-  return oracles;
+OracleRegistration::OracleRegistration(const OracleDeclaration& declared, Make maker) noexcept
+    : declaration(declared), make(maker), next_(last_registered) {
+  last_registered = this;
+}
+
+std::vector<const OracleRegistration*> OracleRegistration::all() {
+  std::vector<const OracleRegistration*> all;
+  for (const OracleRegistration* each = last_registered; each != nullptr; each = each->next_) {
+    all.push_back(each);
+  }
+  std::ranges::sort(all, {}, [](const OracleRegistration* each) {
+    return std::tuple(each->declaration.order, each->declaration.name);
+  });
+  return all;
 }
 
 }  // namespace framestorm

@@ -6,28 +6,40 @@ namespace {
 
 class PrefixOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "prefix"; }
-  bool costly() const override { return true; }
+  static void ask(const WalkView& view, FurtherWalks* out) {
+    if (!applies(view)) return;
+    const FurtherWalk whole = FurtherWalk::again(view);
+    const FurtherWalk shorter = whole.with_depth(view.record.result / 2);
+    out->add(shorter);
+    if (!view.may_read_itself()) return;
+    out->add(whole.aside());
+    out->add(shorter.aside());
+  }
 
-  void check(const WalkView& view, Rewalk& rewalk, Violations* out) override {
-    if (view.frame_count() < 2 || view.result > view.depth) return;
-    const int32_t depth = view.result / 2;
-    if (!rewalk.walk(depth, Rewalk::Place::same, &shorter_)) return;
-    int32_t whole = view.result;
-    bool right = is_prefix(view, depth, view.frames);
+  void check(const WalkView& view, Further& further, Violations* out) override {
+    if (!applies(view)) return;
+    const int32_t depth = view.record.result / 2;
+    const FurtherWalk again = FurtherWalk::again(view);
+    const WalkRecord* whole = &view.record;
+    const WalkRecord* shorter = further.make(again.with_depth(depth));
+    if (shorter == nullptr) return;
+    bool right = is_prefix(view, *shorter, *whole);
     if (!right && view.may_read_itself()) {
-      if (!rewalk.walk(view.depth, Rewalk::Place::aside, &whole_)) return;
-      whole = whole_.result;
-      if (whole < depth || whole > view.depth) return;  // nothing that depth would cut
-      if (!rewalk.walk(depth, Rewalk::Place::aside, &shorter_)) return;
-      right = is_prefix(view, depth, whole_.frames.data());
+      whole = further.make(again.aside());
+      if (whole == nullptr) return;
+      if (whole->result < depth || whole->result > view.record.depth) {
+        return;  // nothing that depth would cut
+      }
+      shorter = further.make(again.with_depth(depth).aside());
+      if (shorter == nullptr) return;
+      right = is_prefix(view, *shorter, *whole);
     }
     if (right) return;
-    const std::string depths[] = {std::to_string(depth), std::to_string(view.depth)};
-    if (shorter_.result != depth) {
+    const std::string depths[] = {std::to_string(depth), std::to_string(view.record.depth)};
+    if (shorter->result != depth) {
       out->add(FindingKind::contract, "depth-changes-result",
-               "depth " + depths[1] + " gives " + std::to_string(whole) + ", depth " + depths[0] +
-                   " gives " + std::to_string(shorter_.result));
+               "depth " + depths[1] + " gives " + std::to_string(whole->result) + ", depth " +
+                   depths[0] + " gives " + std::to_string(shorter->result));
     } else {
       out->add(FindingKind::contract, "depth-changes-frames",
                "the frames of depth " + depths[0] + " are not the first of depth " + depths[1]);
@@ -35,18 +47,20 @@ class PrefixOracle final : public Oracle {
   }
 
  private:
-  // Whether shorter_ is what `depth` leaves of `frames`, which are at least as many.
-  bool is_prefix(const WalkView& view, int32_t depth, const std::byte* frames) const {
-    return shorter_.result == depth && same_frames(view.walker->layout(), shorter_.frames.data(),
-                                                   frames, static_cast<size_t>(depth));
+  static bool applies(const WalkView& view) {
+    return view.record.frame_count() >= 2 && view.record.result <= view.record.depth;
   }
 
-  Answer whole_;
-  Answer shorter_;
+  // Whether `shorter` is what its depth leaves of `whole`, which has at least as many frames.
+  static bool is_prefix(const WalkView& view, const WalkRecord& shorter, const WalkRecord& whole) {
+    return shorter.result == shorter.depth &&
+           same_frames(view.subject.walker->layout(), shorter.frames, whole.frames,
+                       shorter.frame_count());
+  }
 };
 
+const RegisteredOracle<PrefixOracle> kRegistered(
+    {.name = "prefix", .order = 80, .needs = {Need::further_walks}, .ask = &PrefixOracle::ask});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_prefix_oracle() { return std::make_unique<PrefixOracle>(); }
-
 }  // namespace framestorm

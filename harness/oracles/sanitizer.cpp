@@ -24,11 +24,10 @@ std::string describe(const SanitizerReport& report, uint32_t count) {
 
 class SanitizerOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "sanitizer"; }
-  bool judges_rewalks() const override { return true; }
+  static bool suspects(const WalkView& view) { return view.record.incidents->reports.count > 0; }
 
-  void check(const WalkView& view, Rewalk&, Violations* out) override {
-    const SanitizerReports& reports = *view.reports;
+  void check(const WalkView& view, Further&, Violations* out) override {
+    const SanitizerReports& reports = view.record.incidents->reports;
     for (uint32_t i = 0; i < std::min<uint32_t>(reports.count, kMaxSanitizerReports); ++i) {
       const SanitizerReport& report = reports.reports[i];
       FaultRecord where;
@@ -42,8 +41,11 @@ class SanitizerOracle final : public Oracle {
   }
 };
 
+const RegisteredOracle<SanitizerOracle> kRegistered({.name = "sanitizer",
+                                                     .order = 20,
+                                                     .needs = {Need::incidents},
+                                                     .judges_further = true,
+                                                     .suspects = &SanitizerOracle::suspects});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_sanitizer_oracle() { return std::make_unique<SanitizerOracle>(); }
-
 }  // namespace framestorm

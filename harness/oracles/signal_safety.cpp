@@ -8,11 +8,10 @@ namespace {
 
 class SignalSafetyOracle final : public Oracle {
  public:
-  std::string_view name() const override { return "signal-safety"; }
-  bool judges_rewalks() const override { return true; }
+  static bool suspects(const WalkView& view) { return view.record.incidents->unsafe.count > 0; }
 
-  void check(const WalkView& view, Rewalk&, Violations* out) override {
-    const UnsafeCalls& unsafe = *view.unsafe;
+  void check(const WalkView& view, Further&, Violations* out) override {
+    const UnsafeCalls& unsafe = view.record.incidents->unsafe;
     for (uint32_t i = 0; i < std::min<uint32_t>(unsafe.count, kMaxUnsafeCalls); ++i) {
       const UnsafeCall& call = unsafe.calls[i];
       FaultRecord where;
@@ -28,10 +27,12 @@ class SignalSafetyOracle final : public Oracle {
   }
 };
 
+const RegisteredOracle<SignalSafetyOracle> kRegistered({.name = "signal-safety",
+                                                        .order = 40,
+                                                        .needs = {Need::incidents,
+                                                                  Need::unsafe_calls},
+                                                        .judges_further = true,
+                                                        .suspects = &SignalSafetyOracle::suspects});
+
 }  // namespace
-
-std::unique_ptr<Oracle> make_signal_safety_oracle() {
-  return std::make_unique<SignalSafetyOracle>();
-}
-
 }  // namespace framestorm

@@ -33,7 +33,7 @@ class BuiltInTest : public JvmTest {
       for (int i = 0; i < count && wrong.empty(); ++i) {
         const Input input = make();
         const Outcome outcome = executor().execute(input);
-        for (const Finding& finding : *outcome.findings) {
+        for (const Finding& finding : outcome.findings) {
           wrong += finding.clause + ": " + finding.detail + "\n" + to_text(input);
         }
       }

@@ -106,8 +106,8 @@ class Try {
       session_.run_loop([&] {
         writer_.executing(input_);
         outcome_ = session_.executor().execute(input_);
-        found = wanted(*outcome_.findings);
-        if (!outcome_.findings->empty()) {
+        found = wanted(outcome_.findings);
+        if (!outcome_.findings.empty()) {
           ++findings_;
           survey_.take_unminimized(outcome_);
         }
@@ -128,7 +128,7 @@ class Try {
           input_,
           [&](const Input& candidate) {
             writer_.executing(candidate);
-            return wanted(*session_.executor().execute(candidate).findings);
+            return wanted(session_.executor().execute(candidate).findings);
           },
           kMinimizeBudget);
       session_.on_control_thread([] {});
@@ -265,14 +265,14 @@ class ScenarioWalks {
       if (code.is_null()) code = 0;
       count(code);
     }
-    if (outcome.succeeded() && outcome.findings->empty()) count(counts["right"]);
+    if (outcome.succeeded() && outcome.findings.empty()) count(counts["right"]);
     const WalkFacts* facts = executor.walker(walker)->facts();
     if (facts != nullptr && facts->stopped != nullptr) {
       json& stopped = counts["stopped"][facts->stopped];
       if (stopped.is_null()) stopped = 0;
       count(stopped);
     }
-    for (const Finding& finding : *outcome.findings) {
+    for (const Finding& finding : outcome.findings) {
       wrong_.push_back(said_of(walker, std::string(name_of(finding.kind)) + " " + finding.clause +
                                            ": " + finding.detail + ", halted at " + where_));
     }

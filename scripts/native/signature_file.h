@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/executor/finding.h"
 #include "harness/jvm/modules.h"
+#include "harness/oracles/finding.h"
 
 namespace framestorm {
 

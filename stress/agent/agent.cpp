@@ -38,7 +38,7 @@ class Agent {
     }
     std::filesystem::create_directories(options_.out);
     residue_ = learn_residue(jvm);
-    parts_ = std::make_unique<Parts>(options_, jvm, setup(jvm));
+    parts_ = std::make_unique<Parts>(options_, jvm, oracles_, setup(jvm));
     live_.store(parts_.get(), std::memory_order_release);
     parts_->judge.start();
     enter_all(jvm, env, *parts_);
@@ -66,17 +66,18 @@ class Agent {
 
  private:
   struct Parts {
-    Parts(const Options& options, Jvm& jvm, WalkSetup setup)
-        : sampler(options, jvm, std::move(setup)), judge(options, jvm, sampler) {}
+    Parts(const Options& options, Jvm& jvm, OracleSet& oracles, WalkSetup setup)
+        : sampler(options, jvm, std::move(setup)), judge(options, jvm, oracles, sampler) {}
     Sampler sampler;
     Judge judge;
   };
 
   static int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
 
-  WalkSetup setup(const Jvm& jvm) {
+  WalkSetup setup(Jvm& jvm) {
     WalkSetup setup;
     setup.jvm = &jvm;
+    setup.oracles = &oracles_;
     setup.residue = &residue_;
     setup.walkers = options_.walkers;
     setup.mode = options_.mode;
@@ -122,6 +123,7 @@ class Agent {
   }
 
   Options options_;
+  OracleSet oracles_{offered_needs()};
   WalkResidue residue_;
   std::unique_ptr<Parts> parts_;
   // Where the JVM runs already, threads start and end while the parts are being made.

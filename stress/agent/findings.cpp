@@ -20,11 +20,10 @@ constexpr size_t kTraceFrames = 64;
 
 std::vector<NamedFrame> named_trace(const WalkView& view) {
   std::vector<NamedFrame> named;
-  const size_t count =
-      std::min({view.frame_count(), static_cast<size_t>(view.depth), kTraceFrames});
+  const size_t count = std::min(view.record.frame_count(), kTraceFrames);
   for (size_t i = 0; i < count; ++i) {
-    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
-    const MethodInfo* info = frame.method == nullptr ? nullptr : view.methods->find(frame.method);
+    const Frame frame = view.frame(i);
+    const MethodInfo* info = view.method_of(frame);
     named.push_back({info != nullptr ? info->name : "?", frame.bci});
   }
   return named;
@@ -48,10 +47,10 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
                       const WalkView& view) {
   ++count_;
   Finding of_sample = finding;
-  of_sample.input.walker = entry.sample->walker;
+  of_sample.input.walker = entry.sample->walk.walker;
   const uint64_t key = signatures_.key_of(of_sample);
   Bucket& bucket = buckets_[key];
-  const std::string victim = thread_state_name(entry.sample->thread_state);
+  const std::string victim = thread_state_name(entry.sample->walk.thread_state);
   ++bucket.counts.count;
   ++bucket.counts.victims[victim];
   if (bucket.kept >= options_.keep) return;

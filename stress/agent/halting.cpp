@@ -230,7 +230,6 @@ bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer,
   }
   WalkRequest request = request_for(thread, *answer.context);
   request.target.same_thread = false;
-  request.borrow_identity = true;
   slot.walk(request);
   count_sample(thread, waiting);
   slot.copy_window();

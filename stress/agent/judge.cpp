@@ -12,8 +12,8 @@
 #include <ranges>
 
 #include "harness/base/clock.h"
-#include "harness/guard/unsafe_calls.h"
 #include "harness/jvm/agent.h"
+#include "stress/agent/recorded_walks.h"
 
 namespace framestorm::stress {
 namespace {
@@ -23,70 +23,22 @@ constexpr timespec kNap = {0, 1'000'000};
 // The JVM tells of methods it compiled or threw away when its service thread comes to it, not
 // before the safepoint is over.
 constexpr uint64_t kEventPatience = kSecond / 5;
-constexpr int kErrnoMarker = 0x5a5a;  // walk_slot.cpp
-
-// What a trace alone can break. The others look at a slot's records; where a sample has none, its
-// handler has seen that nothing was wrong with them.
-constexpr std::string_view kCheapOracles[] = {"contract", "kinds", "calls"};
-constexpr std::string_view kRecordOracles[] = {"fault", "sanitizer", "memory", "signal-safety"};
-// Looks at guarded frames, which a walk that was made for a costly oracle does not have.
-constexpr std::string_view kMemoryOracle = "memory";
-// The frames of a scenario: a program that is none has no such table.
-constexpr std::string_view kScenarioOracle = "truth";
-
-bool is_any_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-// As WalkView has it. `slot`: null when the stack was not kept.
-uintptr_t last_java_pc(const Sample& sample, const WalkSlot* slot) {
-  uintptr_t pc = sample.last_java_pc;
-  if (pc != 0 || sample.last_java_sp == 0 || slot == nullptr) return pc;
-  const std::span<const std::byte> stack = slot->stack();
-  const uintptr_t pushed = sample.last_java_sp - sizeof(pc);
-  if (pushed < sample.sp() || pushed - sample.sp() + sizeof(pc) > stack.size()) return 0;
-  std::memcpy(&pc, &stack[pushed - sample.sp()], sizeof(pc));
-  return pc;
-}
 
 // Whether a walker looks behind an ID before it gives it, so that one was good when it did.
 bool checks_ids(WalkerId walker) { return walker != WalkerId::asgct && walker != WalkerId::plugin; }
 
-// A walker may say more than there was slot for.
-size_t frames_there(const WalkView& view) {
-  return std::min(view.frame_count(), static_cast<size_t>(view.depth));
-}
-
-const MethodInfo* method_of(const WalkView& view, const Frame& frame) {
-  return frame.method == nullptr ? nullptr : view.methods->find(frame.method);
-}
-
 }  // namespace
 
-Judge::Judge(const Options& options, Jvm& jvm, Sampler& sampler)
+Judge::Judge(const Options& options, Jvm& jvm, OracleSet& oracles, Sampler& sampler)
     : options_(options),
       jvm_(jvm),
+      oracles_(oracles),
       sampler_(sampler),
       stats_(options_),
       findings_(options_, jvm),
       reference_(jvm),
-      obsolete_(jvm.jvmti()) {
-  for (std::unique_ptr<Oracle>& oracle : make_oracles()) {
-    if (oracle->name() == kScenarioOracle) continue;
-    if (oracle->name() == "signal-safety" && !interposer::is_active()) continue;
-    const bool cheap = is_any_of(oracle->name(), kCheapOracles);
-    const bool by_records = is_any_of(oracle->name(), kRecordOracles);
-    (cheap ? cheap_ : close_).push_back({std::move(oracle), by_records});
-  }
-  for (size_t i = 0; i < walkers_.size(); ++i) {
-    const auto id = static_cast<WalkerId>(i);
-    if (const Walker* const adapter = sampler.walker(id)) {
-      walkers_[i] = std::make_unique<RecordedWalker>(*adapter);
-    }
-  }
-  victim_.scenario = ScenarioId::count;
-  victim_.is_java_thread = true;
-}
+      obsolete_(jvm.jvmti()),
+      subject_(jvm, options_.mode) {}
 
 void Judge::start() {
   sigset_t all;
@@ -165,20 +117,21 @@ void Judge::finish(const char* ended) {
 void Judge::absorb() { jvm_.methods().absorb(); }
 
 void Judge::ask_for_replaced(const WalkView& view) {
-  for (size_t i = 0; i < frames_there(view); ++i) {
-    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
-    const MethodInfo* const info = method_of(view, frame);
+  for (size_t i = 0; i < view.record.frame_count(); ++i) {
+    const Frame frame = view.frame(i);
+    const MethodInfo* const info = view.method_of(frame);
     if (info != nullptr && frame.bci > info->last_bci) know_method(env_, frame.method);
   }
 }
 
 void Judge::ask_for_obsolete(const WalkView& view) {
-  for (size_t i = 0; i < frames_there(view); ++i) {
-    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
-    if (frame.method == nullptr || method_of(view, frame) != nullptr) continue;
+  for (size_t i = 0; i < view.record.frame_count(); ++i) {
+    const Frame frame = view.frame(i);
+    if (frame.method == nullptr || view.method_of(frame) != nullptr) continue;
     if (obsolete_.has(frame.method)) {
       know_method(env_, frame.method);
-    } else if (checks_ids(view.walker->id()) && ObsoleteMethods::may_have_had(frame.method)) {
+    } else if (checks_ids(view.subject.walker->id()) &&
+               ObsoleteMethods::may_have_had(frame.method)) {
       jvm_.methods().add(frame.method, {"(replaced)", INT32_MAX});
     }
   }
@@ -186,13 +139,13 @@ void Judge::ask_for_obsolete(const WalkView& view) {
 
 void Judge::wait_for_unknown(const WalkView& view) {
   const auto is_unknown = [&view](size_t i) {
-    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
-    return frame.method != nullptr && method_of(view, frame) == nullptr;
+    const Frame frame = view.frame(i);
+    return frame.method != nullptr && view.method_of(frame) == nullptr;
   };
   const uint64_t begin = monotonic_ns();
   if (!waiting_for_unknown_.may_begin(begin)) return;
   uint64_t now = begin;
-  const auto frames = std::views::iota(size_t{0}, frames_there(view));
+  const auto frames = std::views::iota(size_t{0}, view.record.frame_count());
   while (std::ranges::any_of(frames, is_unknown) && now - begin < kEventPatience) {
     nanosleep(&kNap, nullptr);
     absorb();
@@ -212,64 +165,22 @@ bool Judge::judge_next() {
 
 void Judge::judge(const SampleRing::Entry& entry) {
   const Sample& sample = *entry.sample;
-  RecordedWalker& walker = *walkers_[static_cast<size_t>(sample.walker)];
-  WalkSlot* const slot =
+  const WalkSlot* const slot =
       sample.slot < 0 ? nullptr : &sampler_.slot(static_cast<size_t>(sample.slot));
-  stats_.count(sample, walker, entry.frames);
-  if (sample.end != WalkEnd::returned) ++contained_;
-
-  Input input;
-  input.scenario = ScenarioId::count;
-  input.mode = input_mode(options_.mode);
-  input.walker = sample.walker;
-  input.call.depth = DepthKind::raw;
-  input.call.raw_depth = sample.depth;
-  input.call.options = sample.options;
-  victim_.tid = sample.tid;
-  victim_.java_thread = sample.java_thread;
-  victim_.jni_env = sample.jni_env;
-  victim_.pc = sample.pc();
-  victim_.sp = sample.sp();
-  victim_.fp = sample.fp();
-  victim_.stack_base = victim_.frames_top = sample.stack_base;
-  victim_.stack_end = sample.stack_end;
-
-  WalkView view;
-  view.input = &input;
-  view.victim = &victim_;
-  view.walker = &walker;
-  view.jvm = &jvm_;
-  view.methods = &jvm_.methods();
-  view.unmutated = true;
-  view.thread_state = sample.thread_state;
-  view.last_java_pc = last_java_pc(sample, slot);
-  view.depth = sample.depth;
-  view.end = sample.end;
-  view.result = sample.result;
-  view.stopped = sample.has_facts ? sample.facts.stopped : nullptr;
-  view.errno_before = kErrnoMarker;
-  view.errno_after = sample.errno_after;
-  view.undo = &no_mutations_;
-  view.signal_mask_checked = sample.costly;
-  view.signal_mask_changed = sample.mask_changed;
-  view.frames = const_cast<std::byte*>(entry.frames);
-  view.fault = &no_fault_;
-  view.unsafe = &nothing_unsafe_;
-  view.reports = &no_reports_;
-  if (slot != nullptr) {
-    view.buffer = slot->buffer(sample.walker);
-    view.frames = const_cast<std::byte*>(slot->frames());
-    view.fault = &slot->fault();
-    view.unsafe = &slot->unsafe();
-    view.reports = &slot->reports();
-    view.context = &slot->context();
-    view.expected_context = &slot->expected_context();
+  const Walker& walker = *sampler_.walker(sample.walk.walker);
+  WalkRecord record = sample.walk;
+  if (slot == nullptr) {
+    record.keep_only(entry.frames);
+    ++traces_only_;
   }
-  walker.set_facts(sample.has_facts ? &sample.facts : nullptr);
-  RecordedRewalks rewalks(slot, walkers_, sample.walker);
+  stats_.count(sample, walker, entry.frames);
+  if (record.end != WalkEnd::returned) ++contained_;
+
+  const WalkView view = {record, subject_.of(sample, walker)};
+  const Needs offered = offered_needs(oracles_, slot);
+  RecordedWalks further(slot, sampler_);
   violations_.clear();
-  if (slot == nullptr) ++traces_only_;
-  check(view, rewalks, slot != nullptr, false);
+  oracles_.judge(view, further, offered, &violations_, OracleSet::Counts::looks);
   if (!violations_.empty()) {
     // Something that was loaded or replaced meanwhile may explain it.
     ask_for_replaced(view);
@@ -277,17 +188,16 @@ void Judge::judge(const SampleRing::Entry& entry) {
     absorb();
     jvm_.code_map().absorb();
     wait_for_unknown(view);
-    walker.set_facts(sample.has_facts ? &sample.facts : nullptr);
     violations_.clear();
-    check(view, rewalks, slot != nullptr, true);
+    oracles_.judge(view, further, offered, &violations_, OracleSet::Counts::finds);
   }
-  const bool rewalk_wrong = slot != nullptr && judge_rewalk(entry, view, rewalks, *slot);
+  const bool rewalk_wrong = slot != nullptr && judge_rewalk(entry, view, *slot);
   if (sample.costly && options_.mode != SamplingMode::unstopped && violations_.empty() &&
       !rewalk_wrong) {
     const std::string lost = reference_.check(env_, view, sample, sampler_.registry());
     // AsyncGetCallTrace stops where it does not trust a frame, by design, and a user's walker may:
     // neither can say so. A figure, no finding.
-    const bool may_stop = sample.walker == WalkerId::asgct || sample.walker == WalkerId::plugin;
+    const bool may_stop = record.walker == WalkerId::asgct || record.walker == WalkerId::plugin;
     if (!lost.empty() && !may_stop) {
       violations_.add(FindingKind::contract, "outermost-frame-differs", lost);
     }
@@ -301,65 +211,32 @@ void Judge::judge(const SampleRing::Entry& entry) {
 }
 
 bool Judge::judge_rewalk(const SampleRing::Entry& entry, const WalkView& first,
-                         RecordedRewalks& rewalks, const WalkSlot& slot) {
+                         const WalkSlot& slot) {
   if (!slot.rewalk_went_wrong()) return false;
-  const Rewalked& made = slot.rewalks().back();
-  if (made.end != WalkEnd::returned) ++contained_;
+  const Rewalk& made = slot.rewalks().back();
+  if (made.record.end != WalkEnd::returned) ++contained_;
   Sample sample = *entry.sample;
-  sample.walker = made.walker;
-  sample.depth = made.depth;
-  sample.options = made.options;
+  sample.walk = made.record;
   SampleRing::Entry again_entry = entry;
   again_entry.sample = &sample;
-  Input input = *first.input;
-  input.walker = made.walker;
-  input.call.raw_depth = made.depth;
-  input.call.options = made.options;
-  RecordedWalker& walker = *walkers_[static_cast<size_t>(made.walker)];
-  walker.set_facts(made.has_facts ? &made.facts : nullptr);
-  WalkView again = first;
-  again.input = &input;
-  again.walker = &walker;
-  again.depth = made.depth;
-  again.frames = const_cast<std::byte*>(slot.rewalk_frames(made));
-  again.end = made.end;
-  again.result = made.result;
-  again.stopped = made.has_facts ? made.facts.stopped : nullptr;
-  again.fault = &slot.rewalk_fault();
-  again.unsafe = &slot.rewalk_unsafe();
-  again.reports = &slot.rewalk_reports();
-  rewalk_violations_.clear();
-  for (Judged& judged : close_) {
-    if (!judged.oracle->judges_rewalks() || judged.oracle->name() == kMemoryOracle) continue;
-    const size_t before = rewalk_violations_.findings().size();
-    judged.oracle->check(again, rewalks, &rewalk_violations_);
-    if (rewalk_violations_.findings().size() != before) ++judged.broken;
-  }
-  for (const Finding& finding : rewalk_violations_.findings()) {
-    findings_.record(finding, again_entry, &slot, again);
+  const FurtherView again(first, made.walk, made.record, *sampler_.walker(made.walk.walker));
+  std::vector<Finding> found;
+  oracles_.judge_further(again.view(), further_needs(oracles_), violations_.findings(), &found);
+  for (const Finding& finding : found) {
+    findings_.record(finding, again_entry, &slot, again.view());
   }
   return true;
 }
 
-void Judge::check(const WalkView& view, RecordedRewalks& rewalks, bool closely, bool final) {
-  const auto look = [&](Judged& judged) {
-    const size_t before = violations_.findings().size();
-    judged.oracle->check(view, rewalks, &violations_);
-    if (!final) ++judged.made;
-    if (final && violations_.findings().size() != before) ++judged.broken;
-  };
-  for (Judged& judged : cheap_) look(judged);
-  if (!closely) return;
-  for (Judged& judged : close_) look(judged);
-}
-
 void Judge::write_stats(const char* ended) {
   findings_.write_counts();
-  for (const auto* oracles : {&cheap_, &close_}) {
-    for (const Judged& judged : *oracles) {
-      stats_.set_check(judged.oracle->name(), judged.made + (judged.by_records ? traces_only_ : 0),
-                       judged.broken);
-    }
+  for (const OracleSet::Figures& figures : oracles_.figures()) {
+    // Where a sample has no records, its handler has seen that nothing was wrong with them.
+    stats_.set_check(figures.oracle, figures.looks + (figures.spares_clean ? traces_only_ : 0),
+                     figures.finds);
+  }
+  for (const OracleSet::NotJudged& left : oracles_.not_judged()) {
+    stats_.set_not_judged(left.oracle, left.why);
   }
   stats_.set_check("gst", reference_.made(), reference_.broken());
   stats_.write(sampler_.registry().totals(),

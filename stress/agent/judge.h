@@ -7,11 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "harness/oracles/oracle.h"
-#include "harness/victim/victims.h"
+#include "harness/oracles/oracle_set.h"
 #include "stress/agent/findings.h"
 #include "stress/agent/obsolete_methods.h"
-#include "stress/agent/recorded_walker.h"
 #include "stress/agent/reference_check.h"
 #include "stress/agent/sampler.h"
 #include "stress/agent/stats.h"
@@ -22,7 +20,7 @@ namespace framestorm::stress {
 class Judge {
  public:
   // Throws SetupError, std::system_error.
-  Judge(const Options& options, Jvm& jvm, Sampler& sampler);
+  Judge(const Options& options, Jvm& jvm, OracleSet& oracles, Sampler& sampler);
 
   // VM running. The thread is a daemon of the JVM's and none that is sampled.
   void start();
@@ -47,22 +45,14 @@ class Judge {
   void ask_for_obsolete(const WalkView& view);
   // A replaced method gets its ID when JVMTI first speaks of it, for an event that has yet to come.
   void wait_for_unknown(const WalkView& view);
-  // An oracle, and on how many samples it looked.
-  struct Judged {
-    std::unique_ptr<Oracle> oracle;
-    bool by_records = false;  // without records a handler has looked for it
-    uint64_t made = 0, broken = 0;
-  };
-  // Violations that they find, counted only when `final`: a sample may be judged again.
-  void check(const WalkView& view, RecordedRewalks& rewalks, bool closely, bool final);
-  // What a walk that was made for a costly oracle did wrong by itself. True when it did.
-  bool judge_rewalk(const SampleRing::Entry& entry, const WalkView& first, RecordedRewalks& rewalks,
-                    const WalkSlot& slot);
+  // What a walk that was made for oracles did wrong by itself. True when it did.
+  bool judge_rewalk(const SampleRing::Entry& entry, const WalkView& first, const WalkSlot& slot);
   void write_stats(const char* ended);
   void close(const char* ended);
 
   const Options options_;
   Jvm& jvm_;
+  OracleSet& oracles_;
   Sampler& sampler_;
   Stats stats_;
   Findings findings_;
@@ -70,16 +60,9 @@ class Judge {
   JNIEnv* env_ = nullptr;  // of the judge's thread
   ObsoleteMethods obsolete_;
   TimeShare waiting_for_unknown_;
-  RecordedWalkers walkers_;
-  std::vector<Judged> cheap_;  // of the trace alone
-  std::vector<Judged> close_;  // of a slot's records
-  uint64_t traces_only_ = 0;   // samples without a slot
-  Violations violations_, rewalk_violations_;
-  Victim victim_;
-  UndoLog no_mutations_;
-  FaultRecord no_fault_;
-  UnsafeCalls nothing_unsafe_;
-  SanitizerReports no_reports_;
+  SampleSubject subject_;
+  uint64_t traces_only_ = 0;  // samples without a slot
+  Violations violations_;
   uint64_t contained_ = 0;
   std::thread thread_;
   std::atomic<int> tid_{0};

@@ -56,7 +56,7 @@ const char* end_name(WalkEnd end) {
 
 json describe_sample(const Sample& sample, std::span<const std::byte> stack, const WalkView& view,
                      const Modules& modules, SamplingMode mode) {
-  const Words words(sample, *view.jvm, modules);
+  const Words words(sample, *view.subject.jvm, modules);
   std::map<uintptr_t, const CodeEntry*> referred;
   const auto refer = [&](uintptr_t address) {
     if (const CodeEntry* const entry = words.code(address)) referred[entry->begin] = entry;
@@ -87,11 +87,9 @@ json describe_sample(const Sample& sample, std::span<const std::byte> stack, con
                     {"tier", entry->tier}});
   }
   json trace = json::array();
-  const FrameLayout& layout = view.walker->layout();
-  const size_t count = std::min(view.frame_count(), static_cast<size_t>(view.depth));
-  for (size_t i = 0; i < count; ++i) {
-    const Frame frame = read_frame(layout, view.frames, i);
-    const MethodInfo* info = frame.method == nullptr ? nullptr : view.methods->find(frame.method);
+  for (size_t i = 0; i < view.record.frame_count(); ++i) {
+    const Frame frame = view.frame(i);
+    const MethodInfo* info = view.method_of(frame);
     json one = {{"method", info != nullptr ? info->name : "?"}, {"bci", frame.bci}};
     if (frame.method != nullptr && info == nullptr) {
       one["jmethodID"] = hex(reinterpret_cast<uintptr_t>(frame.method));
@@ -103,16 +101,16 @@ json describe_sample(const Sample& sample, std::span<const std::byte> stack, con
   }
   return {{"framestorm-sample", 1},
           {"number", sample.number},
-          {"walker", std::string(name_of(sample.walker))},
+          {"walker", std::string(name_of(sample.walk.walker))},
           {"mode", std::string(name_of(mode))},
-          {"depth", sample.depth},
-          {"end", end_name(sample.end)},
-          {"result", sample.result},
-          {"walk_ns", sample.walk_ns},
+          {"depth", sample.walk.depth},
+          {"end", end_name(sample.walk.end)},
+          {"result", sample.walk.result},
+          {"walk_ns", sample.walk.ns},
           {"thread",
            {{"tid", sample.tid},
             {"java_thread", hex(reinterpret_cast<uintptr_t>(sample.java_thread))},
-            {"state", thread_state_name(sample.thread_state)},
+            {"state", thread_state_name(sample.walk.thread_state)},
             {"last_java_sp", hex(sample.last_java_sp)},
             {"last_java_pc", hex(sample.last_java_pc)},
             {"last_java_pc_is", words.describe(sample.last_java_pc)},

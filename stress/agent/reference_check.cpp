@@ -12,8 +12,8 @@ constexpr jint kMostFrames = 4096;
 
 // The outermost Java frame; null when there is none.
 jmethodID outermost(const WalkView& view) {
-  for (size_t i = view.frame_count(); i-- > 0;) {
-    const Frame frame = read_frame(view.walker->layout(), view.frames, i);
+  for (size_t i = view.record.frame_count(); i-- > 0;) {
+    const Frame frame = view.frame(i);
     if (frame.method != nullptr) return frame.method;
   }
   return nullptr;
@@ -35,9 +35,11 @@ std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sampl
                                   Registry& registry) {
   const uint64_t begin = monotonic_ns();
   if (!share_.may_begin(begin)) return {};
-  if (view.end != WalkEnd::returned || view.result <= 0 || view.result >= view.depth) return {};
+  if (view.record.end != WalkEnd::returned || view.record.result <= 0 ||
+      view.record.result >= view.record.depth)
+    return {};
   const jmethodID last = outermost(view);
-  const MethodInfo* const mine = last == nullptr ? nullptr : view.methods->find(last);
+  const MethodInfo* const mine = last == nullptr ? nullptr : view.subject.methods->find(last);
   if (mine == nullptr || is_of_continuation(mine->name)) return {};
   jobject thread = nullptr;
   registry.find(sample.tid, [&](const SampledThread& record) {
@@ -53,10 +55,10 @@ std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sampl
   if (error != JVMTI_ERROR_NONE || count == 0 || count == kMostFrames) return {};
   for (jint i = 0; i < count; ++i) {
     const jmethodID method = frames_[static_cast<size_t>(i)].method;
-    if (view.methods->find(method) == nullptr) know_method(env, method);
+    if (view.subject.methods->find(method) == nullptr) know_method(env, method);
   }
   const jmethodID reference = frames_[static_cast<size_t>(count) - 1].method;
-  const MethodInfo* const theirs = view.methods->find(reference);
+  const MethodInfo* const theirs = view.subject.methods->find(reference);
   if (theirs == nullptr || !is_start_of_thread(theirs->name)) return {};
   ++made_;
   if (reference == last) return {};

@@ -9,9 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "harness/guard/guard.h"
-#include "harness/input/input.h"
-#include "harness/walkers/walker.h"
+#include "harness/walk/walk_record.h"
 
 namespace framestorm::stress {
 
@@ -40,29 +38,17 @@ inline constexpr size_t kLostCauses = static_cast<size_t>(LostCause::count);
 inline constexpr size_t kStackWindow = 2048;
 
 struct Sample {
-  uint64_t number = 0;   // of the run, from 1
-  uint64_t time_ns = 0;  // CLOCK_MONOTONIC
-  uint64_t walk_ns = 0;
+  uint64_t number = 0;  // of the run, from 1
   uint32_t thread = 0;  // index in the registry
   int tid = 0;
-  WalkerId walker = WalkerId::asgct;
-  WalkEnd end = WalkEnd::returned;
+  WalkRecord walk;  // what it borrows is the slot's
   bool costly = false;
-  bool suspicious = false;  // something is wrong that only the slot's records say
-  bool mask_changed = false;
-  bool context_changed = false;
-  int errno_after = 0;
-  int32_t result = 0;
-  int32_t depth = 0;
-  uint32_t options = 0;  // CallArgs::options
-  uint32_t thread_state = 0;
+  bool suspicious = false;  // something may be wrong that only the slot's records say
   uintptr_t last_java_sp = 0, last_java_pc = 0, last_java_fp = 0;
   void* java_thread = nullptr;
   void* jni_env = nullptr;
   uintptr_t stack_base = 0, stack_end = 0;
   greg_t registers[NGREG] = {};
-  bool has_facts = false;
-  WalkFacts facts;
   int32_t slot = -1;  // whose records belong to it; -1: none any more
   uint32_t frame_bytes = 0;
   uint32_t stack_bytes = 0;  // copied from sp up

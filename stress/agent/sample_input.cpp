@@ -21,11 +21,11 @@ bool has(const std::string& text, std::string_view part) {
 }
 
 ScenarioId scenario_of(const Sample& sample, const CodeEntry* top) {
-  if (sample.thread_state == kInNative || sample.thread_state == kInNative + 1) {
+  if (sample.walk.thread_state == kInNative || sample.walk.thread_state == kInNative + 1) {
     return ScenarioId::native_method;
   }
-  if (sample.thread_state >= kBlocked) return ScenarioId::parked;
-  if (sample.thread_state != kInJava && sample.thread_state != kInJava + 1) {
+  if (sample.walk.thread_state >= kBlocked) return ScenarioId::parked;
+  if (sample.walk.thread_state != kInJava && sample.walk.thread_state != kInJava + 1) {
     return ScenarioId::vm_call;
   }
   if (top == nullptr) return ScenarioId::vm_call;
@@ -71,10 +71,10 @@ Input input_of(const Sample& sample, std::span<const std::byte> stack, const Cod
   Input input;
   input.scenario = scenario_of(sample, code.find(sample.pc()));
   input.mode = input_mode(mode);
-  input.walker = sample.walker;
+  input.walker = sample.walk.walker;
   input.call.depth = DepthKind::raw;
-  input.call.raw_depth = sample.depth;
-  input.call.options = sample.options;
+  input.call.raw_depth = sample.walk.depth;
+  input.call.options = sample.walk.options;
   const auto add = [&](Mutation mutation, uintptr_t value) {
     if (input.mutations.size() == kMaxMutations) return;
     const auto symbol = symbolic(value, sample, code);

@@ -32,9 +32,9 @@ class SampleInput : public testing::Test {
     ASSERT_NE(libjvm, nullptr) << dlerror();
     structs_ = std::make_unique<VmStructs>(libjvm);
     code_ = std::make_unique<CodeMap>(*structs_);
-    sample_.walker = WalkerId::asgst;
-    sample_.depth = 100;
-    sample_.thread_state = kThreadInJava;
+    sample_.walk.walker = WalkerId::asgst;
+    sample_.walk.depth = 100;
+    sample_.walk.thread_state = kThreadInJava;
     sample_.stack_end = kStackEnd;
     sample_.stack_base = kStackBase;
     sample_.registers[REG_RSP] = static_cast<greg_t>(kSp);
@@ -76,11 +76,11 @@ TEST_F(SampleInput, TheScenarioIsTheOneThatStandsMostAlike) {
   EXPECT_EQ(scenario_at(stub("forward exception")), ScenarioId::exception_unwind);
   EXPECT_EQ(scenario_at(stub("Interpreter")), ScenarioId::interpreted_recursion);
   EXPECT_EQ(scenario_at(kElsewhere), ScenarioId::vm_call) << "C code called from Java";
-  sample_.thread_state = kThreadInNative;
+  sample_.walk.thread_state = kThreadInNative;
   EXPECT_EQ(input().scenario, ScenarioId::native_method);
-  sample_.thread_state = kThreadInVm;
+  sample_.walk.thread_state = kThreadInVm;
   EXPECT_EQ(input().scenario, ScenarioId::vm_call);
-  sample_.thread_state = kThreadBlocked;
+  sample_.walk.thread_state = kThreadBlocked;
   EXPECT_EQ(input().scenario, ScenarioId::parked);
 }
 

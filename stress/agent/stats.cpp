@@ -19,7 +19,7 @@ std::string state_name(uint32_t state) {
 }
 
 std::string code_of(const Sample& sample, const Walker& walker) {
-  switch (sample.end) {
+  switch (sample.walk.end) {
     case WalkEnd::returned:
       break;
     case WalkEnd::fault:
@@ -33,8 +33,9 @@ std::string code_of(const Sample& sample, const Walker& walker) {
     case WalkEnd::count:
       return "?";
   }
-  if (sample.result > 0) return "ok";
-  return std::to_string(sample.result) + " " + std::string(walker.error_name(sample.result));
+  if (sample.walk.result > 0) return "ok";
+  return std::to_string(sample.walk.result) + " " +
+         std::string(walker.error_name(sample.walk.result));
 }
 
 }  // namespace
@@ -46,15 +47,15 @@ Stats::Stats(const Options& options) : options_(options), begin_ns_(monotonic_ns
 }
 
 void Stats::count(const Sample& sample, const Walker& walker, const std::byte* frames) {
-  PerWalker& own = walkers_[sample.walker];
-  own.latency.add(sample.walk_ns);
-  ++codes_[{sample.walker, sample.thread_state, code_of(sample, walker)}];
-  if (sample.end != WalkEnd::returned || sample.result <= 0) return;
-  const auto count = static_cast<uint64_t>(std::min(sample.result, sample.depth));
+  PerWalker& own = walkers_[sample.walk.walker];
+  own.latency.add(sample.walk.ns);
+  ++codes_[{sample.walk.walker, sample.walk.thread_state, code_of(sample, walker)}];
+  if (sample.walk.end != WalkEnd::returned || sample.walk.result <= 0) return;
+  const auto count = static_cast<uint64_t>(std::min(sample.walk.result, sample.walk.depth));
   ++own.traces;
   own.frames += count;
   own.longest = std::max(own.longest, count);
-  if (sample.result >= sample.depth) ++own.at_depth_limit;
+  if (sample.walk.result >= sample.walk.depth) ++own.at_depth_limit;
   if (!options_.flames) return;
   trace_.clear();
   for (size_t i = 0; i < count; ++i) trace_.push_back(read_frame(walker.layout(), frames, i));
@@ -62,7 +63,11 @@ void Stats::count(const Sample& sample, const Walker& walker, const std::byte* f
 }
 
 void Stats::set_check(std::string_view oracle, uint64_t made, uint64_t broken) {
-  checks_[std::string(oracle)] = {made, broken};
+  checks_[std::string(oracle)] = {{"made", made}, {"broken", broken}};
+}
+
+void Stats::set_not_judged(std::string_view oracle, const std::string& why) {
+  checks_[std::string(oracle)]["not_judged"] = why;
 }
 
 void Stats::write(const Registry::Totals& totals, const Finished& finished, const char* ended) {
@@ -109,10 +114,6 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                     {"max", own.longest},
                     {"at_depth_limit", own.at_depth_limit}};
   }
-  json checks = json::object();
-  for (const auto& [name, counts] : checks_) {
-    checks[name] = {{"made", counts.first}, {"broken", counts.second}};
-  }
   json line = {{"seconds", seconds_of(monotonic_ns() - begin_ns_)},
                {"ended", ended == nullptr ? json(nullptr) : json(ended)},
                {"walker", walkers},
@@ -133,7 +134,7 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                {"codes", codes},
                {"latency_ns", latency},
                {"frames", frames},
-               {"checks", checks},
+               {"checks", checks_},
                {"findings", finished.findings},
                {"contained", finished.contained},
                {"threads",

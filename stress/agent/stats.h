@@ -4,7 +4,7 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -26,6 +26,8 @@ class Stats {
   void count(const Sample& sample, const Walker& walker, const std::byte* frames);
   // How many samples an oracle looked at so far, and in how many it found something.
   void set_check(std::string_view oracle, uint64_t made, uint64_t broken);
+  // That an oracle did not look where it should, and why.
+  void set_not_judged(std::string_view oracle, const std::string& why);
   struct Finished {
     uint64_t findings = 0;
     uint64_t contained = 0;
@@ -52,7 +54,7 @@ class Stats {
   std::map<WalkerId, PerWalker> walkers_;
   // By walker, thread state and result; of walks that did not return, how they ended.
   std::map<std::tuple<WalkerId, uint32_t, std::string>, uint64_t> codes_;
-  std::map<std::string, std::pair<uint64_t, uint64_t>> checks_;
+  nlohmann::json checks_;
   Flames flames_;
   std::vector<Frame> trace_;
 };

@@ -2,8 +2,8 @@
 // and what the costly oracles compare the walk with. Everything is there before the first signal.
 //
 // A handler cannot allocate and the oracles do, so the work is divided: the slot makes all walks
-// and keeps their answers while the thread stands still; the judge has the oracles look at them
-// later (judge.h).
+// that the oracles will ask for and keeps their answers while the thread stands still; the judge has
+// the oracles look at them later (judge.h).
 #pragma once
 
 #include <sys/types.h>
@@ -15,13 +15,12 @@
 #include <span>
 #include <vector>
 
-#include "harness/executor/frame_buffer.h"
-#include "harness/guard/guard.h"
 #include "harness/jvm/jvm.h"
-#include "harness/jvm/walk_residue.h"
-#include "harness/walkers/walker.h"
+#include "harness/oracles/oracle_set.h"
+#include "harness/walk/run_walk.h"
 #include "stress/agent/options.h"
 #include "stress/agent/sample.h"
+#include "stress/agent/sample_subject.h"
 #include "stress/agent/signal_stack.h"
 #include "stress/agent/walking_file.h"
 
@@ -29,7 +28,8 @@ namespace framestorm::stress {
 
 // What all slots share; outlives them.
 struct WalkSetup {
-  const Jvm* jvm = nullptr;
+  Jvm* jvm = nullptr;
+  const OracleSet* oracles = nullptr;
   const WalkResidue* residue = nullptr;
   std::vector<WalkerId> walkers;     // asked for
   std::vector<WalkerId> comparable;  // that this JVM has and that walk in this mode
@@ -39,6 +39,11 @@ struct WalkSetup {
   bool strict = false;
 };
 
+// What stress offers oracles: the victim has gone on, and nobody knows what it should have run.
+Needs offered_needs();
+// Of that, what there is of a walk that was made for oracles: its frames are not guarded.
+Needs further_needs(const OracleSet& oracles);
+
 struct WalkRequest {
   WalkerId walker = WalkerId::asgct;
   bool costly = false;
@@ -46,24 +51,18 @@ struct WalkRequest {
   uint32_t thread = 0;
   WalkTarget target;  // its options and masks are the slot's
   const ucontext_t* context = nullptr;
-  bool borrow_identity = false;  // the walking thread is not the target's
 };
 
-// A walk of the same victim made for a costly oracle.
-struct Rewalked {
-  WalkerId walker = WalkerId::asgct;
-  int32_t depth = 0;
-  uint32_t options = 0;
-  WalkEnd end = WalkEnd::returned;
-  int32_t result = 0;
-  size_t frames = 0;  // offset in WalkSlot::rewalk_frames
-  bool has_facts = false;
-  WalkFacts facts;
+// A walk of the same victim made for oracles.
+struct Rewalk {
+  FurtherWalk walk;
+  WalkRecord record;
 };
 
 class WalkSlot {
  public:
-  static constexpr size_t kMaxRewalks = 16;
+  // What oracles ask for, and two that tell whether the VM went on.
+  static constexpr size_t kMaxRewalks = FurtherWalks::kCapacity + 2;
   static constexpr size_t kMaxStackCopy = size_t{256} << 10;
 
   // `walking` tells of the walk that is made here. Throws SetupError, std::system_error.
@@ -93,38 +92,28 @@ class WalkSlot {
 
   const Sample& sample() const { return sample_; }
   Sample& sample() { return sample_; }
-  const std::byte* frames() const { return frames_; }
+  const std::byte* frames() const { return sample_.walk.frames; }
   const Walker* walker(WalkerId id) const { return walkers_[static_cast<size_t>(id)]; }
-  FrameBuffer* buffer(WalkerId id) const { return buffers_[static_cast<size_t>(id)].get(); }
-  const ucontext_t& context() const { return context_; }
-  const ucontext_t& expected_context() const { return expected_; }
-  const FaultRecord& fault() const { return fault_; }
-  const UnsafeCalls& unsafe() const { return unsafe_; }
-  const SanitizerReports& reports() const { return reports_; }
-  std::span<const Rewalked> rewalks() const { return {rewalks_.data(), rewalk_count_}; }
-  const std::byte* rewalk_frames(const Rewalked& walk) const {
-    return rewalk_memory_.data() + walk.frames;
-  }
-  // Only the victim stands still: a collection may end between two walks, a method get its ID. What
-  // changed once, and stayed, is the VM's doing, and the walks are not to be compared.
-  bool vm_went_on() const { return vm_went_on_; }
-  // Whether a rewalk did wrong by itself: the last one, since after it there was none. What it did
-  // is in the records below.
+  std::span<const Rewalk> rewalks() const { return {rewalks_.data(), rewalk_count_}; }
+  // Whether such a walk was to be made here; it was not where one before it went wrong.
+  bool was_asked_for(const FurtherWalk& walk) const { return offers(walk) && asked_.has(walk); }
+  // Whether a rewalk did wrong by itself: the last one, since after it there was none.
   bool rewalk_went_wrong() const { return rewalk_went_wrong_; }
-  const FaultRecord& rewalk_fault() const { return rewalk_fault_; }
-  const UnsafeCalls& rewalk_unsafe() const { return rewalk_unsafe_; }
-  const SanitizerReports& rewalk_reports() const { return rewalk_reports_; }
+  // Whether oracles may compare the rewalks with the walk. Only the victim stands still: a
+  // collection may end between two walks, a method get its ID. What changed once, and stayed, is
+  // the VM's doing.
+  bool is_comparable() const { return rewalk_count_ != 0 && !vm_went_on_; }
   // The stack from sp up, as much as was there or fitted; of costly and suspicious samples.
   std::span<const std::byte> stack() const { return {stack_, stack_size_}; }
 
  private:
-  struct Call;
-  static void invoke(void* call);
-  WalkEnd run(Walker* walker, WalkTarget* target, int32_t depth, std::byte* frames,
-              bool borrow_identity, FaultRecord* fault, UnsafeCalls* unsafe, int32_t* result);
-  bool rewalk(const WalkRequest& request, WalkerId walker, int32_t depth, uint32_t options);
-  void rewalk_all(const WalkRequest& request);
-  void see_whether_vm_went_on(const WalkRequest& request);
+  void run(const WalkRequest& request, const FurtherWalk& walk, std::byte* frames,
+           WalkRecord* record, Incidents* incidents);
+  bool offers(const FurtherWalk& walk) const;
+  bool rewalk(const WalkRequest& request, const WalkView& first, const FurtherWalk& walk);
+  void rewalk_all(const WalkRequest& request, const WalkView& view);
+  void see_whether_vm_went_on(const WalkRequest& request, const WalkView& view,
+                              const FurtherWalk& again);
   void note_thread(const WalkRequest& request);
   void copy_stack();
 
@@ -139,20 +128,17 @@ class WalkSlot {
   std::vector<std::unique_ptr<Walker>> owned_;
   std::array<std::unique_ptr<FrameBuffer>, static_cast<size_t>(WalkerId::count)> buffers_;
   Sample sample_;
+  SampleSubject subject_;
   ucontext_t context_;
   ucontext_t expected_;
-  std::byte* frames_ = nullptr;
-  FaultRecord fault_;
-  UnsafeCalls unsafe_;
-  SanitizerReports reports_;
-  std::array<Rewalked, kMaxRewalks> rewalks_;
+  Incidents incidents_;
+  FurtherWalks asked_;
+  std::array<Rewalk, kMaxRewalks> rewalks_;
   size_t rewalk_count_ = 0;
   size_t rewalk_used_ = 0;
   bool rewalk_went_wrong_ = false, vm_went_on_ = false;
   std::vector<std::byte> rewalk_memory_;
-  FaultRecord rewalk_fault_;
-  UnsafeCalls rewalk_unsafe_;
-  SanitizerReports rewalk_reports_;
+  Incidents rewalk_incidents_;
   std::byte* stack_;
   size_t stack_size_ = 0;
   std::array<std::byte, kStackWindow> window_;

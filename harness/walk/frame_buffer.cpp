@@ -1,4 +1,4 @@
-#include "harness/executor/frame_buffer.h"
+#include "harness/walk/frame_buffer.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "harness/executor/finding.h"
+#include "harness/oracles/finding.h"
 
 namespace framestorm {
 

@@ -1,0 +1,69 @@
+#include "harness/oracles/further_walks.h"
+
+#include <algorithm>
+
+#include "harness/oracles/oracle.h"
+
+namespace framestorm {
+
+FurtherWalk FurtherWalk::again(const WalkView& first) {
+  return {.walker = first.record.walker,
+          .depth = first.record.depth,
+          .options = first.record.options,
+          .iterator_calls = !first.subject.input->iterator_calls.empty()};
+}
+
+FurtherWalk FurtherWalk::as(const WalkView& first, WalkerId walker, uint32_t options, Place place) {
+  return {.walker = walker, .depth = first.record.depth, .options = options, .place = place};
+}
+
+FurtherWalk FurtherWalk::with_depth(int32_t other) const {
+  FurtherWalk walk = *this;
+  walk.depth = other;
+  return walk;
+}
+
+FurtherWalk FurtherWalk::aside(uint8_t its_number) const {
+  FurtherWalk walk = *this;
+  walk.place = Place::aside;
+  walk.number = its_number;
+  return walk;
+}
+
+void FurtherWalks::add(const FurtherWalk& walk) {
+  if (size_ < kCapacity && !has(walk)) walks_[size_++] = walk;
+}
+
+bool FurtherWalks::has(const FurtherWalk& walk) const {
+  return std::ranges::find(all(), walk) != all().end();
+}
+
+const WalkRecord* Further::make(const FurtherWalk& walk) {
+  FurtherWalks declared;
+  if (oracle_.ask != nullptr) oracle_.ask(first_, &declared);
+  if (!declared.has(walk)) {
+    ++undeclared_;
+    return nullptr;
+  }
+  if (!maker_.offers(walk)) {
+    ++not_offered_;
+    return nullptr;
+  }
+  return maker_.make(walk);
+}
+
+FurtherView::FurtherView(const WalkView& first, const FurtherWalk& walk, const WalkRecord& record,
+                         const Walker& walker)
+    : input_(*first.subject.input), subject_(first.subject), view_{record, subject_} {
+  input_.walker = walk.walker;
+  input_.call.options = walk.options;
+  if (!walk.iterator_calls) input_.iterator_calls.clear();
+  if (walk.depth != first.record.depth) {
+    input_.call.depth = DepthKind::raw;
+    input_.call.raw_depth = walk.depth;
+  }
+  subject_.input = &input_;
+  subject_.walker = &walker;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,46 @@
+// A finished walk as oracles see it: what happened, and what was walked.
+#pragma once
+
+#include "harness/input/input.h"
+#include "harness/jvm/jvm.h"
+#include "harness/victim/undo_log.h"
+#include "harness/victim/victims.h"
+#include "harness/walk/walk_record.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+struct Subject {
+  // Says what the walk was. Its scenario is ScenarioId::count in a program that is none of them.
+  const Input* input = nullptr;
+  const Victim* victim = nullptr;
+  const Walker* walker = nullptr;  // to ask about its API, not to walk with
+  const Jvm* jvm = nullptr;
+  const MethodTable* methods = nullptr;
+  const UndoLog* undo = nullptr;
+  bool unmutated = false;  // no mutation and no unusual call argument
+  bool mutated = false;    // some mutation is in effect
+};
+
+struct WalkView {
+  const WalkRecord& record;
+  const Subject& subject;
+
+  Frame frame(size_t index) const {
+    return read_frame(subject.walker->layout(), record.frames, index);
+  }
+  // Null for a frame without a method, or with one that no class has.
+  const MethodInfo* method_of(const Frame& frame) const {
+    return frame.method == nullptr ? nullptr : subject.methods->find(frame.method);
+  }
+  // Whether the walk may have read frames of its own and of its signal handler, which stand right
+  // below the victim's sp in same-thread mode and are not the same twice. Nothing that is unmutated
+  // leads there: sp, fp, the anchor and the frames' links point up. A mutated word may, at once or
+  // through a stale word of the victim's stack that a walk gone astray takes for a link; which
+  // words a walk reads is not known here. See FurtherWalk::Place::aside.
+  bool may_read_itself() const {
+    return subject.mutated && subject.input->mode == Mode::same_thread;
+  }
+};
+
+}  // namespace framestorm

@@ -1,0 +1,83 @@
+#include "harness/walk/run_walk.h"
+
+#include <signal.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "harness/base/clock.h"
+
+namespace framestorm {
+namespace {
+
+// The kernel's sigset_t; libc's has room for more signals than there are.
+constexpr size_t kSignalSetBytes = 8;
+
+struct Invocation {
+  const WalkCall& call;
+  int32_t result = 0;
+};
+
+// In the guard.
+void invoke(void* argument) {
+  auto* invocation = static_cast<Invocation*>(argument);
+  const WalkCall& call = invocation->call;
+  invocation->result = call.walker->walk(*call.target, call.frames, call.depth, call.context);
+}
+
+WalkEnd run_contained(Invocation* invocation, Incidents* incidents) {
+  const WalkCall& call = invocation->call;
+  const auto guarded = [&] {
+    return Guard::call(&invoke, invocation, &incidents->fault, &incidents->unsafe,
+                       &incidents->reports);
+  };
+  if (call.residue == nullptr) return guarded();
+  const auto marks = call.residue->read(call.target->java_thread);
+  const WalkEnd end = guarded();
+  if (end != WalkEnd::returned) call.residue->restore(call.target->java_thread, marks);
+  return end;
+}
+
+}  // namespace
+
+void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
+  Invocation invocation = {call};
+  sigset_t before;
+  if (call.check_mask) pthread_sigmask(SIG_BLOCK, nullptr, &before);
+  std::optional<ThreadIdentity::Scoped> as_target;
+  if (!call.target->same_thread && call.walker->borrows_identity()) {
+    as_target.emplace(*call.identity, call.target->java_thread);
+  }
+  const uint64_t begin = call.timed ? monotonic_ns() : 0;
+  errno = kErrnoMarker;
+  if (call.contained) {
+    record->end = run_contained(&invocation, incidents);
+  } else {
+    incidents->fault.end = record->end = WalkEnd::returned;
+    incidents->unsafe.count = incidents->reports.count = 0;
+    invoke(&invocation);
+  }
+  record->errno_after = errno;
+  record->ns = call.timed ? monotonic_ns() - begin : 0;
+  as_target.reset();
+  record->signal_mask_checked = call.check_mask;
+  record->signal_mask_changed = false;
+  if (call.check_mask) {
+    sigset_t after;
+    pthread_sigmask(SIG_BLOCK, nullptr, &after);
+    record->signal_mask_changed = std::memcmp(&before, &after, kSignalSetBytes) != 0;
+  }
+  record->walker = call.walker->id();
+  record->depth = call.depth;
+  record->options = call.target->options;
+  record->result = invocation.result;
+  const WalkFacts* const facts = call.walker->facts();
+  record->has_facts = facts != nullptr;
+  if (facts != nullptr) record->facts = *facts;
+  record->frames = call.frames;
+  record->context = call.context;
+  record->incidents = incidents;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,36 @@
+// The one guarded run of a walk. Fuzzing, replay and stress all make theirs here.
+#pragma once
+
+#include <ucontext.h>
+
+#include "harness/jvm/thread_identity.h"
+#include "harness/jvm/walk_residue.h"
+#include "harness/walk/walk_record.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+// Everything in it is borrowed.
+struct WalkCall {
+  Walker* walker = nullptr;
+  const WalkTarget* target = nullptr;
+  std::byte* frames = nullptr;  // room for `depth` frames
+  int32_t depth = 0;
+  ucontext_t* context = nullptr;  // null: the walker is given none
+  // The JVM's. A walk from another thread is made under the target's identity, where the walker
+  // needs that.
+  const ThreadIdentity* identity = nullptr;
+  // What an abandoned walk leaves in the thread is taken back; null where the caller does that.
+  const WalkResidue* residue = nullptr;
+  bool contained = true;    // false: a walk that goes wrong ends as it would without framestorm
+  bool check_mask = false;  // whether the walk changes the signal mask: two system calls
+  bool timed = false;
+};
+
+// Makes the walk on the calling thread. Sets of *record what is the walk's own: the call, answer,
+// errno, mask, time and `incidents`; the thread, the buffer and the expected context are the
+// caller's to set. errno is lost. Signal context; async-signal-safe where
+// ThreadIdentity::Scoped is. Not in a walk.
+void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents);
+
+}  // namespace framestorm

@@ -1,0 +1,73 @@
+// One walk: which it was, what it answered and what happened meanwhile. Plain data, which signal
+// handlers fill in and copy.
+#pragma once
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/guard/guard.h"
+#include "harness/walk/frame_buffer.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+// errno before each walk: a value that no call sets.
+inline constexpr int kErrnoMarker = 0x5a5a;
+
+// What happened during a walk beside its answer.
+struct Incidents {
+  FaultRecord fault;
+  UnsafeCalls unsafe;
+  SanitizerReports reports;
+};
+inline constexpr Incidents kNoIncidents = {};
+
+struct WalkRecord {
+  WalkerId walker = WalkerId::asgct;
+  int32_t depth = 0;
+  uint32_t options = 0;  // CallArgs::options
+  // The thread as the walk saw it.
+  uint32_t thread_state = 0;
+  // Of its frame anchor or, where a stub sets none, the return address that its call left; 0 when
+  // there is none.
+  uintptr_t last_java_pc = 0;
+
+  WalkEnd end = WalkEnd::returned;
+  int32_t result = 0;  // the walker's count or error code, when it returned
+  bool has_facts = false;
+  WalkFacts facts;
+  int errno_after = kErrnoMarker;
+  bool signal_mask_checked = false;
+  bool signal_mask_changed = false;
+  uint64_t ns = 0;  // how long it took, if that was measured
+
+  // Borrowed from whoever made the walk.
+  const std::byte* frames = nullptr;
+  const FrameBuffer* buffer = nullptr;           // that has the frames; null for other memory
+  const ucontext_t* context = nullptr;           // what the walker was given; null when it got null
+  const ucontext_t* expected_context = nullptr;  // the same before the walk
+  const Incidents* incidents = &kNoIncidents;
+
+  // Nothing of what is borrowed is there any more but these frames.
+  void keep_only(const std::byte* kept_frames) {
+    frames = kept_frames;
+    buffer = nullptr;
+    context = expected_context = nullptr;
+    incidents = &kNoIncidents;
+  }
+
+  // Frames that can be read: a walker may say more than it had room for.
+  size_t frame_count() const {
+    return end == WalkEnd::returned ? static_cast<size_t>(std::clamp(result, 0, std::max(depth, 0)))
+                                    : 0;
+  }
+  // Null when the walker's API says nothing beside the frames.
+  const WalkFacts* facts_if_any() const { return has_facts ? &facts : nullptr; }
+  // Why it went no further; null at the stack's end, at the depth, and where the API does not say.
+  const char* stopped() const { return has_facts ? facts.stopped : nullptr; }
+};
+
+}  // namespace framestorm
