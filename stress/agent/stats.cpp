@@ -67,7 +67,9 @@ void Stats::set_check(std::string_view oracle, uint64_t made, uint64_t broken) {
 }
 
 void Stats::set_not_judged(std::string_view oracle, const std::string& why) {
-  checks_[std::string(oracle)]["not_judged"] = why;
+  json& check = checks_[std::string(oracle)];
+  if (check.is_null()) check = {{"made", 0}, {"broken", 0}};
+  check["not_judged"] = why;
 }
 
 void Stats::write(const Registry::Totals& totals, const Finished& finished, const char* ended) {
