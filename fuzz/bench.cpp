@@ -117,8 +117,7 @@ void Bench::halt_ends(Mode mode, uint64_t loop_ns) {
 
 void Bench::loop_ends() {
   if (session_.victims().of(ScenarioId::deep_stack).slot == nullptr) return;
-  for (const WalkerId walker : {WalkerId::asgct, WalkerId::asgst, WalkerId::asgst_thread,
-                                WalkerId::asgct2, WalkerId::asgst_iterator}) {
+  for (const WalkerId walker : kFuzzedWalkers) {
     if (session_.executor().walker(walker) != nullptr) measure_depths(walker);
   }
 }

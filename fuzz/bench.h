@@ -37,7 +37,7 @@ class Bench final : public LoopWatcher {
     uint64_t walks = 0, loop_ns = 0, bare_walks = 0, bare_ns = 0;
   };
   struct DepthCost {
-    WalkerId walker = WalkerId::asgct;
+    WalkerId walker = kDefaultWalker;
     int32_t depth = 0, frames = 0;
     double bare_ns = 0, executor_ns = 0;
   };

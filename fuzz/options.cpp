@@ -1,7 +1,7 @@
 #include "fuzz/options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <iostream>
 #include <map>
 
 namespace framestorm {
@@ -55,19 +55,21 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
     return app.exit(error) == 0 ? kExitDone : kExitSetup;
   }
   if (options->modes.empty()) options->modes = {Mode::same_thread, Mode::separate_thread};
-  const auto names = [options](WalkerId id) {
-    return std::ranges::find(options->walkers, id) != options->walkers.end();
-  };
-  if (names(WalkerId::gst)) {
-    std::cerr << "--walker gst cannot be fuzzed: it walks running threads at a safepoint, where "
-                 "nothing may be mutated. It is the reference of the scenario checks.\n";
-    return kExitSetup;
+  for (const WalkerId id : options->walkers) {
+    const WalkerTraits& walker = traits_of(id);
+    if (walker.needs_running_vm) {
+      std::cerr
+          << "--walker " << walker.name
+          << " cannot be fuzzed: it walks running threads at a safepoint, where nothing may be "
+             "mutated. It is the reference of the scenario checks.\n";
+      return kExitSetup;
+    }
+    if (walker.origin == WalkerOrigin::shared_object && options->session.walker_plugin.empty()) {
+      std::cerr << "--walker " << walker.name << " needs --walker-plugin FILE.so\n";
+      return kExitSetup;
+    }
   }
-  if (names(WalkerId::plugin) && options->session.walker_plugin.empty()) {
-    std::cerr << "--walker plugin needs --walker-plugin FILE.so\n";
-    return kExitSetup;
-  }
-  if (options->bench && options->walkers.empty()) options->walkers = {WalkerId::asgct};
+  if (options->bench && options->walkers.empty()) options->walkers = {kDefaultWalker};
   return -1;
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/input/scenario_table.h"
 #include "harness/input/walker_table.h"
 
 namespace framestorm {
@@ -21,47 +22,6 @@ inline constexpr uint8_t kInputVersion = 1;
 inline constexpr size_t kMaxMutations = 16;
 inline constexpr size_t kMaxIteratorCalls = 32;
 inline constexpr size_t kMaxSymbolName = 96;  // bytes of a blob name in an artifact
-
-// Stable numbers: they are in artifacts. Append only.
-enum class ScenarioId : uint8_t {
-  interpreted_recursion,
-  c1,
-  c2_inlined,
-  osr,
-  native_method,
-  jni_sandwich,
-  monitor_blocked,
-  parked,
-  sleeping,
-  vm_call,
-  arraycopy,
-  digest,
-  vtable_dispatch,
-  itable_dispatch,
-  lambda,
-  method_handle,
-  exception_unwind,
-  class_init,
-  deoptimized_caller,
-  large_frame,
-  deep_stack,
-  stack_overflow,
-  ffi_downcall,
-  ffi_upcall,
-  virtual_fresh,
-  virtual_remounted,
-  virtual_pinned,
-  thread_starting,
-  thread_exiting,
-  native_attached,
-  native_unattached,
-  compiler_thread,
-  gc_thread,
-  vm_thread,
-  string_compare,
-  adapters,
-  count
-};
 
 // What a location is set to, said so that it means the same in another process, under ASLR and in
 // another JDK build. `delta` is in bytes and is added to whatever the kind yields.

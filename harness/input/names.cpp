@@ -3,44 +3,6 @@
 namespace framestorm {
 namespace {
 
-constexpr std::string_view kScenarioNames[] = {
-    "interpreted-recursion",
-    "c1",
-    "c2-inlined",
-    "osr",
-    "native-method",
-    "jni-sandwich",
-    "monitor-blocked",
-    "parked",
-    "sleeping",
-    "vm-call",
-    "arraycopy",
-    "digest",
-    "vtable-dispatch",
-    "itable-dispatch",
-    "lambda",
-    "method-handle",
-    "exception-unwind",
-    "class-init",
-    "deoptimized-caller",
-    "large-frame",
-    "deep-stack",
-    "stack-overflow",
-    "ffi-downcall",
-    "ffi-upcall",
-    "virtual-fresh",
-    "virtual-remounted",
-    "virtual-pinned",
-    "thread-starting",
-    "thread-exiting",
-    "native-attached",
-    "native-unattached",
-    "compiler-thread",
-    "gc-thread",
-    "vm-thread",
-    "string-compare",
-    "adapters",
-};
 constexpr std::string_view kModeNames[] = {"same-thread", "separate-thread"};
 constexpr std::string_view kValueKindNames[] = {
     "real",        "real-sp",   "real-fp",  "real-pc",    "stack-base", "stack-end",
@@ -72,7 +34,9 @@ std::string_view lookup(const std::string_view (&names)[Size], Enum value) {
 
 }  // namespace
 
-std::string_view name_of(ScenarioId value) { return lookup(kScenarioNames, value); }
+std::string_view name_of(ScenarioId value) {
+  return value < ScenarioId::count ? scenario_info(value).name : std::string_view("invalid");
+}
 std::string_view name_of(Mode value) { return lookup(kModeNames, value); }
 std::string_view name_of(WalkerId value) {
   return value < WalkerId::count ? traits_of(value).name : std::string_view("invalid");

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -96,9 +98,9 @@ TEST(ScenarioTable, DescribesEveryScenarioOnce) {
   ASSERT_EQ(all_scenarios().size(), static_cast<size_t>(ScenarioId::count));
   std::set<std::string_view> names;
   for (const ScenarioInfo& info : all_scenarios()) {
-    SCOPED_TRACE(info.name());
+    SCOPED_TRACE(info.name);
     EXPECT_EQ(&scenario_info(info.id), &info);
-    EXPECT_TRUE(names.insert(info.name()).second);
+    EXPECT_TRUE(names.insert(info.name).second);
     EXPECT_FALSE(info.description.empty());
     EXPECT_EQ(info.java, !info.trace.empty());
     EXPECT_TRUE(info.java || info.asgct_trace.empty());
@@ -113,8 +115,26 @@ TEST(ScenarioTable, DescribesEveryScenarioOnce) {
 TEST(ScenarioTable, JavaScenariosRunOnVictims) {
   for (const ScenarioInfo& info : all_scenarios()) {
     if (info.java) {
-      EXPECT_NE(info.trace.find("framestorm/Victim.run"), std::string_view::npos) << info.name();
+      EXPECT_NE(info.trace.find("framestorm/Victim.run"), std::string_view::npos) << info.name;
     }
+  }
+}
+
+// A scenario is a row and this file; threads that run no Java of ours have none.
+TEST(ScenarioTable, EachScenarioInJavaHasItsClass) {
+  for (const ScenarioInfo& info : all_scenarios()) {
+    if (!info.java) continue;
+    std::string file;
+    for (size_t i = 0; i < info.name.size(); ++i) {
+      const bool begins_word = i == 0 || info.name[i - 1] == '-';
+      if (info.name[i] == '-') continue;
+      file += begins_word ? static_cast<char>(std::toupper(info.name[i])) : info.name[i];
+    }
+    const std::filesystem::path java = FRAMESTORM_JAVA;
+    const std::string folder =
+        info.min_feature == 17 ? "common" : "jdk" + std::to_string(info.min_feature);
+    EXPECT_TRUE(std::filesystem::exists(java / folder / "framestorm" / (file + ".java")))
+        << info.name;
   }
 }
 

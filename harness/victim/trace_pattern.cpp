@@ -162,12 +162,13 @@ bool matches(std::span<const std::string> frames, const ScenarioInfo& info, Walk
     return matches_pattern(frames, "", truncated, why);
   }
   const std::string registering(kRegistering);
-  const bool may_be_asgct = walker == WalkerId::asgct || walker == WalkerId::plugin;
-  if (may_be_asgct && !info.asgct_trace.empty() &&
+  const WalkerTraits& traits = traits_of(walker);
+  const bool may_stop = traits.ends_where_it_distrusts_a_frame;
+  if (may_stop && !info.asgct_trace.empty() &&
       matches_pattern(frames, registering + std::string(info.asgct_trace), truncated, nullptr)) {
     return true;
   }
-  const bool thawed_only = !may_be_asgct && walker != WalkerId::gst && !info.thawed_trace.empty();
+  const bool thawed_only = !may_stop && !traits.sees_frozen_frames && !info.thawed_trace.empty();
   const std::string_view expected = thawed_only ? info.thawed_trace : info.trace;
   return matches_pattern(frames, registering + std::string(expected), truncated, why);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/mutator_profile.h"
 #include "harness/input/binary.h"
 #include "harness/input/input.h"
 #include "harness/input/json_form.h"
@@ -43,6 +44,42 @@ std::vector<std::string> all_names() {
     names.emplace_back(name_of(static_cast<Enum>(i)));
   }
   return names;
+}
+
+std::string_view name_of(WalkerOrigin origin) {
+  switch (origin) {
+    case WalkerOrigin::jdk:
+      return "jdk";
+    case WalkerOrigin::added:
+      return "added";
+    case WalkerOrigin::shared_object:
+      break;
+  }
+  return "shared-object";
+}
+
+nlohmann::ordered_json walkers() {
+  auto table = nlohmann::ordered_json::array();
+  for (const WalkerTraits& walker : kWalkers) {
+    table.push_back({{"name", walker.name},
+                     {"description", walker.description},
+                     {"symbol", walker.symbol},
+                     {"origin", name_of(walker.origin)},
+                     {"needs_running_vm", walker.needs_running_vm},
+                     {"same_thread", walker.same_thread},
+                     {"separate_thread", walker.separate_thread}});
+  }
+  return table;
+}
+
+nlohmann::ordered_json targets() {
+  auto targets = nlohmann::ordered_json::array();
+  for (const MutatorProfile& profile : mutator_profiles()) {
+    std::vector<std::string_view> walkers;
+    for (const WalkerId walker : profile.walkers) walkers.push_back(name_of(walker));
+    targets.push_back({{"name", profile.target}, {"walkers", walkers}});
+  }
+  return targets;
 }
 
 }  // namespace
@@ -98,6 +135,8 @@ int run_names(std::ostream& out) {
       {"contexts", all_names<ContextArg>()},
       {"envs", all_names<EnvArg>()},
       {"states", all_names<StateKind>()},
+      {"walker_table", walkers()},
+      {"targets", targets()},
   };
   out << names.dump(2) << '\n';
   return out.flush() ? kCodecOk : kCodecUsageError;

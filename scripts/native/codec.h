@@ -23,7 +23,8 @@ int run_encode(std::istream& in, std::ostream& out, std::ostream& err);
 
 // One JSON object, each member a list of names in the order of their numbers: scenarios, modes,
 // walkers, values, code_kinds, code_anchors, registers, thread_fields, stack_anchors, mutations,
-// depths, contexts, envs, states; and "input_version", a number.
+// depths, contexts, envs, states; "input_version", a number; "walker_table", what else is to be known
+// of each walker; "targets", the fuzz targets, each with the walkers that it can be used on.
 int run_names(std::ostream& out);
 
 }  // namespace framestorm

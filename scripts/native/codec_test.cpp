@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+
+#include "harness/input/scenario_table.h"
 
 namespace framestorm {
 namespace {
@@ -90,11 +96,44 @@ TEST(Codec, NamesAreJson) {
   std::ostringstream out;
   ASSERT_EQ(run_names(out), kCodecOk);
   const auto names = nlohmann::json::parse(out.str());
-  EXPECT_EQ(names.at("scenarios").size(), 36U);
+  EXPECT_EQ(names.at("scenarios").size(), all_scenarios().size());
   EXPECT_EQ(names.at("scenarios").at(2), "c2-inlined");
   EXPECT_EQ(names.at("modes").at(1), "separate-thread");
   EXPECT_EQ(names.at("walkers").at(0), "asgct");
   EXPECT_EQ(names.at("registers").at(3), "rax");
+}
+
+nlohmann::json entry_of(const nlohmann::json& table, const std::string& name) {
+  const auto found =
+      std::ranges::find_if(table, [&](const auto& entry) { return entry.at("name") == name; });
+  return found == table.end() ? nlohmann::json() : *found;
+}
+
+// What fake programs of the Python tests answer. Anew: framestorm-native names > that file.
+TEST(Codec, NamesAreWhatFakesSay) {
+  std::ostringstream out;
+  ASSERT_EQ(run_names(out), kCodecOk);
+  std::ifstream file(FRAMESTORM_FAKE_NAMES);
+  EXPECT_EQ(out.str(), std::string(std::istreambuf_iterator<char>(file), {}))
+      << "answered otherwise in " << FRAMESTORM_FAKE_NAMES;
+}
+
+TEST(Codec, NamesSayWhatWalkersAndTargetsAre) {
+  std::ostringstream out;
+  ASSERT_EQ(run_names(out), kCodecOk);
+  const auto names = nlohmann::json::parse(out.str());
+  const auto& walkers = names.at("walker_table");
+  ASSERT_EQ(walkers.size(), names.at("walkers").size());
+  EXPECT_EQ(entry_of(walkers, "asgct").at("symbol"), "AsyncGetCallTrace");
+  EXPECT_EQ(entry_of(walkers, "asgct").at("origin"), "jdk");
+  EXPECT_EQ(entry_of(walkers, "gst").at("needs_running_vm"), true);
+  EXPECT_EQ(entry_of(walkers, "plugin").at("origin"), "shared-object");
+  EXPECT_EQ(entry_of(walkers, "asgst-env").at("origin"), "added");
+  EXPECT_EQ(entry_of(walkers, "asgst-env").at("same_thread"), false);
+  const auto& targets = names.at("targets");
+  EXPECT_EQ(entry_of(targets, "fuzz_iterator").at("walkers"),
+            (nlohmann::json{"asgst-iterator", "asgst-frame"}));
+  EXPECT_EQ(entry_of(targets, "fuzz_stack").at("walkers").size(), walkers.size() - 2);
 }
 
 }  // namespace

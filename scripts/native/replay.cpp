@@ -63,9 +63,10 @@ void require_walker(const Session& session, WalkerId walker) {
 // Those that walk a halted world.
 std::vector<WalkerId> walkers_of(const Session& session) {
   std::vector<WalkerId> walkers;
-  for (unsigned i = 0; i < static_cast<unsigned>(WalkerId::count); ++i) {
-    const auto id = static_cast<WalkerId>(i);
-    if (id != WalkerId::gst && !session.missing_walkers().contains(id)) walkers.push_back(id);
+  for (const WalkerTraits& walker : kWalkers) {
+    if (!walker.needs_running_vm && !session.missing_walkers().contains(walker.id)) {
+      walkers.push_back(walker.id);
+    }
   }
   return walkers;
 }
@@ -209,25 +210,25 @@ class ScenarioWalks {
     // Where walkers refuse or stop short by design there is nothing to compare.
     if (!info_.java || info_.asgct_percent != 100 || info_.halt == Halt::special) return;
     for (const WalkerId walker : walkers_of(session_)) {
-      const bool by_design = (walker == WalkerId::asgct && !info_.asgct_trace.empty()) ||
-                             walker == WalkerId::asgst_frame || walker == WalkerId::plugin;
-      if (by_design) continue;
+      const WalkerTraits& traits = traits_of(walker);
+      const bool stops = traits.ends_where_it_distrusts_a_frame && !info_.asgct_trace.empty();
+      if (stops || traits.needs_registers_only || !traits.is_fuzzed()) continue;
       session_.halt_world(info_.id, HaltPoint{}, 0);
       const std::string difference = session_.compare_with_gst(info_.id, walker);
       if (!difference.empty()) wrong_.push_back(said_of(walker, "reference: " + difference));
     }
   }
 
-  // Whether AsyncGetCallTrace walked as often as it should.
+  // Whether AsyncGetCallTrace, of which the table's figures are, walked as often as it should.
   bool enough() const {
-    const auto own = by_walker_.find(std::string(name_of(WalkerId::asgct)));
+    const auto own = by_walker_.find(std::string(name_of(kDefaultWalker)));
     return !info_.java || own == by_walker_.end() ||
            (*own)["succeeded"].get<int>() * 100 >= expected_percent() * (*own)["walks"].get<int>();
   }
 
   // Adds what was found to the scenario's entry.
   void write(json* entry) const {
-    const std::string asgct(name_of(WalkerId::asgct));
+    const std::string asgct(name_of(kDefaultWalker));
     const json own = by_walker_.value(asgct, json::object());
     (*entry)["walks"] = own.value("walks", 0);
     (*entry)["succeeded"] = own.value("succeeded", 0);

@@ -14,17 +14,6 @@ import pytest
 from pytest_framestorm import checkout
 from pytest_framestorm.checkout import CallFailedError
 
-WALKERS = (
-    "asgct",
-    "asgct2",
-    "asgst",
-    "asgst-env",
-    "asgst-frame",
-    "asgst-iterator",
-    "asgst-thread",
-    "gst",
-    "plugin",
-)
 _DEFAULT_WALKER = "asgct"  # what a text form without a `walker` line means
 _WALKER = re.compile(r"^walker (\S+)", re.MULTILINE)
 _SAID = {
@@ -88,8 +77,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "framestorm: an artifact of framestorm, replayed in fresh JVMs"
     )
-    for walker in WALKERS:
-        config.addinivalue_line("markers", f"{walker}: an artifact for the walker {walker}")
     settings = Settings(config)
     config.stash[_KEY] = settings
     if settings.asked and not config.option.help:
@@ -133,6 +120,7 @@ class ArtifactFile(pytest.File):
             raise self.CollectError(str(error)) from error
         matched = _WALKER.search(text)
         walker = matched[1] if matched else _DEFAULT_WALKER
+        self.config.addinivalue_line("markers", f"{walker}: an artifact for the walker {walker}")
         for jdk in settings.jdks:
             item = ReplayItem.from_parent(self, name=jdk["id"], jdk=jdk)
             for marker in ("framestorm", walker, f"jdk{jdk['label']}"):

@@ -12,14 +12,7 @@ SEEDS = CHECKOUT / "corpus" / "seeds"
 CRASHES = CHECKOUT / "corpus" / "crashes"
 SUMMARY_SCHEMA = CHECKOUT / "docs" / "reference" / "summary.schema.json"
 STRESS_SUMMARY_SCHEMA = CHECKOUT / "docs" / "reference" / "stress-summary.schema.json"
-TARGETS = (
-    "fuzz_ucontext",
-    "fuzz_frame",
-    "fuzz_stack",
-    "fuzz_thread_state",
-    "fuzz_call",
-    "fuzz_iterator",
-)
+TARGETS = tuple(sorted(file.stem for file in (CHECKOUT / "fuzz").glob("fuzz_*.cpp")))
 
 
 def cache() -> Path:

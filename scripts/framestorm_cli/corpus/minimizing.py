@@ -1,6 +1,5 @@
 """`framestorm corpus minimize` and `framestorm corpus check`."""
 
-import json
 import re
 import shutil
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.coverage import measuring
 from framestorm_cli.coverage.measuring import content_name
 from framestorm_cli.hotspot import choosing
-from framestorm_cli.native import processes, toolchain
+from framestorm_cli.native import processes, toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 
 _ADDS_NOTHING = "adds nothing to what its folder's others reach in its scenario"
@@ -59,7 +58,7 @@ def check_command(
     tools = toolchain.prepare(jdk or choosing.INSTRUMENTED)
     names = [
         "unmutated",
-        *json.loads(processes.query([tools.program(NATIVE), "names"]))["scenarios"],
+        *walkers.table(tools.program(NATIVE)).names["scenarios"],
     ]
     # By folder: each target has seeds of its own. The unmutated one and the scenarios own go first, then the
     # smallest: the others have to add something to these.

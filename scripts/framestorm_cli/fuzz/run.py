@@ -16,7 +16,7 @@ from framestorm_cli.fuzz.live import Progress
 from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.names import check_names, known
-from framestorm_cli.native.toolchain import Toolchain
+from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.reports import junit, sarif
 
 
@@ -32,7 +32,7 @@ def check_corpus(corpus: tuple[Path, ...]) -> None:
 
 
 def _usable_targets(tools: Toolchain, walker: str) -> tuple[str, ...]:
-    usable, left_out = walkers.usable_targets(tools.jdk.libjvm, walker)
+    usable, left_out = walkers.table(tools.program(NATIVE)).usable_targets(tools.jdk.libjvm, walker)
     for target, why in left_out.items():
         steps.say(f"without {target}: {why}")
     return tuple(usable)

@@ -1,6 +1,5 @@
 """The gate's fuzzing: all targets for their shares, then what was found is sorted."""
 
-import json
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.gate.crossing import Crossing
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import FIXED, NEW, NOT_REPRODUCED, UNCHANGED, Entry, Step
-from framestorm_cli.native import processes, walkers
+from framestorm_cli.native import walkers
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.reports.known import Known
 from framestorm_cli.triage import buckets as triage_buckets
@@ -40,7 +39,8 @@ class Fuzzing:
 
 
 def targets_of(subject: Subject) -> tuple[str, ...]:
-    return tuple(walkers.usable_targets(subject.tools.jdk.libjvm, subject.walker)[0])
+    table = walkers.table(subject.tools.program(NATIVE))
+    return tuple(table.usable_targets(subject.tools.jdk.libjvm, subject.walker)[0])
 
 
 def run(subject: Subject, fuzzing: Fuzzing, seconds: float, out: Path, step: Step) -> Run:
@@ -70,7 +70,7 @@ def run(subject: Subject, fuzzing: Fuzzing, seconds: float, out: Path, step: Ste
         f"{len(totals.get('by_scenario', {}))} scenarios"
         + (f", {edges:,} edges" if (edges := done.edges()) is not None else "")
     )
-    names = json.loads(processes.query([subject.tools.program(NATIVE), "names"]))
+    names = walkers.table(subject.tools.program(NATIVE)).names
     step.problems += [f"{subject.what}: {line}" for line in problems(done, names["scenarios"])]
     step.seconds += time.monotonic() - began
     return done

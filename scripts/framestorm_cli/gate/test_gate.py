@@ -12,7 +12,8 @@ from framestorm_cli.base import paths
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.corpus import known
 from framestorm_cli.gate import stress_step
-from framestorm_cli.native.walkers import usable_targets
+from framestorm_cli.native import walkers
+from framestorm_cli.native.toolchain import NATIVE
 
 pytestmark = pytest.mark.long
 
@@ -92,7 +93,8 @@ def test_nothing_found(gate: Gate, fakes: FakePrograms) -> None:
     assert [step["name"] for step in data["steps"]] == [
         "build", "corpus", "coverage", "fuzz", "stress",
     ]  # fmt: skip
-    targets, _ = usable_targets(fakes.tools.jdk.libjvm)
+    known_targets = walkers.table(fakes.tools.program(NATIVE))
+    targets, _ = known_targets.usable_targets(fakes.tools.jdk.libjvm)
     assert all(fakes.starts(target) for target in targets)
     assert "## ✅ framestorm gate: nothing new" in (gate.out / "summary.md").read_text()
 

@@ -1,10 +1,9 @@
 """Names on the command line, held against those that the native programs know."""
 
 import difflib
-import json
 
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.native import processes, walkers
+from framestorm_cli.native import walkers
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 
 
@@ -23,7 +22,7 @@ def check_names(
     """Raises FramestormError when a name is unknown to the native programs."""
     if not (walker or scenarios or modes):
         return
-    names = json.loads(processes.query([tools.program(NATIVE), "names"]))
-    known("scenario", scenarios, names.get("scenarios", []))
-    known("mode", modes, names.get("modes", []))
-    known("walker", walkers.names(walker), names.get("walkers", []))
+    names = walkers.table(tools.program(NATIVE)).names
+    known("scenario", scenarios, names["scenarios"])
+    known("mode", modes, names["modes"])
+    known("walker", walkers.names(walker), names["walkers"])

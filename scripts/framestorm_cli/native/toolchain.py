@@ -66,6 +66,16 @@ def native_programs(jdk: Jdk | None = None) -> Path:
     return paths.build() / "bin"
 
 
+def native_program() -> Path:
+    """framestorm-native alone, for what needs no JVM; built when it is out of date."""
+    own = os.environ.get("FRAMESTORM_BIN")
+    if own:
+        return native_programs() / NATIVE
+    packages.ensure()
+    build((NATIVE,))
+    return paths.build() / "bin" / NATIVE
+
+
 def headers(jdk: Jdk | None) -> Path:
     """The JNI headers to build with. Those of the newest JDK, not of the one under test: the build
     must not start over with every --jdk."""

@@ -1,75 +1,90 @@
-"""Which walkers a JDK has, by what its libjvm exports."""
+"""The walkers and the fuzz targets, as the native programs know them, and which of them a JDK has."""
 
-from collections.abc import Collection, Sequence
+import functools
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import elf
+from framestorm_cli.native import processes
 
 
 @dataclass(frozen=True)
 class Walker:
+    """A row of the table in harness/input/walker_table.h."""
+
+    name: str
     description: str
-    symbol: str | None = None  # its entry point in libjvm; None: it needs none
-    built_in: bool = False  # into the JDKs of `jdk build` only
-    outside_only: bool = False  # walks a thread from another one only
+    symbol: str  # its entry point in libjvm; empty: it needs none
+    origin: str  # jdk, added (to the JDKs of `jdk build`), shared-object
+    needs_running_vm: bool
+    same_thread: bool
+    separate_thread: bool
+
+    @property
+    def samples(self) -> bool:
+        """Whether it walks threads where a signal found them."""
+        return not self.needs_running_vm
 
     def why_missing(self, libjvm: Path) -> str:
         """Empty when the JDK has it."""
-        if self.symbol is None or elf.exports(libjvm, self.symbol):
+        if not self.symbol or elf.exports(libjvm, self.symbol):
             return ""
         what = f"libjvm.so does not export {self.symbol}"
-        return f"{what} (see `framestorm jdk build`)" if self.built_in else what
+        return f"{what} (see `framestorm jdk build`)" if self.origin == "added" else what
 
 
-def _instrumented(symbol: str, description: str, *, outside_only: bool = False) -> Walker:
-    return Walker(description, symbol, built_in=True, outside_only=outside_only)
+@dataclass(frozen=True)
+class Table:
+    names: Mapping[str, Any]  # all names of the text form
+    walkers: Mapping[str, Walker]
+    targets: Mapping[str, Sequence[str]]  # the walkers that each can be used on
+
+    def added(self) -> tuple[str, ...]:
+        """The walkers that harness/hotspot adds to HotSpot."""
+        return tuple(name for name, walker in self.walkers.items() if walker.origin == "added")
+
+    def samplers(self, libjvm: Path) -> list[str]:
+        """Those that the JDK has and that can sample; but plugins, which are not the JDK's."""
+        return [
+            name
+            for name, walker in self.walkers.items()
+            if walker.samples
+            and walker.origin != "shared-object"
+            and not walker.why_missing(libjvm)
+        ]
+
+    def usable_targets(self, libjvm: Path, walker: str = "") -> tuple[list[str], dict[str, str]]:
+        """All targets that the JDK (and --walker) has a walker for, and why it has none for the
+        others."""
+        wanted = set(names(walker))
+        most = max(map(len, self.targets.values()))
+        usable, left_out = [], {}
+        for target, fitting in self.targets.items():
+            # Targets that are for some walkers only; the others take any.
+            needed = fitting if len(fitting) < most else ()
+            why = [self.walkers[name].why_missing(libjvm) for name in needed]
+            if needed and wanted and not wanted & set(needed):
+                left_out[target] = f"--walker {walker} is none of {', '.join(needed)}"
+            elif why and all(why):
+                left_out[target] = why[0]
+            else:
+                usable.append(target)
+        return usable, left_out
 
 
-WALKERS = {
-    "asgct": Walker("AsyncGetCallTrace", "AsyncGetCallTrace"),
-    "gst": Walker("JVMTI GetStackTrace, at safepoints only: the reference"),
-    "plugin": Walker("a .so with framestorm_walker.h's functions (--walker-plugin FILE)"),
-    "asgst": _instrumented("AsyncGetStackTrace", "AsyncGetStackTrace (JEP 435), by the context"),
-    "asgst-env": _instrumented(
-        "AsyncGetStackTraceOfEnv", "the same by JNIEnv, from another thread only", outside_only=True
-    ),
-    "asgst-thread": _instrumented(
-        "AsyncGetStackTraceOfThread",
-        "the same by OS thread id, from another thread only",
-        outside_only=True,
-    ),
-    "asgct2": _instrumented("AsyncGetCallTrace2", "AsyncGetCallTrace2"),
-    "asgst-iterator": _instrumented("ASGST_RunWithIterator", "iterators from a context"),
-    "asgst-frame": _instrumented(
-        "ASGST_RunWithIteratorFromFrame", "iterators from a frame's sp, fp and pc"
-    ),
-}
-
-# Targets that not every walker is for.
-_NEEDED = {"fuzz_iterator": ("asgst-iterator", "asgst-frame")}
-
-
-def target_problem(target: str, libjvm: Path) -> str:
-    """Why the JDK has no walker for a target; empty when it has."""
-    why = [WALKERS[name].why_missing(libjvm) for name in _NEEDED.get(target, ())]
-    return why[0] if why and all(why) else ""
-
-
-def usable_targets(libjvm: Path, walker: str = "") -> tuple[Sequence[str], dict[str, str]]:
-    """All targets that the JDK (and --walker) has a walker for, and why it has none for the others."""
-    wanted = set(names(walker))
-    usable, left_out = [], {}
-    for target in paths.TARGETS:
-        if wanted and target in _NEEDED and not wanted & set(_NEEDED[target]):
-            left_out[target] = f"--walker {walker} has no iterator"
-        elif problem := target_problem(target, libjvm):
-            left_out[target] = problem
-        else:
-            usable.append(target)
-    return usable, left_out
+@functools.cache
+def table(native: Path) -> Table:
+    """What the framestorm-native at this path says. Raises FramestormError."""
+    said = json.loads(processes.query([native, "names"]))
+    return Table(
+        said,
+        {row["name"]: Walker(**row) for row in said["walker_table"]},
+        {row["name"]: tuple(row["walkers"]) for row in said["targets"]},
+    )
 
 
 def names(walker: str) -> tuple[str, ...]:

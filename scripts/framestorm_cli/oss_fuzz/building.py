@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from framestorm_cli.base import packages, paths, steps
-from framestorm_cli.native import processes, toolchain
+from framestorm_cli.native import processes, toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.oss_fuzz import inputs, jdk_image, programs
 from framestorm_cli.oss_fuzz.settings import Settings
@@ -33,8 +33,9 @@ def build(settings: Settings) -> None:
     (shared / "lib").mkdir(parents=True)
     shutil.copytree(image, shared / "jdk")
     shutil.copytree(classes, shared / "classes")
+    chosen = walkers.table(encoder).added() if settings.walkers is None else settings.walkers
     (shared / "arguments").write_text(
-        "".join(f"--walker\n{name}\n" for name in settings.walkers), encoding="utf-8"
+        "".join(f"--walker\n{name}\n" for name in chosen), encoding="utf-8"
     )
     _copy_libraries(settings, targets / paths.TARGETS[0], shared)
 

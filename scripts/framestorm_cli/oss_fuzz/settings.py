@@ -18,9 +18,6 @@ VARIANTS = {
     "coverage": "coverage",
     "none": "coverage",
 }
-# Those of the instrumented JDK. AsyncGetCallTrace has crashes that nobody has fixed yet
-# (corpus/crashes): with it each target would end at one of them within seconds.
-WALKERS = ("asgst", "asgst-env", "asgst-thread", "asgct2", "asgst-iterator", "asgst-frame")
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Settings:
     sanitizer: str
     out: Path
     work: Path
-    walkers: tuple[str, ...]
+    walkers: tuple[str, ...] | None  # None: those that framestorm adds; empty: all that the JDK has
     jdk: str = ""  # a JDK's home; empty: the variant of the sanitizer
     jdk_source: str = ""  # what that variant is built from
 
@@ -104,8 +101,10 @@ def _needed(environment: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _walkers(asked: str) -> tuple[str, ...]:
-    """FRAMESTORM_WALKERS: names, comma separated, or `all` for whatever the JDK has."""
+def _walkers(asked: str) -> tuple[str, ...] | None:
+    """FRAMESTORM_WALKERS: names, comma separated, or `all` for whatever the JDK has. AsyncGetCallTrace
+    has crashes that nobody has fixed yet (corpus/crashes): with it each target would end at one of them
+    within seconds, so it has to be asked for."""
     if not asked:
-        return WALKERS
+        return None
     return () if asked == "all" else tuple(name.strip() for name in asked.split(","))

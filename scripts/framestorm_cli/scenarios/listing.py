@@ -13,9 +13,8 @@ from rich.table import Table
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import choosing
-from framestorm_cli.native import processes, toolchain
+from framestorm_cli.native import processes, toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE
-from framestorm_cli.native.walkers import WALKERS
 
 _SHOWN_WRONG = 3
 _WHERE = ", halted at "  # ends what was wrong (scripts/native/replay.cpp)
@@ -100,14 +99,12 @@ def scenarios_command(*, jdk: Path | None, jvm_args: tuple[str, ...]) -> int:
 
 
 def walkers_command(jdk: Path | None) -> int:
-    programs = toolchain.native_programs()
+    native = toolchain.native_program()
     chosen = choosing.choose(jdk)
-    names = _answer(processes.query([programs / NATIVE, "names"]), "names")["walkers"]
     table = Table(box=box.SIMPLE, title=f"walkers on {chosen}", title_justify="left")
     for column in ("walker", "available", "what"):
         table.add_column(column)
-    for name in names:
-        walker = WALKERS[name]
+    for name, walker in walkers.table(native).walkers.items():
         why = walker.why_missing(chosen.libjvm)
         table.add_row(name, f"no: {why}" if why else "yes", walker.description)
     _console().print(table)

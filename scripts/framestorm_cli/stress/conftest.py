@@ -12,6 +12,7 @@ from framestorm_cli.conftest import Planned, Run
 from framestorm_cli.fakes import plan
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.stress import summary
 from framestorm_cli.stress.workloads import BuiltIn
 
@@ -58,7 +59,11 @@ def java(
     agent = tmp_path / "build" / "stress" / "agent" / "libframestorm.so"
     agent.parent.mkdir(parents=True)
     agent.touch()
-    monkeypatch.setenv("FRAMESTORM_BIN", str(tmp_path / "build" / "bin"))
+    programs = tmp_path / "build" / "bin"
+    programs.mkdir()
+    plan.install(programs / NATIVE, "fake_native")
+    (programs / "plan.json").write_text("{}")
+    monkeypatch.setenv("FRAMESTORM_BIN", str(programs))
     jar = tmp_path / "workloads.jar"
     jar.touch()
     monkeypatch.setattr(

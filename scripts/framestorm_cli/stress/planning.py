@@ -7,9 +7,9 @@ from pathlib import Path
 
 from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.native.walkers import WALKERS, plugin_path
+from framestorm_cli.native.walkers import Table, plugin_path
 from framestorm_cli.renaissance import suite
-from framestorm_cli.stress import jfr, matrix, plan, tools, units, workloads
+from framestorm_cli.stress import jfr, matrix, plan, units, workloads
 from framestorm_cli.stress.cells import DEFAULT, JFR_MODE, Axes, Cell
 from framestorm_cli.stress.matrix import Matrix
 from framestorm_cli.stress.plan import Plan
@@ -63,7 +63,8 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
     plugin = check_walkers(axes.walkers, options.plugin, found)
     seed = options.seed if options.seed is not None else asked.seed
     seed = seed if seed is not None else int(time.time())
-    cells = tuple(dict.fromkeys(filter(None, map(_fitting, axes.cells(seed)))))
+    fitting = (_fitting(cell, found.walkers) for cell in axes.cells(seed))
+    cells = tuple(dict.fromkeys(filter(None, fitting)))
     if not cells:
         raise FramestormError(
             f"no walker of {', '.join(axes.walkers)} walks in {', '.join(axes.modes)}"
@@ -110,27 +111,28 @@ def resolve(names: Sequence[str], found: Tools, renaissance: Path | None) -> dic
 
 def _default_walkers(options: Options, found: Tools) -> list[str]:
     """All the JDK has, in turn, in one cell: a cell for each would leave none of them time."""
-    return ["plugin"] if options.plugin else tools.walkers(found.jdk)
+    return ["plugin"] if options.plugin else found.walkers.samplers(found.jdk.libjvm)
 
 
 def check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) -> str:
     """Raises FramestormError for one that is unknown or that the JDK has not; the plugin's path."""
     names = {name for walker in walkers if walker not in jfr.WALKERS for name in walker.split("+")}
+    sampling = {name: one for name, one in found.walkers.walkers.items() if one.samples}
     for walker in walkers:
         if walker in jfr.WALKERS and (why := jfr.excluded(walker, found.jdk)):
             raise FramestormError(why)
     for name in sorted(names):
         if name in jfr.WALKERS:
             raise FramestormError(f"JFR walks by itself: {name} cannot take turns with others")
-        if name == "gst" or name not in WALKERS:
-            known = ", ".join([*(one for one in WALKERS if one != "gst"), *jfr.WALKERS])
+        if name not in sampling:
+            known = ", ".join([*sampling, *jfr.WALKERS])
             raise FramestormError(f"there is no walker {name!r} that samples. Known: {known}")
-        if why := WALKERS[name].why_missing(found.jdk.libjvm):
+        if why := sampling[name].why_missing(found.jdk.libjvm):
             raise FramestormError(f"{found.jdk} has no walker {name}: {why}")
     return plugin_path(names, plugin)
 
 
-def _fitting(cell: Cell) -> Cell | None:
+def _fitting(cell: Cell, known: Table) -> Cell | None:
     """The cell with those of its walkers that walk in its mode; None where none does. JFR has one way,
     and the intervals it delivers."""
     if cell.walker in jfr.WALKERS:
@@ -138,7 +140,7 @@ def _fitting(cell: Cell) -> Cell | None:
         return replace(cell, mode=JFR_MODE, interval_ns=interval)
     if cell.mode != "same-thread":
         return cell
-    left = [name for name in cell.walker.split("+") if not WALKERS[name].outside_only]
+    left = [name for name in cell.walker.split("+") if known.walkers[name].same_thread]
     return replace(cell, walker="+".join(left)) if left else None
 
 

@@ -11,6 +11,9 @@ import pytest
 from rich.console import Console
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.conftest import FakePrograms
+from framestorm_cli.native import walkers
+from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.stress import (
     agent,
     cells,
@@ -157,16 +160,19 @@ def test_a_matrix_that_is_wrong_is_named_with_its_file(
     assert says in error.value.message
 
 
-def test_walkers_that_walk_from_outside_only_are_left_out_of_same_thread_cells() -> None:
+def test_walkers_that_walk_from_outside_only_are_left_out_of_same_thread_cells(
+    fakes: FakePrograms,
+) -> None:
+    known = walkers.table(fakes.tools.program(NATIVE))
     both = Cell("a", "asgct+asgst-env", "same-thread", 1)
-    fitting = planning._fitting(both)
+    fitting = planning._fitting(both, known)
     assert fitting is not None
     assert fitting.walker == "asgct"
-    assert planning._fitting(Cell("a", "asgst-env", "same-thread", 1)) is None
+    assert planning._fitting(Cell("a", "asgst-env", "same-thread", 1), known) is None
     jfr = [Cell("a", EXECUTION, mode, ns) for mode in MODES for ns in (10**5, 10**6)]
-    assert {planning._fitting(one) for one in jfr} == {Cell("a", EXECUTION, JFR_MODE, 10**6)}
+    assert {planning._fitting(one, known) for one in jfr} == {Cell("a", EXECUTION, JFR_MODE, 10**6)}
     outside = Cell("a", "asgst-env", "separate-thread", 1)
-    assert planning._fitting(outside) == outside
+    assert planning._fitting(outside, known) == outside
 
 
 def test_class_paths_of_own_programs_are_made_absolute(

@@ -7,8 +7,8 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import elf
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks.jdk import Jdk
-from framestorm_cli.native import toolchain
-from framestorm_cli.native.walkers import WALKERS
+from framestorm_cli.native import toolchain, walkers
+from framestorm_cli.native.walkers import Table
 from framestorm_cli.stress import compiling
 from framestorm_cli.stress.agent import LIBRARY, Java
 from framestorm_cli.stress.workloads import BuiltIn, Workload, built_in
@@ -21,6 +21,7 @@ class Tools:
     jdk: Jdk
     java: Java
     built_in: list[Workload]
+    walkers: Table
 
     @property
     def build_id(self) -> str:
@@ -35,7 +36,8 @@ def prepare(jdk_option: Path | None) -> Tools:
         raise FramestormError(f"{jdk} has no bin/java: give the home of a whole JDK")
     asan = _asan_runtime(jdk)
     agent = toolchain.product("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
-    return Tools(jdk, Java(java, agent, asan), built_in(java, workloads(jdk)))
+    table = walkers.table(toolchain.native_program())
+    return Tools(jdk, Java(java, agent, asan), built_in(java, workloads(jdk)), table)
 
 
 def _asan_runtime(jdk: Jdk) -> Path | None:
@@ -52,12 +54,3 @@ def _asan_runtime(jdk: Jdk) -> Path | None:
 def workloads(jdk: Jdk) -> BuiltIn:
     """The jar of the built-in workloads and their native library, built when they are out of date."""
     return compiling.build(jdk)
-
-
-def walkers(jdk: Jdk) -> list[str]:
-    """Those that the JDK has and that can sample; but plugins, which are not the JDK's."""
-    return [
-        name
-        for name, walker in WALKERS.items()
-        if name not in ("gst", "plugin") and not walker.why_missing(jdk.libjvm)
-    ]

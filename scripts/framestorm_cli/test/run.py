@@ -16,14 +16,12 @@ from framestorm_cli.base import packages, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk
-from framestorm_cli.native import toolchain
+from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.test import failed_tests
 from framestorm_cli.test.failed_tests import FailedTest
 
 # Variants of the instrumented JDK that steps of the test command build.
 BUILT = ("sanitized", "plain")
-# The walkers that harness/hotspot adds, as options of fuzz and gate.
-OWN = ("--walker", "asgst,asgst-env,asgst-thread,asgct2,asgst-iterator,asgst-frame")
 _CODE_FOLDERS = ("harness", "fuzz", "scripts", "stress", "corpus")
 _PYTHON = (".", "../ci/gate", "../ci/pytest")  # from scripts/
 _CODE_ENDINGS = (".cpp", ".h", ".hpp", ".c")
@@ -186,6 +184,7 @@ def _instrumented() -> Outcome:
     both engines. Findings are expected: AsyncGetCallTrace has some. The project's own walkers have none
     that is known: they go through the gate, which also holds the seeds to their coverage."""
     jdk_option = ["--jdk", "instrumented"]
+    own = ["--walker", ",".join(walkers.table(toolchain.native_program()).added())]
     with tempfile.TemporaryDirectory(prefix="framestorm-instrumented-") as folder:
 
         def out(name: str) -> list[str]:
@@ -196,7 +195,7 @@ def _instrumented() -> Outcome:
             (["jdk", "build"], {0}),
             (["scenarios", *jdk_option], {0}),
             (["corpus", "check", *jdk_option, "--halts", "6", *out("check")], {0}),
-            (["gate", *jdk_option, *OWN, "--minutes", "2", "--seed", "1", *out("gate")], {0}),
+            (["gate", *jdk_option, *own, "--minutes", "2", "--seed", "1", *out("gate")], {0}),
             ([*fuzz, "--seconds", "25", *out("libfuzzer")], {0, 1}),
             ([*fuzz, "--engine", "afl", "--seconds", "40", *out("afl")], {0, 1}),
         ]

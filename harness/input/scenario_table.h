@@ -1,24 +1,119 @@
-#include "harness/victim/scenario.h"
+// The table of scenarios: where their victims are and what a right walk of them shows. A new one: an
+// enumerator, a row, and its Java side, which for "c2-inlined" is
+// harness/victim/java/*/framestorm/C2Inlined.java (CONTRIBUTING.md).
+#pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
 
 namespace framestorm {
-namespace {
 
-constexpr size_t kScenarios = static_cast<size_t>(ScenarioId::count);
+// Stable numbers: they are in artifacts. Append only.
+enum class ScenarioId : uint8_t {
+  interpreted_recursion,
+  c1,
+  c2_inlined,
+  osr,
+  native_method,
+  jni_sandwich,
+  monitor_blocked,
+  parked,
+  sleeping,
+  vm_call,
+  arraycopy,
+  digest,
+  vtable_dispatch,
+  itable_dispatch,
+  lambda,
+  method_handle,
+  exception_unwind,
+  class_init,
+  deoptimized_caller,
+  large_frame,
+  deep_stack,
+  stack_overflow,
+  ffi_downcall,
+  ffi_upcall,
+  virtual_fresh,
+  virtual_remounted,
+  virtual_pinned,
+  thread_starting,
+  thread_exiting,
+  native_attached,
+  native_unattached,
+  compiler_thread,
+  gc_thread,
+  vm_thread,
+  string_compare,
+  adapters,
+  count
+};
+
+// How a victim of the scenario spends its time, and so how it is halted.
+enum class Halt : uint8_t {
+  busy,        // running; every halt is somewhere else in the program point
+  blocked,     // waiting in the kernel; every halt is at the same place
+  special,     // passes the point once: caught by a hook on its way
+  vm_internal  // a thread of the VM, which runs no scenario of ours
+};
+
+// The code a halted victim's pc is most often in.
+enum class TopCode : uint8_t {
+  any,
+  interpreter,
+  nmethod,  // top_name is "pkg/Class.method", top_tier its tier
+  stub,     // top_name is a part of the name HotSpot gives the stub, which differs by version
+  native    // a shared object: libc, libjvm, the harness
+};
+
+struct ScenarioInfo {
+  ScenarioId id = ScenarioId::count;
+  std::string_view name;  // in text, on the command line, in reports
+  std::string_view description;
+  int min_feature = 17;  // oldest JDK that has it
+  bool java = true;      // has Java frames; where false a right walk has none
+  Halt halt = Halt::busy;
+  // Frames of a right trace, innermost first: tokens separated by a space. A token is
+  // "pkg/Class.method", in which * is any text and a|b are alternatives, for exactly one frame;
+  // with ? for none or one, + for one or more, +? for any number. "..." is any number of any
+  // frames.
+  std::string_view trace;
+  // What AsyncGetCallTrace gives instead, where it stops or skips by design. Empty: the same.
+  std::string_view asgct_trace;
+  // What is left of it on the stack where the outer frames of a continuation are frozen. Those are
+  // in a stackChunkOop in the heap, which a walk in a signal handler cannot read
+  // (docs/reference/stack-walkers.md). The walkers of the instrumented JDK give exactly this.
+  // Empty: all frames are on the stack.
+  std::string_view thawed_trace;
+  // At least this share of halts of the scenario's first victim yields a trace on stock 17 and 25,
+  // in percent, measured with AsyncGetCallTrace. Less than 100 where it refuses the pc by design:
+  // stubs without a frame size, prologues, VM calls without a last Java pc. Where it is a matter of
+  // luck (a fifth to a half of the halts), 1: some of 20 halts do.
+  int asgct_percent = 100;
+  TopCode top = TopCode::any;
+  std::string_view top_name;
+  int top_tier = 0;
+  std::string_view note;
+};
+
+namespace scenario_table {
 
 // Oldest JDK with java.lang.foreign and virtual threads as final features; its victims are compiled
 // for that one.
-constexpr int kForeignAndVirtual = 22;
+inline constexpr int kForeignAndVirtual = 22;
 
-constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
+inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
     {.id = ScenarioId::interpreted_recursion,
+     .name = "interpreted-recursion",
      .description = "forty interpreted activations of one method",
      .trace = "framestorm/InterpretedRecursion.spin framestorm/InterpretedRecursion.recurse+ "
               "framestorm/InterpretedRecursion.run framestorm/Victim.run",
      .top = TopCode::interpreter},
     {.id = ScenarioId::c1,
+     .name = "c1",
      .description = "three methods compiled by C1, no inlining",
      .trace = "framestorm/C1.spin framestorm/C1.middle framestorm/C1.outer framestorm/C1.run "
               "framestorm/Victim.run",
@@ -26,6 +121,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/C1.spin",
      .top_tier = 1},
     {.id = ScenarioId::c2_inlined,
+     .name = "c2-inlined",
      .description = "three methods inlined by C2 into a fourth, called from a fifth",
      .trace = "framestorm/C2Inlined.leaf framestorm/C2Inlined.level2 framestorm/C2Inlined.level1 "
               "framestorm/C2Inlined.root framestorm/C2Inlined.boundary framestorm/C2Inlined.run "
@@ -34,6 +130,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/C2Inlined.root",
      .top_tier = 4},
     {.id = ScenarioId::osr,
+     .name = "osr",
      .description = "a loop replaced on the stack by compiled code",
      .trace = "framestorm/Osr.checkpoint? framestorm/Osr.loop framestorm/Osr.run "
               "framestorm/Victim.run",
@@ -41,29 +138,34 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/Osr.loop",
      .top_tier = 4},
     {.id = ScenarioId::native_method,
+     .name = "native-method",
      .description = "a native method called by compiled Java",
      .trace = "framestorm/Harness.spinInNative framestorm/NativeMethod.call "
               "framestorm/NativeMethod.run framestorm/Victim.run",
      .top = TopCode::native},
     {.id = ScenarioId::jni_sandwich,
+     .name = "jni-sandwich",
      .description = "Java, native, Java, native",
      .trace = "framestorm/Harness.spinInNative framestorm/JniSandwich$Inner.run "
               "framestorm/Harness.callBack framestorm/JniSandwich.outer framestorm/JniSandwich.run "
               "framestorm/Victim.run",
      .top = TopCode::native},
     {.id = ScenarioId::monitor_blocked,
+     .name = "monitor-blocked",
      .description = "blocked on entering a monitor",
      .halt = Halt::blocked,
      .trace = "framestorm/MonitorBlocked.contend framestorm/MonitorBlocked.run "
               "framestorm/Victim.run",
      .top = TopCode::native},
     {.id = ScenarioId::parked,
+     .name = "parked",
      .description = "in LockSupport.park",
      .halt = Halt::blocked,
      .trace = "jdk/internal/misc/Unsafe.park java/util/concurrent/locks/LockSupport.park "
               "framestorm/Parked.park framestorm/Parked.run framestorm/Victim.run",
      .top = TopCode::native},
     {.id = ScenarioId::sleeping,
+     .name = "sleeping",
      .description = "in Thread.sleep",
      .halt = Halt::blocked,
      .trace = "java/lang/Thread.sleepNanos0? java/lang/Thread.sleepNanos? java/lang/Thread.sleep "
@@ -71,6 +173,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top = TopCode::native,
      .note = "Thread.sleepNanos since JDK 22"},
     {.id = ScenarioId::vm_call,
+     .name = "vm-call",
      .description = "inside the VM, in String.intern of a long string",
      .trace = "java/lang/String.intern? framestorm/VmCall.call framestorm/VmCall.run "
               "framestorm/Victim.run",
@@ -78,6 +181,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top = TopCode::native,
      .note = "some halts are in the native wrapper on the way in or out"},
     {.id = ScenarioId::arraycopy,
+     .name = "arraycopy",
      .description = "in the arraycopy stubs, called by compiled code",
      .trace = "framestorm/Arraycopy.copy framestorm/Arraycopy.run framestorm/Victim.run",
      .asgct_percent = 0,
@@ -85,6 +189,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "arraycopy",
      .note = "AsyncGetCallTrace gives -5 in stubs that have no frame size (JDK-8178287)"},
     {.id = ScenarioId::digest,
+     .name = "digest",
      .description = "in the SHA-256 stub, called by C2's code",
      .trace = "sun/security/provider/*|jdk/internal/*|java/security/*|java/util/*+? "
               "framestorm/Digest.update "
@@ -94,6 +199,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "sha256_implCompress",
      .note = "AsyncGetCallTrace gives -5 in stubs that have no frame size (JDK-8178287)"},
     {.id = ScenarioId::vtable_dispatch,
+     .name = "vtable-dispatch",
      .description = "virtual calls with four receivers, through vtable stubs",
      .trace = "framestorm/VtableDispatch$*.value? framestorm/VtableDispatch.dispatch "
               "framestorm/VtableDispatch.run framestorm/Victim.run",
@@ -103,6 +209,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_tier = 4,
      .note = "AsyncGetCallTrace gives -5 in the stubs and in prologues"},
     {.id = ScenarioId::itable_dispatch,
+     .name = "itable-dispatch",
      .description = "interface calls with four receivers, through itable stubs",
      .trace = "framestorm/ItableDispatch$*.value? framestorm/ItableDispatch.dispatch "
               "framestorm/ItableDispatch.run framestorm/Victim.run",
@@ -111,6 +218,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "itable stub",
      .note = "AsyncGetCallTrace gives -5 in the stubs and in prologues"},
     {.id = ScenarioId::lambda,
+     .name = "lambda",
      .description = "in the body of a lambda",
      .trace = "framestorm/Lambda.lambda$* framestorm/Lambda$$Lambda*.applyAsLong "
               "framestorm/Lambda.apply framestorm/Lambda.run framestorm/Victim.run",
@@ -118,6 +226,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/Lambda.lambda$prepare$0",
      .top_tier = 4},
     {.id = ScenarioId::method_handle,
+     .name = "method-handle",
      .description = "below a method handle that is no constant",
      .trace = "framestorm/MethodHandle.spin java/lang/invoke/*+ framestorm/MethodHandle.call "
               "framestorm/MethodHandle.run framestorm/Victim.run",
@@ -125,6 +234,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/MethodHandle.spin",
      .top_tier = 4},
     {.id = ScenarioId::exception_unwind,
+     .name = "exception-unwind",
      .description = "an exception on its way through three frames",
      .trace = "framestorm/ExceptionUnwind.level3? framestorm/ExceptionUnwind.level2? "
               "framestorm/ExceptionUnwind.level1? framestorm/ExceptionUnwind.loop "
@@ -132,6 +242,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .asgct_percent = 1,
      .note = "mostly in libjvm, looking for handlers; AsyncGetCallTrace gives -4, -5 and -6 there"},
     {.id = ScenarioId::class_init,
+     .name = "class-init",
      .description = "inside a running static initialiser",
      .trace = "framestorm/ClassInit.spin framestorm/ClassInit$Running.<clinit> "
               "java/lang/Class.forName0 java/lang/Class.forName+ framestorm/ClassInit.trigger "
@@ -140,6 +251,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/ClassInit.spin",
      .top_tier = 4},
     {.id = ScenarioId::deoptimized_caller,
+     .name = "deoptimized-caller",
      .description = "a running method whose compiled caller has been deoptimised",
      .trace = "framestorm/DeoptimizedCaller.callee framestorm/DeoptimizedCaller.between? "
               "framestorm/DeoptimizedCaller.inlinedCaller framestorm/DeoptimizedCaller.caller "
@@ -153,6 +265,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
          "AsyncGetCallTrace stops before a deoptimised frame (frame::safe_for_sender): two frames "
          "for even victims, which have a frame between, -5 for odd ones"},
     {.id = ScenarioId::large_frame,
+     .name = "large-frame",
      .description = "two frames of kilobytes, one of them interpreted",
      .trace = "framestorm/LargeFrame.spin framestorm/LargeFrame.compiled "
               "framestorm/LargeFrame.interpreted framestorm/LargeFrame.run framestorm/Victim.run",
@@ -160,6 +273,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/LargeFrame.spin",
      .top_tier = 4},
     {.id = ScenarioId::deep_stack,
+     .name = "deep-stack",
      .description = "12,500 frames",
      .trace = "framestorm/DeepStack.spin framestorm/DeepStack.recurse+ framestorm/DeepStack.run "
               "framestorm/Victim.run",
@@ -167,6 +281,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/DeepStack.spin",
      .top_tier = 1},
     {.id = ScenarioId::stack_overflow,
+     .name = "stack-overflow",
      .description = "handling a StackOverflowError in the innermost frame",
      .trace = "framestorm/StackOverflow.recurse+? framestorm/StackOverflow.attempt "
               "framestorm/StackOverflow.run framestorm/Victim.run",
@@ -176,12 +291,14 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_tier = 1,
      .note = "some halts are where the error is thrown and unwinds"},
     {.id = ScenarioId::ffi_downcall,
+     .name = "ffi-downcall",
      .description = "in a C function called through java.lang.foreign",
      .min_feature = kForeignAndVirtual,
      .trace = "java/lang/invoke/*|jdk/internal/foreign/*+ framestorm/FfiDowncall.call "
               "framestorm/FfiDowncall.run framestorm/Victim.run",
      .top = TopCode::native},
     {.id = ScenarioId::ffi_upcall,
+     .name = "ffi-upcall",
      .description = "in Java called by qsort, called through java.lang.foreign",
      .min_feature = kForeignAndVirtual,
      .trace = "framestorm/FfiUpcall.compare java/lang/invoke/*|jdk/internal/foreign/*+ "
@@ -192,6 +309,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_tier = 4,
      .note = "AsyncGetCallTrace stops at the upcall stub (frame::safe_for_sender)"},
     {.id = ScenarioId::virtual_fresh,
+     .name = "virtual-fresh",
      .description = "a virtual thread that has never yielded",
      .min_feature = kForeignAndVirtual,
      .trace = "framestorm/VirtualFresh.spin framestorm/VirtualFresh.recurse+ "
@@ -202,6 +320,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_tier = 4,
      .note = "AsyncGetCallTrace goes on into the carrier's frames"},
     {.id = ScenarioId::virtual_remounted,
+     .name = "virtual-remounted",
      .description = "a virtual thread back from a yield, its outer frames still in the heap",
      .min_feature = kForeignAndVirtual,
      .trace = "framestorm/VirtualRemounted.yieldAndSpin framestorm/VirtualRemounted.recurse*+ "
@@ -223,6 +342,7 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
              "on at Continuation.enterSpecial. Even victims have interpreted frames, odd ones "
              "compiled ones"},
     {.id = ScenarioId::virtual_pinned,
+     .name = "virtual-pinned",
      .description = "a virtual thread with a native frame on its stack",
      .min_feature = kForeignAndVirtual,
      .trace = "framestorm/VirtualPinned$Inner.run framestorm/Harness.callBack "
@@ -232,41 +352,49 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_name = "framestorm/VirtualPinned$Inner.run",
      .top_tier = 1},
     {.id = ScenarioId::thread_starting,
+     .name = "thread-starting",
      .description = "a Java thread before its first Java frame",
      .java = false,
      .halt = Halt::special,
      .note = "the Java side only starts short-lived threads; their creator is only told when to"},
     {.id = ScenarioId::thread_exiting,
+     .name = "thread-exiting",
      .description = "a Java thread after its last Java frame",
      .java = false,
      .halt = Halt::special,
      .note = "the Java side only starts short-lived threads; their creator is only told when to"},
     {.id = ScenarioId::native_attached,
+     .name = "native-attached",
      .description = "a native thread attached to the VM, with no Java frames",
      .java = false,
      .halt = Halt::busy,
      .top = TopCode::native},
     {.id = ScenarioId::native_unattached,
+     .name = "native-unattached",
      .description = "a native thread the VM has never seen",
      .java = false,
      .halt = Halt::busy,
      .top = TopCode::native},
     {.id = ScenarioId::compiler_thread,
+     .name = "compiler-thread",
      .description = "a thread of C1 or C2",
      .java = false,
      .halt = Halt::vm_internal,
      .top = TopCode::native},
     {.id = ScenarioId::gc_thread,
+     .name = "gc-thread",
      .description = "a worker of the collector",
      .java = false,
      .halt = Halt::vm_internal,
      .top = TopCode::native},
     {.id = ScenarioId::vm_thread,
+     .name = "vm-thread",
      .description = "the VM thread",
      .java = false,
      .halt = Halt::vm_internal,
      .top = TopCode::native},
     {.id = ScenarioId::string_compare,
+     .name = "string-compare",
      .description = "in C2's string comparison, which pushes a word on the method's frame",
      .trace = "java/lang/String*? java/lang/String.compareTo? framestorm/StringCompare.compare "
               "framestorm/StringCompare.run framestorm/Victim.run",
@@ -276,27 +404,30 @@ constexpr std::array<ScenarioInfo, kScenarios> kTable = {{
      .top_tier = 4,
      .note = "AsyncGetCallTrace takes the return address a word too low, and gives -6"},
     {.id = ScenarioId::adapters,
+     .name = "adapters",
      .description = "between compiled code and an interpreted method that it calls",
      .trace = "framestorm/Adapters.leaf? framestorm/Adapters.interpreted? "
               "framestorm/Adapters.compiled framestorm/Adapters.run framestorm/Victim.run",
      .asgct_percent = 1,
      .note = "AsyncGetCallTrace gives -5 in adapters and stubs (JDK-8178287)"},
-}};
+});
 
-constexpr bool in_order() {
-  for (size_t i = 0; i < kTable.size(); ++i) {
-    if (static_cast<size_t>(kTable[i].id) != i) {
-      return false;
-    }
+constexpr bool is_in_order() {
+  for (size_t i = 0; i < kRows.size(); ++i) {
+    if (static_cast<size_t>(kRows[i].id) != i) return false;
   }
-  return true;
+  return kRows.size() == static_cast<size_t>(ScenarioId::count);
 }
-static_assert(in_order(), "scenario_info() indexes the table by ScenarioId");
+static_assert(is_in_order(), "scenario_info() indexes the table by ScenarioId");
 
-}  // namespace
+}  // namespace scenario_table
 
-std::span<const ScenarioInfo> all_scenarios() { return kTable; }
+// In the order of ScenarioId.
+constexpr std::span<const ScenarioInfo> all_scenarios() { return scenario_table::kRows; }
 
-const ScenarioInfo& scenario_info(ScenarioId id) { return kTable.at(static_cast<size_t>(id)); }
+// id must not be ScenarioId::count.
+constexpr const ScenarioInfo& scenario_info(ScenarioId id) {
+  return scenario_table::kRows[static_cast<size_t>(id)];
+}
 
 }  // namespace framestorm
