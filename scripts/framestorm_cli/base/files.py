@@ -1,10 +1,13 @@
 """Files that are whole or not there, whatever ends this process."""
 
-import json
 import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -28,8 +31,19 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """As write_bytes()."""
-    write_text(path, json.dumps(data, indent=1) + "\n")
+    """As write_bytes(); records are objects."""
+    write_bytes(path, msgspec.json.format(msgspec.json.encode(data), indent=1) + b"\n")
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError(kind)
+
+
+def decode(data: bytes, kind: type[T]) -> T:
+    """JSON as a record with paths. Raises msgspec.MsgspecError."""
+    return msgspec.json.decode(data, type=kind, strict=False, dec_hook=_path)
 
 
 def write_if_different(path: Path, content: bytes) -> bool:

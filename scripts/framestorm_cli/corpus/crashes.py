@@ -87,7 +87,7 @@ def read_expectations(path: Path) -> dict[str, tuple[str, Signature | None]]:
 def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries: int) -> int:
     """Creates corpus/crashes/<name>. Exit code 1 when the artifact shows nothing on any JDK."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
-        raise FramestormError(f"--id {name}: use lower-finding letters, digits and hyphens")
+        raise FramestormError(f"--id {name}: use lower-case letters, digits and hyphens")
     folder = paths.CRASHES / name
     if folder.exists():
         raise FramestormError(f"{folder} exists already: give another --id or remove it")

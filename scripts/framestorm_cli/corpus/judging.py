@@ -154,7 +154,7 @@ def _problem(result: Judgement, jdk: Jdk) -> str:
 
 
 def to_json(result: Judgement, artifact: Path, jdk: Jdk, text: str) -> Json:
-    """For `corpus judge --json`; `finding` is what a report of a failure shows."""
+    """For `corpus judge --json`; `case` is what a report of a failure shows."""
     expectation, shown = result.expectation, result.shown
     data: Json = {
         "artifact": str(artifact),

@@ -1,14 +1,13 @@
 """Walks a corpus in an instrumented JVM and adds up what each input and each scenario reached."""
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.files import decode
 from framestorm_cli.native import processes
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 
@@ -32,6 +31,16 @@ class Input:
     added_in_scenario: int = 0  # ... no input of its scenario
     compared: int = 0  # counters that one of two walks of the input left nonzero
     identical: int = 0
+
+
+@dataclass
+class _Answer:
+    """coverage.json of one process."""
+
+    edges: list[Edge]
+    scenarios: dict[str, set[int]]
+    inputs: list[Input]
+    not_reusable: bool
 
 
 @dataclass
@@ -74,8 +83,8 @@ def measure(
         done = {one.file for one in measured.inputs if one.walked}
         still = [file for file in left if file not in done]
         watch(len(files) - len(still))
-        if not answer["not_reusable"] or len(still) == len(left):
-            measured.inputs += [_input(entry) for entry in answer["inputs"] if not entry["walked"]]
+        if not answer.not_reusable or len(still) == len(left):
+            measured.inputs += [one for one in answer.inputs if not one.walked]
             return measured
         left = still
     raise FramestormError(
@@ -85,7 +94,7 @@ def measure(
 
 def _one_process(
     tools: Toolchain, files: Sequence[Path], folder: Path, halts: int, jvm_args: Sequence[str]
-) -> Any:
+) -> _Answer:
     folder.mkdir(parents=True)
     listing = folder / "inputs.txt"
     listing.write_text("".join(f"{file.resolve()}\n" for file in files), encoding="utf-8")
@@ -104,30 +113,16 @@ def _one_process(
         raise FramestormError(
             words if code == processes.EXIT_SETUP else f"measuring coverage died ({how}): {words}"
         )
-    return json.loads((folder / "coverage.json").read_text(encoding="utf-8"))
+    return decode((folder / "coverage.json").read_bytes(), _Answer)
 
 
-def _input(entry: Any) -> Input:
-    return Input(
-        Path(entry["file"]),
-        entry["scenario"],
-        entry["walked"],
-        entry["edges"],
-        entry["added"],
-        entry["added_in_scenario"],
-        entry["compared"],
-        entry["identical"],
-    )
-
-
-def _take_in(measured: Measured, answer: Any) -> None:
-    edges = [Edge(edge["pc"], edge["entry"]) for edge in answer["edges"]]
-    if measured.edges and measured.edges != edges:
+def _take_in(measured: Measured, answer: _Answer) -> None:
+    if measured.edges and measured.edges != answer.edges:
         raise FramestormError(f"{measured.libjvm} changed while its coverage was measured")
-    measured.edges = edges
-    for scenario, reached in answer["scenarios"].items():
+    measured.edges = answer.edges
+    for scenario, reached in answer.scenarios.items():
         measured.scenarios.setdefault(scenario, set()).update(reached)
-    measured.inputs += [_input(entry) for entry in answer["inputs"] if entry["walked"]]
+    measured.inputs += [one for one in answer.inputs if one.walked]
 
 
 def content_name(file: Path) -> str:

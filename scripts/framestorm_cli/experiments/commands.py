@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from framestorm_cli.base.options import exit_with, instrumented_option, jdk_option, jvm_arg_option
-from framestorm_cli.experiments.evaluating import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
+from framestorm_cli.experiments import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
 
 
 @click.command()
@@ -39,7 +39,7 @@ def compare(**options: Any) -> None:
     \b
     Example: scripts/framestorm compare --target fuzz_stack --seconds 60 --repetitions 5
     """
-    from framestorm_cli.experiments.comparing.command import compare_command
+    from framestorm_cli.experiments.compare import compare_command
 
     exit_with(compare_command(**options))
 
@@ -80,7 +80,7 @@ def evaluate(**options: Any) -> None:
     Example: scripts/framestorm evaluate --docs
     Example: scripts/framestorm evaluate --busy renaissance:dotty --parallel renaissance:finagle-http
     """
-    from framestorm_cli.experiments.evaluating.command import evaluate_command
+    from framestorm_cli.experiments.evaluate import evaluate_command
 
     exit_with(evaluate_command(**options))
 

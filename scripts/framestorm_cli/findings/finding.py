@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from framestorm_cli.base import files
 from framestorm_cli.base.numbers import parse_int
 from framestorm_cli.binaries.symbols import Frame
 
@@ -147,23 +148,12 @@ class Count(msgspec.Struct, tag_field="type", tag="count"):
     victims: dict[str, int] = {}
 
 
-def _path(kind: type, value: Any) -> Any:
-    if kind is Path and isinstance(value, str):
-        return Path(value)
-    raise NotImplementedError(kind)
-
-
-_LINE: msgspec.json.Decoder[Finding | Count] = msgspec.json.Decoder(
-    Finding | Count, strict=False, dec_hook=_path
-)
-
-
 def read_line(line: bytes, folder: Path) -> Finding | Count:
     """A line of a findings.jsonl in `folder`. Raises msgspec.MsgspecError.
 
     What older processes wrote has the input's text form alone: of that the scenario is read.
     """
-    found = _LINE.decode(line)
+    found: Finding | Count = files.decode(line, Finding | Count)  # type: ignore[arg-type]
     if isinstance(found, Finding):
         if found.artifact is not None:
             found.artifact = (folder / found.artifact).resolve() if found.artifact.name else None

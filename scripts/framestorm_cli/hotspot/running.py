@@ -51,7 +51,7 @@ def run(
     Raises FramestormError with the log's last lines when the command fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    with log.open("wb") as output, _termination_interrupts():
         output.write(f"$ {' '.join(command)}\n".encode())
         output.flush()
         try:
@@ -68,11 +68,10 @@ def run(
         except FileNotFoundError as error:
             raise FramestormError(f"{what}: {command[0]} is not there. {advice}") from error
         try:
-            with _termination_interrupts():
-                while process.poll() is None:
-                    news()
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(_POLL)
+            while process.poll() is None:
+                news()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL)
         except BaseException:
             end_group(process)
             raise

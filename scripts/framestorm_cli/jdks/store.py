@@ -12,10 +12,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import paths, steps
+import msgspec
+
+from framestorm_cli.base import files, paths, steps
 from framestorm_cli.base.files import write_if_different
 
 RECORD = "framestorm.json"
@@ -54,15 +56,13 @@ def home_of(variant: str, version: str, key: str) -> Path:
 def read(home: Path) -> Record | None:
     """The record of a finished JDK; None when the folder is none."""
     try:
-        entry = json.loads((home / RECORD).read_text(encoding="utf-8"))
-        return Record(**{**entry, "collectors": tuple(entry["collectors"])})
-    except (OSError, ValueError, TypeError, KeyError):
+        return msgspec.json.decode((home / RECORD).read_bytes(), type=Record)
+    except (OSError, msgspec.MsgspecError):
         return None
 
 
 def write(home: Path, record: Record) -> None:
-    text = json.dumps(asdict(record), indent=1)
-    (home / RECORD).write_text(f"{text}\n", encoding="utf-8")
+    files.write_json(home / RECORD, record)
 
 
 def finished(variant: str | None = None) -> list[tuple[Path, Record]]:

@@ -3,9 +3,11 @@
 import json
 import re
 import shlex
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Literal
+
+import msgspec
 
 from framestorm_cli.base import files, steps
 from framestorm_cli.base.errors import FramestormError
@@ -23,7 +25,6 @@ from framestorm_cli.stress.verdicts import CLEAN, CRASH, FINDINGS, HANG, HARMED,
 from framestorm_cli.stress.workloads import NOT_DONE, PROOF
 from framestorm_cli.triage import hs_err
 
-FORMAT = 1
 RECORD = "cell.json"
 MOST_UNSEEN = 0.1  # of a cell's walks, that no oracle sees
 KEPT_CORES = 2  # of a run: one is the size of a process. Of the others their stacks are kept
@@ -60,6 +61,7 @@ class CellResult:
     cpu_seconds: float | None = None  # user and system time of the process
     died_in_walk: bool = False
     environment: dict[str, str] = field(default_factory=dict)  # beside that of framestorm
+    format: Literal[1] = 1
 
     @property
     def command_line(self) -> str:
@@ -114,21 +116,14 @@ class CellResult:
 
     def write(self, out: Path) -> None:
         """Raises OSError."""
-        data: dict[str, Any] = {**asdict(self), "format": FORMAT, "cell": self.cell.to_json()}
-        files.write_json(out / self.folder / RECORD, data)
+        files.write_json(out / self.folder / RECORD, self)
 
 
 def read(folder: Path) -> CellResult | None:
     """The record in a cell's folder; None where the cell has not finished."""
-    data = records.read_json(folder / RECORD)
-    if data.pop("format", None) != FORMAT:
-        return None
     try:
-        data["cell"] = Cell.from_json(data["cell"])
-        return CellResult(
-            **{one.name: data[one.name] for one in fields(CellResult) if one.name in data}
-        )
-    except (KeyError, TypeError):
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=CellResult)
+    except (OSError, msgspec.MsgspecError):
         return None
 
 

@@ -4,7 +4,7 @@ import itertools
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from framestorm_cli.base.errors import FramestormError
@@ -62,13 +62,6 @@ class Cell:
     def __str__(self) -> str:
         again = f" #{self.repetition}" if self.repetition > 1 else ""
         return f"{self.workload} {self.settings}{again}"
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> "Cell":
-        return Cell(**{one.name: data[one.name] for one in fields(Cell)})
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,17 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Literal
+
+import msgspec
 
 from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.findings import records
 from framestorm_cli.stress import cells
 from framestorm_cli.stress.cells import Cell
 
-FORMAT = 1
 PLAN = "plan.json"
 START_LIMIT = 60.0  # seconds a cell may take beside its sampling, on a busy machine
 # The same for a benchmark of Renaissance: it ends with an iteration, which may take half a minute by
@@ -40,6 +40,7 @@ class Plan:
     renaissance: str = ""
     gc_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.GCS))
     jit_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.JITS))
+    format: Literal[1] = 1
 
     def cell_seed(self, number: int) -> int:
         return self.seed + number
@@ -48,26 +49,19 @@ class Plan:
         return (*self.gc_flags[cell.gc], *self.jit_flags[cell.jit], *self.jvm_args)
 
     def write(self, out: Path) -> None:
-        data: dict[str, Any] = {**asdict(self), "format": FORMAT}
-        data["cells"] = [cell.to_json() for cell in self.cells]
-        files.write_json(out / PLAN, data)
+        files.write_json(out / PLAN, self)
 
     @staticmethod
     def read(out: Path) -> "Plan":
         """Raises FramestormError when the folder is not one that a run can be resumed in."""
-        data = records.read_json(out / PLAN)
-        if data.pop("format", None) != FORMAT:
+        try:
+            return msgspec.json.decode((out / PLAN).read_bytes(), type=Plan)
+        except msgspec.ValidationError as error:
+            raise FramestormError(f"{out / PLAN} is damaged ({error}): start a new run") from error
+        except (OSError, msgspec.DecodeError) as error:
             raise FramestormError(
                 f"{out} has no {PLAN} of `framestorm stress`: --resume takes the folder of an earlier run"
-            )
-        try:
-            data["cells"] = tuple(Cell.from_json(one) for one in data["cells"])
-            for flags in ("gc_flags", "jit_flags"):
-                data[flags] = {name: tuple(values) for name, values in data[flags].items()}
-            data["jvm_args"] = tuple(data["jvm_args"])
-            return Plan(**data)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise FramestormError(f"{out / PLAN} is damaged ({error}): start a new run") from error
+            ) from error
 
 
 def default_limit(seconds: float | None, *, benchmarks: bool) -> float:

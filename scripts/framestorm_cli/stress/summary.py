@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def _started(outcome: Outcome) -> str:
 def _cell(result: CellResult) -> Json:
     stats = result.stats
     return {
-        **result.cell.to_json(),
+        **asdict(result.cell),
         "interval": result.cell.interval,
         "number": result.number,
         "folder": result.folder,

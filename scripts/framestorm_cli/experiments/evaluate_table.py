@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from framestorm_cli.experiments.evaluating import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
-from framestorm_cli.experiments.evaluating.measured import NONE, Row, Spread, baseline
+from framestorm_cli.experiments import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
+from framestorm_cli.experiments.measured import NONE, Row, Spread, baseline
+from framestorm_cli.experiments.shared import table
 from framestorm_cli.stress import units
 
 PICTURE = "evaluation.png"
@@ -28,13 +29,18 @@ def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.2%}"
 
 
-def table(rows: Sequence[Row]) -> str:
+def figures(rows: Sequence[Row]) -> str:
     """One line per workload, interval and condition. Times are of the runs that did their work."""
-    lines = [
-        "| workload | sampled | wall, s | user, s | system, s | samples a run | gave a trace | broken traces "
-        "| walks that crashed |",
-        "|---|---|---|---|---|---|---|---|---|",
+    head = [
+        "workload",
+        "sampled",
+        "wall, s",
+        "user, s",
+        "system, s",
+        "samples a run",
+        "gave a trace",
     ]
+    lines = []
     for row in rows:
         base = baseline(row, rows) if row.condition != NONE else None
         cells = [f"{row.role}: {row.workload}", row.condition]
@@ -54,8 +60,8 @@ def table(rows: Sequence[Row]) -> str:
                 _share(row.broken_share),
                 str(row.crashes),
             ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return table([*head, "broken traces", "walks that crashed"], lines)
 
 
 def docs_stem(data: dict[str, Any]) -> str:
@@ -112,7 +118,7 @@ def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> s
             "deviation, and in brackets the difference from no agent."
         ),
         "",
-        table(rows),
+        figures(rows),
         "",
         f"![wall and user time, samples]({picture})",
         "",

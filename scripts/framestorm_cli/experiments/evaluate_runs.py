@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.experiments.evaluating.measured import CONDITIONS, NONE, Measured, broken, roots
+from framestorm_cli.experiments import shared
+from framestorm_cli.experiments.measured import CONDITIONS, NONE, Measured, broken, roots
 from framestorm_cli.findings import records
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
@@ -128,14 +128,13 @@ def measure(
     traces are counted last, since it takes a same-thread run to say what whole ones begin with."""
     found: list[Measured] = []
     folders = [settings.out / "runs" / f"{number:03d}" for number in range(1, len(planned) + 1)]
-    interrupted = False
-    try:
-        for number, (one, folder) in enumerate(zip(planned, folders, strict=True), start=1):
-            steps.say(f"run {number} of {len(planned)}: {one}")
-            found.append(_measure(one, settings, folder))
-            done(found)
-    except KeyboardInterrupt:
-        interrupted = True
+
+    def run(one: Planned) -> str:
+        found.append(_measure(one, settings, folders[len(found)]))
+        done(found)
+        return ""
+
+    interrupted = bool(shared.take_turns(planned, run))
     return _with_broken(found, folders[: len(found)]), interrupted
 
 

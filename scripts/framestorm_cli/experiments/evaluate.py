@@ -1,10 +1,7 @@
 """`framestorm evaluate`."""
 
-import json
 import shutil
-import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +9,12 @@ import click
 
 from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.base.machine import machine
-from framestorm_cli.experiments.evaluating import DEFAULT_INTERVALS, running, table
-from framestorm_cli.experiments.evaluating.measured import NONE, Measured, Row, rows
-from framestorm_cli.experiments.evaluating.running import Program, Settings
+from framestorm_cli.experiments import DEFAULT_INTERVALS, evaluate_runs, evaluate_table, shared
+from framestorm_cli.experiments.evaluate_runs import Program, Settings
+from framestorm_cli.experiments.measured import NONE, Measured, Row, rows
 from framestorm_cli.stress import planning, tools, units
 from framestorm_cli.stress.plan import cores
 
-FORMAT = 1
 DATA, PAGE = "evaluation.json", "evaluation.md"
 
 
@@ -42,7 +37,7 @@ def evaluate_command(
 ) -> int:
     """Returns 0, or 2 when it was interrupted or a condition has no run that did its work."""
     if again is not None:
-        return _conclude(*_read(again), (out or again.parent).resolve(), docs)
+        return _conclude(*shared.read(again, DATA, Measured), (out or again.parent).resolve(), docs)
     folder = run_folder.new_folder(out, "evaluate")
     chosen = [units.interval_ns(text) for text in intervals or DEFAULT_INTERVALS]
     found = tools.prepare(jdk)
@@ -56,17 +51,14 @@ def evaluate_command(
     )
     run_folder.check_room(folder)
     programs = [
-        running.calibrated(Program(workload, role, threads), settings)
+        evaluate_runs.calibrated(Program(workload, role, threads), settings)
         for role, name, threads in (("busy", busy, 1), ("parallel", parallel, cores()))
         for workload in planning.resolve([name], found, renaissance).values()
     ]
     first = seed if seed is not None else int(time.time())
     began = time.monotonic()
     data: dict[str, Any] = {
-        "format": FORMAT,
-        "command": sys.argv[1:],
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
+        **shared.header(),
         "jdk": {"version": found.jdk.version, "libjvm_build_id": found.build_id},
         "walker": walker,
         "repetitions": repetitions,
@@ -87,8 +79,8 @@ def evaluate_command(
         data["took"] = round(time.monotonic() - began, 1)
         _write(folder, data, measured)
 
-    planned = running.plan(programs, chosen, repetitions, first)
-    measured, interrupted = running.measure(planned, settings, keep)
+    planned = evaluate_runs.plan(programs, chosen, repetitions, first)
+    measured, interrupted = evaluate_runs.measure(planned, settings, keep)
     if not measured:
         raise FramestormError("interrupted before the first run had ended")
     code = _conclude(data, measured, folder, docs=docs and not interrupted)
@@ -100,38 +92,27 @@ def evaluate_command(
 
 
 def _write(folder: Path, data: dict[str, Any], runs: list[Measured]) -> None:
-    files.write_json(folder / DATA, {**data, "runs": [run.to_json() for run in runs]})
-
-
-def _read(file: Path) -> tuple[dict[str, Any], list[Measured]]:
-    try:
-        data = json.loads(file.read_bytes())
-        if data["format"] != FORMAT:
-            raise ValueError(f"format {data['format']}")
-        runs = [Measured.from_json(run) for run in data.pop("runs")]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FramestormError(f"{file} is no {DATA}: {error}") from error
-    return data, runs
+    files.write_json(folder / DATA, {**data, "runs": runs})
 
 
 def _conclude(data: dict[str, Any], runs: list[Measured], folder: Path, docs: bool) -> int:
     """Table, page and picture; the exit code."""
-    from framestorm_cli.experiments.evaluating import plot
+    from framestorm_cli.experiments import evaluate_plot
 
     folder.mkdir(parents=True, exist_ok=True)
     made = rows(runs)
     _write(folder, data, runs)
-    files.write_text(folder / PAGE, table.page(made, data))
+    files.write_text(folder / PAGE, evaluate_table.page(made, data))
     title = f"JDK {data['jdk']['version']}, {data['walker']}, {data['machine']['cores']} cores"
-    plot.draw(made, folder / table.PICTURE, title)
-    click.echo(table.table(made))
-    for name in (DATA, PAGE, table.PICTURE):
+    evaluate_plot.draw(made, folder / evaluate_table.PICTURE, title)
+    click.echo(evaluate_table.figures(made))
+    for name in (DATA, PAGE, evaluate_table.PICTURE):
         click.echo(paths.shown(folder / name))
     if docs:
-        stem = paths.CHECKOUT / "docs" / "measurements" / table.docs_stem(data)
+        stem = paths.CHECKOUT / "docs" / "measurements" / evaluate_table.docs_stem(data)
         page, picture = stem.with_suffix(".md"), stem.with_suffix(".png")
-        files.write_text(page, table.page(made, data, picture.name))
-        shutil.copyfile(folder / table.PICTURE, picture)
+        files.write_text(page, evaluate_table.page(made, data, picture.name))
+        shutil.copyfile(folder / evaluate_table.PICTURE, picture)
         steps.say(f"{paths.shown(page)} and {paths.shown(picture)} are written")
     problems = [_problem(row) for row in made if not row.whole]
     for problem in problems:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from statistics import median
 
-from framestorm_cli.experiments.comparing.series import Measured, Pair, band, paired
+from framestorm_cli.experiments.series import Measured, Pair, band, paired
+from framestorm_cli.experiments.shared import table
 
 WHAT = {"edges": "walker edges", "buckets": "buckets"}
 ENGINE_NAMES = {"libfuzzer": "libFuzzer", "afl": "AFL++"}
@@ -14,38 +15,33 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def over_time(runs: Sequence[Measured], seconds: float) -> str:
     """Median and extremes of edges and buckets as time goes by."""
     times = [round(seconds * share) or 1 for share in _SHARES]
     head = ["target", "engine", "distinct", "", *(f"{t} s" for t in times), "guided is ahead in"]
-    lines = [_row(head), "|---|---|---|---|" + "---:|" * (len(times) + 1)]
-    for pair in paired(runs):
-        for what, name in WHAT.items():
-            lines += _two_rows(pair, what, name, times)
-    return "\n".join(lines)
+    rows = [
+        row
+        for pair in paired(runs)
+        for what, name in WHAT.items()
+        for row in _two_rows(pair, what, name, times)
+    ]
+    return table(head, rows, len(times) + 1)
 
 
-def _two_rows(pair: Pair, what: str, name: str, times: Sequence[int]) -> list[str]:
+def _two_rows(pair: Pair, what: str, name: str, times: Sequence[int]) -> list[list[str]]:
     rows = []
     for kind, own in (("guided", pair.guided), ("unguided", pair.unguided)):
         bands = [band(own, what, t) for t in times]
         cells = [f"{_number(b.middle)} ({b.low:,}–{b.high:,})" for b in bands]  # noqa: RUF001
         first = [pair.target, ENGINE_NAMES[pair.engine], name] if kind == "guided" else ["", "", ""]
         ahead = f"{_number(pair.ahead(what, times[-1]))} of {pair.pairs} pairs"
-        rows.append(_row([*first, kind, *cells, ahead if kind == "guided" else ""]))
+        rows.append([*first, kind, *cells, ahead if kind == "guided" else ""])
     return rows
 
 
 def how_much(runs: Sequence[Measured]) -> str:
     """Medians of what the runs did."""
-    lines = [
-        _row(["target", "engine", "", "walks", "walks/s", "inputs kept", "processes"]),
-        "|---|---|---|---:|---:|---:|---:|",
-    ]
+    rows = []
     for pair in paired(runs):
         for kind, own in (("guided", pair.guided), ("unguided", pair.unguided)):
             figures = [
@@ -55,5 +51,6 @@ def how_much(runs: Sequence[Measured]) -> str:
                 median(run.processes for run in own),
             ]
             cells = [f"{figure:,.0f}" for figure in figures]
-            lines.append(_row([pair.target, ENGINE_NAMES[pair.engine], kind, *cells]))
-    return "\n".join(lines)
+            rows.append([pair.target, ENGINE_NAMES[pair.engine], kind, *cells])
+    head = ["target", "engine", "", "walks", "walks/s", "inputs kept", "processes"]
+    return table(head, rows, 4)

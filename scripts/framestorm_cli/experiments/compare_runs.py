@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.experiments.comparing.series import Measured, distinct
+from framestorm_cli.experiments.series import Measured, distinct
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding
 from framestorm_cli.fuzz import results

@@ -1,7 +1,7 @@
 """What runs come to, from canned ones."""
 
-from framestorm_cli.experiments.comparing import table
-from framestorm_cli.experiments.comparing.series import Band, Measured, at, band, distinct, paired
+from framestorm_cli.experiments import compare_table
+from framestorm_cli.experiments.series import Band, Measured, at, band, distinct, paired
 
 SERIES = [(0.5, 10), (2.0, 12)]
 
@@ -56,7 +56,7 @@ def test_kinds_without_an_opponent_are_left_out() -> None:
 
 
 def test_the_table_says_medians_extremes_and_who_is_ahead() -> None:
-    text = table.over_time(runs([1100, 1300, 1200], [1000, 1010, 1020]), 12.0)
+    text = compare_table.over_time(runs([1100, 1300, 1200], [1000, 1010, 1020]), 12.0)
     head, _, guided, unguided, *_ = text.splitlines()
     assert head == "| target | engine | distinct |  | 1 s | 3 s | 6 s | 12 s | guided is ahead in |"
     late = "1,200 (1,100–1,300)"  # noqa: RUF001
@@ -69,13 +69,8 @@ def test_the_table_says_medians_extremes_and_who_is_ahead() -> None:
 
 
 def test_walks_are_said_beside_it() -> None:
-    lines = table.how_much(runs([1100], [1000])).splitlines()
+    lines = compare_table.how_much(runs([1100], [1000])).splitlines()
     assert lines[2:] == [
         "| fuzz_stack | AFL++ | guided | 2,400 | 200 | 7 | 1 |",
         "| fuzz_stack | AFL++ | unguided | 2,400 | 200 | 0 | 1 |",
     ]
-
-
-def test_json_and_back() -> None:
-    one = run(100, guided=True)
-    assert Measured.from_json(one.to_json()) == one

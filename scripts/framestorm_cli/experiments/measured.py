@@ -3,8 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from framestorm_cli.stress.proportion import Proportion
 
@@ -32,13 +31,6 @@ class Measured:
     broken: int
     crashes: int  # contained ones, and the one that the process died of
     failed: str  # why the run does not count for times; empty when it does
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> "Measured":
-        return Measured(**{one.name: data[one.name] for one in fields(Measured)})
 
 
 @dataclass(frozen=True)

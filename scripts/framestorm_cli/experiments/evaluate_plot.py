@@ -4,24 +4,21 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from framestorm_cli.experiments.evaluating.measured import CONDITIONS, NONE, Row
+from framestorm_cli.experiments.measured import CONDITIONS, NONE, Row
+from framestorm_cli.experiments.plots import BLUE, GREEN, GREY, VERMILION, sheet, tidy
 from framestorm_cli.stress import units
 
 _WHAT = (("wall", "wall time, s"), ("user", "user time, s"), ("samples", "samples a run"))
-# Okabe and Ito: told apart by those who see few colours, and in print.
-_COLOURS = dict(zip(CONDITIONS, ("#7f7f7f", "#0072B2", "#009E73", "#D55E00"), strict=True))
+_COLOURS = dict(zip(CONDITIONS, (GREY, BLUE, GREEN, VERMILION), strict=True))
 
 
 def draw(rows: Sequence[Row], file: Path, title: str) -> None:
     """Writes a picture (PNG, SVG or PDF, by the file's name)."""
     programs = list(dict.fromkeys((row.role, row.workload) for row in rows))
-    with mpl.rc_context({**mpl.rcParamsDefault, "svg.hashsalt": "framestorm", "font.size": 9}):
-        figure = Figure(figsize=(5.4 * len(programs), 7.6), facecolor="white")
-        grid = figure.subplots(len(_WHAT), len(programs), squeeze=False)
+    size = (5.4 * len(programs), 7.6)
+    with sheet(file, title, size, len(_WHAT), len(programs)) as (figure, grid):
         for column, (role, workload) in enumerate(programs):
             own = [row for row in rows if (row.role, row.workload) == (role, workload)]
             for line, (what, name) in enumerate(_WHAT):
@@ -31,9 +28,7 @@ def draw(rows: Sequence[Row], file: Path, title: str) -> None:
                     axes.set_title(f"{role}: {workload}", fontsize=10)
                 if column == 0:
                     axes.set_ylabel(name)
-        figure.suptitle(title, fontsize=11)
         figure.tight_layout(rect=(0, 0, 1, 0.98))
-        figure.savefig(file, dpi=120)
 
 
 def _bars(axes: Axes, rows: Sequence[Row], what: str) -> None:
@@ -58,6 +53,4 @@ def _bars(axes: Axes, rows: Sequence[Row], what: str) -> None:
     axes.set_xticks(range(len(shown)), labels, fontsize=8)
     axes.margins(y=0.15)
     axes.set_ylim(bottom=0)
-    axes.grid(axis="y", alpha=0.3)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes, axis="y")

@@ -8,8 +8,8 @@ import pytest
 
 from framestorm_cli.base import paths
 from framestorm_cli.conftest import Run
-from framestorm_cli.experiments.evaluating import plot, running, table
-from framestorm_cli.experiments.evaluating.measured import NONE, Measured, broken, roots, rows
+from framestorm_cli.experiments import evaluate_plot, evaluate_runs, evaluate_table
+from framestorm_cli.experiments.measured import NONE, Measured, broken, roots, rows
 from framestorm_cli.stress.conftest import FakeJava
 
 
@@ -40,7 +40,7 @@ def test_a_row_is_of_runs_that_did_their_work() -> None:
     assert wall.mean == 13.0
     assert (unstopped.crashes.hits, unstopped.crashes.trials) == (4, 2000)
     assert unstopped.broken_share == pytest.approx(200 / 1600)
-    text = table.table(made)
+    text = evaluate_table.figures(made)
     assert "11.00 ± 1.41 |" in text
     assert "13.00 (+18.2%)" in text
     assert "12.50%" in text
@@ -60,17 +60,17 @@ def test_a_trace_is_broken_that_does_not_end_at_the_bottom_of_a_thread() -> None
 
 def test_rounds_hold_every_kind_once_in_an_order_of_their_own() -> None:
     program: Any = "p"
-    planned = running.plan([program], [1, 2], 3, seed=5)
+    planned = evaluate_runs.plan([program], [1, 2], 3, seed=5)
     assert len(planned) == 3 * 7
     kinds = [(one.condition, one.interval_ns) for one in planned]
     assert set(kinds[:7]) == set(kinds[7:14]) == set(kinds[14:])
     assert kinds[:7] != kinds[7:14] or kinds[7:14] != kinds[14:]
-    assert planned == running.plan([program], [1, 2], 3, seed=5)
+    assert planned == evaluate_runs.plan([program], [1, 2], 3, seed=5)
 
 
 def test_the_picture(tmp_path: Path) -> None:
     made = rows([measured(NONE, 10.0), measured("same-thread", 0.0, failed="exit 1")])
-    plot.draw(made, tmp_path / "p.png", "title")
+    evaluate_plot.draw(made, tmp_path / "p.png", "title")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -155,7 +155,7 @@ def test_a_workload_that_does_not_run_by_itself_is_no_baseline(
 def test_ctrl_c_keeps_what_is_measured(
     evaluate: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure = running._measure
+    measure = evaluate_runs._measure
     calls = []
 
     def interrupted(*arguments: Any) -> Measured:
@@ -164,7 +164,7 @@ def test_ctrl_c_keeps_what_is_measured(
             raise KeyboardInterrupt
         return measure(*arguments)
 
-    monkeypatch.setattr(running, "_measure", interrupted)
+    monkeypatch.setattr(evaluate_runs, "_measure", interrupted)
     code, _, err = evaluate("--interval", "1ms", "--out", tmp_path / "out")
     assert code == 2
     assert "interrupted: 2 of 40 runs only" in err

@@ -9,7 +9,7 @@ from PIL import Image
 
 from framestorm_cli.base import paths
 from framestorm_cli.conftest import FakePrograms, Run
-from framestorm_cli.experiments.comparing import running
+from framestorm_cli.experiments import compare_runs
 from framestorm_cli.fuzz.target_process import ENGINES
 
 GUIDED = {"reached": [[0.2, [1, 2, 3]], [0.5, [4]]], "corpus": ["one", "two"]}
@@ -28,7 +28,7 @@ def value_after(arguments: list[str], option: str) -> str:
 
 
 def test_the_plan_alternates_and_gives_both_kinds_the_same_seeds() -> None:
-    plan = list(running.plan(("fuzz_stack",), ENGINES, 2, 7))
+    plan = list(compare_runs.plan(("fuzz_stack",), ENGINES, 2, 7))
     assert [(one.engine, one.guided) for one in plan] == [
         ("libfuzzer", True), ("libfuzzer", False), ("afl", True), ("afl", False),
         ("libfuzzer", False), ("libfuzzer", True), ("afl", False), ("afl", True),

@@ -1,36 +1,34 @@
 """`framestorm compare`."""
 
-import json
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
 import click
+import msgspec
 
-from framestorm_cli.base import files, machine, paths, run_folder, steps
+from framestorm_cli.base import files, paths, run_folder
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.experiments.comparing import running, table
-from framestorm_cli.experiments.comparing.running import Done, Planned
-from framestorm_cli.experiments.comparing.series import Measured, paired
+from framestorm_cli.experiments import compare_runs, compare_table, shared
+from framestorm_cli.experiments.compare_runs import Done, Planned
+from framestorm_cli.experiments.series import Measured, paired
 from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz import afl, results
 from framestorm_cli.fuzz.fuzzing import Fuzzer
 from framestorm_cli.fuzz.live import Progress
 from framestorm_cli.fuzz.run import check_corpus
 from framestorm_cli.fuzz.target_process import ENGINES, FuzzOptions
+from framestorm_cli.hotspot import choosing
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.names import check_names, known
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.triage.buckets import Bucket
 
-FORMAT = 1
-_INSTRUMENTED = Path("instrumented")
+DATA = "compare.json"
 DEFAULT_TARGETS = ("fuzz_ucontext", "fuzz_stack")
 
 
@@ -56,7 +54,7 @@ def compare_command(
     check_corpus(corpus)
     folder = run_folder.new_folder(out, "compare")
     run_folder.check_room(folder)
-    tools = toolchain.prepare(jdk or _INSTRUMENTED)
+    tools = toolchain.prepare(jdk or choosing.INSTRUMENTED)
     engines = tuple(dict.fromkeys(engines)) or ENGINES
     if "afl" in engines:
         afl.ensure(tools)
@@ -64,7 +62,7 @@ def compare_command(
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, _interrupt)
     planned = list(
-        running.plan(
+        compare_runs.plan(
             tuple(dict.fromkeys(targets)) or DEFAULT_TARGETS,
             engines,
             repetitions,
@@ -72,15 +70,12 @@ def compare_command(
         )
     )
     data: Json = {
-        "format": FORMAT,
-        "command": sys.argv[1:],
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        **shared.header(),
         "seconds": seconds,
         "repetitions": repetitions,
         "corpus": [str(entry) for entry in corpus],
         "scenarios": list(scenarios),
         "modes": list(modes),
-        "machine": machine.machine(),
     }
     common = FuzzOptions(
         targets=(),
@@ -97,17 +92,18 @@ def compare_command(
     )
     symbolizer = Symbolizer()
     done: list[Done] = []
-    stopped = ""
-    for number, one in enumerate(planned, start=1):
-        steps.say(f"run {number} of {len(planned)}: {one.name}, seed {one.seed}")
+
+    def run(one: Planned) -> str:
         stopped = _run(one, common, tools, symbolizer, done, data)
-        if stopped:
-            break
-        _write_json(folder, data, done, [])  # whatever happens to the others
+        if not stopped:
+            _write(folder, data, done, [])  # whatever happens to the others
+        return stopped
+
+    stopped = shared.take_turns(planned, run, lambda one: f"{one.name}, seed {one.seed}")
     if not done:
         raise FramestormError(f"nothing to compare: {stopped}")
-    buckets = running.into_common_buckets(done)
-    _write_json(folder, data, done, buckets)
+    buckets = compare_runs.into_common_buckets(done)
+    _write(folder, data, done, buckets)
     code = _conclude([one.measured for one in done], data, folder)
     if stopped:
         FramestormError(f"{len(done)} of {len(planned)} runs only: {stopped}").show()
@@ -146,7 +142,7 @@ def _run(
         raise FramestormError(f"{one.target} could not run: {run.unable[one.target]}")
     if run.stopped:
         return run.stopped
-    taken = running.take_in(one, run, tools, symbolizer, folder / "corpus" / one.target)
+    taken = compare_runs.take_in(one, run, tools, symbolizer, folder / "corpus" / one.target)
     if not taken.measured.edges:
         raise FramestormError(
             f"{tools.jdk} has no coverage counters, so no engine can be guided by them: "
@@ -157,50 +153,42 @@ def _run(
     return ""
 
 
-def _write_json(folder: Path, data: Json, done: Sequence[Done], buckets: Sequence[Bucket]) -> None:
-    whole = {
-        **data,
-        "runs": [one.measured.to_json() for one in done],
-        "buckets": [{"id": b.id, "signature": b.signature.to_json()} for b in buckets],
-    }
-    files.write_text(folder / "compare.json", json.dumps(whole) + "\n")
+def _write(folder: Path, data: Json, done: Sequence[Done], buckets: Sequence[Bucket]) -> None:
+    found = [{"id": one.id, "signature": one.signature} for one in buckets]
+    runs = [one.measured for one in done]
+    whole = msgspec.json.encode({**data, "runs": runs, "buckets": found})
+    files.write_bytes(folder / DATA, whole + b"\n")
 
 
 def _conclude(runs: Sequence[Measured], data: Json, folder: Path) -> int:
     """Table and picture; the exit code."""
-    from framestorm_cli.experiments.comparing import plot
+    from framestorm_cli.experiments import compare_plot
 
     pairs = paired(runs)
     if not pairs:
         raise FramestormError("there is no guided run with an unguided one beside it")
     seconds = float(data["seconds"])
-    text = f"{table.over_time(runs, seconds)}\n\n{table.how_much(runs)}\n"
+    text = f"{compare_table.over_time(runs, seconds)}\n\n{compare_table.how_much(runs)}\n"
     (folder / "compare.md").write_text(text, encoding="utf-8")
     title = f"Walkers of JDK {data['jdk']['version']}, {data['jdk']['label']}"
-    plot.draw(runs, seconds, folder / "compare.png", title)
+    compare_plot.draw(runs, seconds, folder / "compare.png", title)
     click.echo(text)
-    for name in ("compare.json", "compare.md", "compare.png"):
+    for name in (DATA, "compare.md", "compare.png"):
         click.echo(paths.shown(folder / name))
     code = 0
     for pair in pairs:
         if pair.ahead("edges", seconds) <= pair.pairs / 2:
-            click.echo(f"guided is not ahead: {pair.target} with {table.ENGINE_NAMES[pair.engine]}")
+            click.echo(
+                f"guided is not ahead: {pair.target} with {compare_table.ENGINE_NAMES[pair.engine]}"
+            )
             code = 1
     return code
 
 
 def _again(file: Path, out: Path | None) -> int:
-    try:
-        data = json.loads(file.read_bytes())
-        if data["format"] != FORMAT:
-            raise ValueError(f"format {data['format']}")
-        runs = [Measured.from_json(run) for run in data["runs"]]
-        float(data["seconds"])
-        str(data["jdk"]["version"] + data["jdk"]["label"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FramestormError(f"{file} is no compare.json: {error}") from error
+    data, runs = shared.read(file, DATA, Measured)
     folder = (out or file.parent).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     if folder != file.parent.resolve():
-        (folder / "compare.json").write_bytes(file.read_bytes())
+        (folder / DATA).write_bytes(file.read_bytes())
     return _conclude(runs, data, folder)

@@ -7,9 +7,8 @@ where the one before it ended.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
 
 Series = list[tuple[float, int]]
 
@@ -49,18 +48,6 @@ class Measured:
     kept: int  # inputs that the engine added to its seeds
     edges: Series = field(default_factory=list)
     buckets: Series = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> "Measured":
-        """Raises TypeError, KeyError or ValueError when it is not one."""
-        series = {
-            name: [(float(t), int(value)) for t, value in data[name]]
-            for name in ("edges", "buckets")
-        }
-        return Measured(**{**data, **series})
 
 
 @dataclass(frozen=True)

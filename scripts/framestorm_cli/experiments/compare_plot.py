@@ -3,25 +3,22 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from framestorm_cli.experiments.comparing.series import Measured, Pair, band, paired
-from framestorm_cli.experiments.comparing.table import ENGINE_NAMES, WHAT
+from framestorm_cli.experiments.compare_table import ENGINE_NAMES, WHAT
+from framestorm_cli.experiments.plots import BLUE, VERMILION, sheet, tidy
+from framestorm_cli.experiments.series import Measured, Pair, band, paired
 
 _POINTS = 240
 _FIRST = 1.0  # seconds: by then the seeds are walked, and what comes after that is the picture
-# Told apart by those who see few colours, and in print (Okabe and Ito's blue and vermilion).
-_KINDS = (("guided", "#0072B2", "-"), ("unguided", "#D55E00", "--"))
+_KINDS = (("guided", BLUE, "-"), ("unguided", VERMILION, "--"))
 
 
 def draw(runs: Sequence[Measured], seconds: float, file: Path, title: str) -> None:
     """Writes a picture (PNG, SVG or PDF, by the file's name). Needs at least one pair of runs."""
     pairs = paired(runs)
-    with mpl.rc_context({**mpl.rcParamsDefault, "svg.hashsalt": "framestorm", "font.size": 9}):
-        figure = Figure(figsize=(3.4 * len(pairs) + 0.6, 5.6), facecolor="white")
-        grid = figure.subplots(len(WHAT), len(pairs), squeeze=False, sharex=True)
+    size = (3.4 * len(pairs) + 0.6, 5.6)
+    with sheet(file, title, size, len(WHAT), len(pairs), sharex=True) as (figure, grid):
         for column, pair in enumerate(pairs):
             for row, (what, name) in enumerate(WHAT.items()):
                 axes = grid[row][column]
@@ -33,10 +30,8 @@ def draw(runs: Sequence[Measured], seconds: float, file: Path, title: str) -> No
                 if column == 0:
                     axes.set_ylabel(f"distinct {name}")
         handles, labels = grid[0][0].get_legend_handles_labels()
-        figure.suptitle(title, fontsize=11)
         figure.legend(handles, labels, loc="lower center", ncols=len(_KINDS), frameon=False)
         figure.tight_layout(rect=(0, 0.05, 1, 1))
-        figure.savefig(file, dpi=120)
 
 
 def _draw_one(axes: Axes, pair: Pair, what: str, seconds: float) -> None:
@@ -58,5 +53,4 @@ def _draw_one(axes: Axes, pair: Pair, what: str, seconds: float) -> None:
     else:
         axes.set_ylim(bottom=0)
     axes.set_xlim(0, seconds)
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
