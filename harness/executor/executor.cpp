@@ -222,7 +222,7 @@ bool Executor::has_walker_for(const Input& input) const {
          traits_of(input.walker).walks_in(input.mode);
 }
 
-void Executor::settle_exact_depth(Victim* victim, WalkerId walker) {
+void Executor::measure_exact_depth(Victim* victim, WalkerId walker) {
   const Coverage::Aside aside(coverage_);
   Input plain;
   plain.scenario = victim->scenario;
@@ -340,7 +340,7 @@ Outcome Executor::execute(const Input& input) {
   if (victim.exact_depth == 0 &&
       (depth_kind == DepthKind::exact || depth_kind == DepthKind::exact_minus_1 ||
        depth_kind == DepthKind::exact_plus_1)) {
-    settle_exact_depth(&victim, input.walker);
+    measure_exact_depth(&victim, input.walker);
   }
   ++walks_;
   Prepared& prepared = *prepared_;

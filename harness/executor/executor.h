@@ -69,7 +69,7 @@ class Executor {
   // else was walked for it; zeroing them before is the caller's.
   Coverage& coverage() { return coverage_; }
 
-  // One walk, on the loop's stack, world halted and settled. Moves the loop to where the input's
+  // One walk, on the loop's stack, world halted. Moves the loop to where the input's
   // mode wants it.
   Outcome execute(const Input& input);
 
@@ -120,7 +120,7 @@ class Executor {
   // Victim, call and context; nothing is walked yet.
   void prepare(const Input& input, Victim* victim, Prepared* prepared);
   void walk(Prepared* prepared);
-  void settle_exact_depth(Victim* victim, WalkerId walker);
+  void measure_exact_depth(Victim* victim, WalkerId walker);
   static int32_t depth_of(const Input& input, const Victim& victim);
   bool check_victim(const Prepared& prepared);
 

@@ -1,41 +1,52 @@
-// Oracle 6 across walkers: of an unmutated victim all walkers give the same Java frames, method by
-// method and bci by bci, each wherever it is defined. (JVMTI GetStackTrace cannot be asked of a
-// halted world: reference.h.)
+// All walkers give the same Java frames of an unmutated victim, method by method and bci by bci,
+// wherever a walker has them. (JVMTI GetStackTrace cannot be asked in a halted world: reference.h.)
 //
-// What may differ, and why:
+//   what may differ               why
+//   ───────────────────────────   ────────────────────────────────────────────────────────────────
+//   bci of a native method        Each API has its own value for it: -3, -1, 65535.
 //
-//   bci of a native method      each API has its own word for it: -3, -1, 65535
-//   the innermost bci           AsyncGetCallTrace takes an interpreted frame's bytecode pointer
-//                               from where the last call left it, not from the register; three
-//                               registers (asgst-frame) do not say whether pc is a return address,
-//                               and have no bytecode pointer
-//   what is inlined below a     AsyncGetCallTrace looks debug information up by the return address
-//   stub                        only where that is the anchor's pc; of compiled code that has
-//                               called a stub, as for a safepoint or an exception's handler, it
-//                               gives the next place's (is_decipherable_compiled_frame, forte.cpp)
-//   a bci that is unknown (-1)  a pc between two places with debug information: one walker looks
-//                               for the next, another does not guess
-//   frames of C and C++         only some APIs have them
-//   a method being entered      has no frame yet: registers name it, which asgst-frame does not get
-//                               and AsyncGetCallTrace does not read; nor do they see its caller
-//                               where that is compiled, as fp is an earlier frame's then
-//   where a trace ends          beyond the depth of either walk. AsyncGetCallTrace's ends wherever
-//                               frame::safe_for_sender does not hold (vframeStreamForte,
-//                               forte.cpp), as before a deoptimised frame: whether it may there,
-//                               oracle `truth` knows
-//   AsyncGetCallTrace in C code loses frames of a thread in Java that is halted there
-//                               (corpus/crashes/leaf-call-entry-loses-compiled-frames and
-//                               vm-call-entry-loses-interpreted-frame), and callers of compiled
-//                               code and stubs whose frame is being built or taken down: reported
-//                               of its own walks
-//   a thread in the VM without  may be walked by way of its C frames, which asgct2 always looks at
-//   an anchor
-//   a user's walker (plugin)    may refuse what others walk, end where it likes, and have an idea
-//   of
-//                               its own of the innermost bci; its frames without a method are not
-//                               Java's. In a scenario oracle `truth` judges it
-//   a walk that is wrong        by oracle `truth`, which reports it by its own walker
-//   and what kExemptions says
+//   the innermost bci             AsyncGetCallTrace takes an interpreted frame's bytecode pointer
+//                                 from where the last call left it, not from the register. The
+//                                 three registers of asgst-frame do not say whether pc is a return
+//                                 address, and have no bytecode pointer.
+//
+//   what is inlined below         AsyncGetCallTrace looks debug information up by the return
+//   a stub                        address only where that is the anchor's pc. For compiled code
+//                                 that called a stub, as for a safepoint or an exception's handler,
+//                                 it gives that of the next place (is_decipherable_compiled_frame,
+//                                 forte.cpp).
+//
+//   a bci that is unknown (-1)    pc is between two places with debug information. One walker looks
+//                                 for the next place, another does not guess.
+//
+//   frames of C and C++           Only some APIs have them.
+//
+//   a method being entered        It has no frame yet: registers name it. asgst-frame does not get
+//                                 these, and AsyncGetCallTrace does not read them. Neither sees the
+//                                 method's caller where that is compiled, because fp is an earlier
+//                                 frame's then.
+//
+//   where a trace ends            Beyond the depth of either walk there is nothing to compare.
+//                                 AsyncGetCallTrace's traces end wherever frame::safe_for_sender
+//                                 does not hold (vframeStreamForte, forte.cpp), as before a
+//                                 deoptimised frame. Oracle `truth` knows whether they may.
+//
+//   AsyncGetCallTrace in C code   It loses frames of a thread in Java that is halted there
+//                                 (leaf-call-entry-loses-compiled-frames and
+//                                 vm-call-entry-loses-interpreted-frame in corpus/crashes), and
+//                                 callers of compiled code and stubs whose frame is being built or
+//                                 taken down. Both are reported of its own walks.
+//
+//   a thread in the VM without    It may be walked by way of its C frames, which asgct2 always
+//   an anchor                     looks at.
+//
+//   a walker of a user (plugin)   It may refuse what others walk, end where it likes, and have an
+//                                 innermost bci of its own. Its frames without a method are not
+//                                 Java's. In a scenario oracle `truth` judges it.
+//
+//   a walk that is wrong          Oracle `truth` reports it by its own walker.
+//
+// kExemptions adds more.
 #include <algorithm>
 #include <initializer_list>
 

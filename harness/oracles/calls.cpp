@@ -1,4 +1,4 @@
-// Oracle 4, within one walk: what an adapter saw its API do wrong from one call to the next
+// What, within one walk, an adapter saw its API do wrong from one call to the next
 // (walkers/iterator_sequence.h).
 #include <algorithm>
 #include <span>

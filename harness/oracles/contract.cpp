@@ -1,4 +1,4 @@
-// Oracle 4: the trace is one that the API's documentation allows.
+// The trace is one that the API's documentation allows.
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 

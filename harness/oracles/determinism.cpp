@@ -1,4 +1,4 @@
-// Oracle 5: the same input on the same halted victim gives the same trace.
+// The same input on the same halted victim gives the same trace.
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {

@@ -1,4 +1,4 @@
-// Oracle 1: a walk returns, without a fault and within its limit.
+// A walk returns, without a fault and within its limit.
 #include <cstring>
 
 #include "harness/oracles/oracle.h"

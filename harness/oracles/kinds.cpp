@@ -1,4 +1,4 @@
-// Oracle 4, of walkers that say more than frames: kind and state of a trace, and whose it is, agree
+// Of walkers that say more than frames: kind and state of a trace, and whose it is, agree
 // with the victim and with the masks that the call passed. The numbers are those of profile.h and
 // profile2.h, which no file can include both.
 #include <bit>

@@ -1,4 +1,4 @@
-// Oracle 7: over a whole run, walks must have succeeded. A walker or a harness that does nothing
+// Over a whole run, walks must have succeeded. A walker or a harness that does nothing
 // must not pass.
 #pragma once
 

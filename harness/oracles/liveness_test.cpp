@@ -1,4 +1,4 @@
-// Oracle 7 on counts, and on a run with a walker that does nothing.
+// Liveness, on counts, and on a run with a walker that does nothing.
 #include "harness/oracles/liveness.h"
 
 #include "harness/executor/fake_walker.h"

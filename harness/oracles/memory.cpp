@@ -1,4 +1,4 @@
-// Oracle 2: a walk writes nothing but frames[0..depth). The guard page behind the array is the
+// A walk writes nothing but frames[0..depth). The guard page behind the array is the
 // fault oracle's; here are the bytes before it, the context, the mutated words, errno and the
 // signal mask. The victim's stack and thread are compared with their copies by the executor, once
 // mutations are undone.

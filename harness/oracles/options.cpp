@@ -1,5 +1,5 @@
-// Oracle 4, across options: a trace with C frames has the Java frames of the one without, in order,
-// and bits that mean nothing change nothing.
+// A trace with C frames has the Java frames of the one without, in order, and bits of the options
+// that mean nothing change nothing.
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 

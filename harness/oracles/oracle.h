@@ -1,19 +1,21 @@
 // An oracle judges one walk beyond 'the process lives'. One file per oracle, which registers it
-// (README.md says how); DESIGN numbers in brackets.
+// (README.md says how).
 //
-//   fault          [1] it came back, in time
-//   sanitizer      [1] and no sanitizer said anything
-//   memory         [2] it wrote only its frames
-//   signal_safety  [3] it called nothing unsafe
-//   contract       [4] the trace is legal
-//   kinds          [4] kind, state and thread of the trace
-//   calls          [4] what the adapter compared within the walk: sequences of iterator calls
-//   prefix         [4] depth k starts depth n
-//   determinism    [5] the same again
-//   options        [4] with C frames contains without; unknown bits change nothing
-//   truth          [6] the scenario's frames
-//   agreement      [6] other walkers' frames
-//   liveness       [7] over a whole run: walks did succeed
+//   oracle         what it demands of a walk
+//   ────────────── ─────────────────────────────────────────────────────────────────
+//   fault          it came back, in time
+//   sanitizer      no sanitizer reported anything
+//   memory         it wrote only its frames
+//   signal_safety  it called nothing that is not async-signal-safe
+//   contract       the trace is legal
+//   kinds          kind, state and thread of the trace agree with the victim
+//   calls          sequences of iterator calls do what a plain model says, within the walk
+//   prefix         half the depth gives the first half of the frames
+//   determinism    the same input gives the same trace
+//   options        with C frames contains without; unknown bits change nothing
+//   truth          the frames are the scenario's
+//   agreement      other walkers give the same Java frames
+//   liveness       over a whole run: enough walks succeeded
 //
 // Never called inside a walk: an oracle may allocate. What is called in signal handlers says so.
 #pragma once

@@ -1,4 +1,4 @@
-// Oracle 4, across depths: the trace of depth k is the first k frames of the trace of depth n > k.
+// The trace of depth k is the first k frames of the trace of depth n > k.
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {

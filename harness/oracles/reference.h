@@ -1,4 +1,4 @@
-// Oracle 6 against the reference: an unmutated trace of a halted victim agrees with what JVMTI
+// Comparison with the reference: an unmutated trace of a halted victim agrees with what JVMTI
 // GetStackTrace says of the same thread afterwards.
 //
 // Between the two the victim runs on to its next safepoint poll, so its innermost frames move. What

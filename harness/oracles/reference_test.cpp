@@ -1,4 +1,4 @@
-// Oracle 6 against the reference, on traces made by hand.
+// The comparison with the reference, on traces made by hand.
 #include "harness/oracles/reference.h"
 
 #include <gtest/gtest.h>

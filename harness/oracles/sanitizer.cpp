@@ -1,4 +1,4 @@
-// Oracle 1, its other half: no sanitizer report during a walk.
+// No sanitizer report is made during a walk.
 #include <algorithm>
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// Oracle 3: a walk calls nothing that is not async-signal-safe.
+// A walk calls nothing that is not async-signal-safe.
 #include <algorithm>
 
 #include "harness/oracles/oracle.h"

@@ -1,4 +1,4 @@
-// Oracle 6: an unmutated walk shows what the scenario is known to be executing.
+// An unmutated walk shows what the scenario is known to be executing.
 #include "harness/oracles/oracle.h"
 #include "harness/victim/scenario.h"
 
@@ -15,7 +15,7 @@ class TruthOracle final : public Oracle {
     const ScenarioInfo& scenario = scenario_info(view.subject.input->scenario);
     if (!scenario.java) return;
     const ThreadSlot* const slot = view.subject.victim->slot;
-    // One halt point gives one trace, by oracle 5: look at it once.
+    // One halt point gives one trace, by oracle `determinism`: look at it once.
     if (slot == checked_slot_ && checked_parks_ == slot->parks.load() &&
         checked_result_ == view.record.result && checked_walker_ == view.subject.walker) {
       return;

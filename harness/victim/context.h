@@ -13,6 +13,8 @@ namespace framestorm {
 
 // All async-signal-safe.
 uintptr_t get_register(const ucontext_t& context, Register reg);
+// `registers`: those of a context, as they were copied from it.
+uintptr_t get_register(const greg_t (&registers)[NGREG], Register reg);
 void set_register(ucontext_t* context, Register reg, uintptr_t value);
 
 // Bytes below sp that a leaf function may use and a signal handler leaves alone (System V ABI).

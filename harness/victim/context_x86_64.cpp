@@ -21,7 +21,11 @@ static_assert(std::size(kRegisters) == static_cast<size_t>(Register::count));
 }  // namespace
 
 uintptr_t get_register(const ucontext_t& context, Register reg) {
-  return static_cast<uintptr_t>(context.uc_mcontext.gregs[kRegisters[static_cast<size_t>(reg)]]);
+  return get_register(context.uc_mcontext.gregs, reg);
+}
+
+uintptr_t get_register(const greg_t (&registers)[NGREG], Register reg) {
+  return static_cast<uintptr_t>(registers[kRegisters[static_cast<size_t>(reg)]]);
 }
 
 void set_register(ucontext_t* context, Register reg, uintptr_t value) {

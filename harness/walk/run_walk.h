@@ -1,4 +1,15 @@
 // The one guarded run of a walk. Fuzzing, replay and stress all make theirs here.
+//
+//   caller                run_walk()                                    guard
+//   ───────────────────   ───────────────────────────────────────────   ───────────────────────────
+//   WalkCall         ──>  reads signal mask and residue
+//                         borrows the target's identity (other thread)
+//                         errno = kErrnoMarker                     ──>  Guard::call ─> Walker::walk
+//                         puts residue and identity back           <──  returned, fault, hang ...
+//                                                                       Incidents
+//   WalkRecord       <──  answer, errno, mask, time, incidents
+//   + thread, buffer,
+//     expected context
 #pragma once
 
 #include <ucontext.h>

@@ -9,6 +9,7 @@
 
 #include "harness/input/text.h"
 #include "harness/input/walker_table.h"
+#include "harness/victim/context.h"
 #include "harness/walkers/stand_in/stand_in.h"
 #include "harness/walkers/walker.h"
 
@@ -235,7 +236,7 @@ TEST_F(AdaptersTest, AnIterationWithoutFramesEndsWithItsError) {
 }
 
 TEST_F(AdaptersTest, FrameWalksBeginAtTheContextsRegisters) {
-  context_.uc_mcontext.gregs[REG_RSP] = 0x1020;
+  set_register(&context_, Register::sp, 0x1020);
   const auto walker = make_walker(WalkerId::asgst_frame, exports_);
   const auto frames = walk(*walker);
   ASSERT_EQ(frames.size(), 4U);
@@ -295,7 +296,7 @@ TEST_F(SequenceTest, ARightApiIsNeverComplainedAbout) {
   std::mt19937 rng(1);
   const auto iterator = make_walker(WalkerId::asgst_iterator, exports_);
   const auto frame = make_walker(WalkerId::asgst_frame, exports_);
-  context_.uc_mcontext.gregs[REG_RSP] = 0x1010;
+  set_register(&context_, Register::sp, 0x1010);
   for (int i = 0; i < 20'000; ++i) {
     target_.options = static_cast<uint32_t>(rng()) & kIncludeCFrames;
     control_->end = i % 3 == 0 ? -17 : 0;

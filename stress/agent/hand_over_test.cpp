@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/base/clock.h"
+#include "harness/victim/context.h"
 
 namespace framestorm::stress {
 namespace {
@@ -22,12 +23,12 @@ using std::chrono::seconds;
 // Handlers are given contexts that say whose they are.
 ucontext_t context_of(uint64_t number) {
   ucontext_t context = {};
-  context.uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(number);
+  set_register(&context, Register::pc, number);
   return context;
 }
 
 uint64_t number_in(const HandOver::Answer& answer) {
-  return static_cast<uint64_t>(answer.context->uc_mcontext.gregs[REG_RIP]);
+  return get_register(*answer.context, Register::pc);
 }
 
 TEST(HandOver, VictimStandsStillUntilItIsReleased) {

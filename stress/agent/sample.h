@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "harness/victim/context.h"
 #include "harness/walk/walk_record.h"
 
 namespace framestorm::stress {
@@ -53,9 +54,9 @@ struct Sample {
   uint32_t frame_bytes = 0;
   uint32_t stack_bytes = 0;  // copied from sp up
 
-  uintptr_t pc() const { return static_cast<uintptr_t>(registers[REG_RIP]); }
-  uintptr_t sp() const { return static_cast<uintptr_t>(registers[REG_RSP]); }
-  uintptr_t fp() const { return static_cast<uintptr_t>(registers[REG_RBP]); }
+  uintptr_t pc() const { return get_register(registers, Register::pc); }
+  uintptr_t sp() const { return get_register(registers, Register::sp); }
+  uintptr_t fp() const { return get_register(registers, Register::fp); }
 };
 
 }  // namespace framestorm::stress

@@ -271,7 +271,7 @@ void Sampler::sample_here(SampledThread& thread, const ucontext_t& context, bool
     thread.lose(LostCause::not_java);
     return;
   }
-  const auto sp = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+  const auto sp = get_register(context, Register::sp);
   if (sp < thread.stack_end + kStackReserve || sp >= thread.stack_base) {
     thread.lose(LostCause::stack_too_small);
     return;

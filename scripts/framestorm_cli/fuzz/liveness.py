@@ -1,4 +1,4 @@
-"""Oracle 7: a run that did nothing must not pass. What a run has to have done to be believed."""
+"""Liveness: a run that did nothing must not pass. What a run has to have done to be believed."""
 
 from framestorm_cli.fuzz.fuzzing import Run
 
