@@ -42,33 +42,34 @@ class Agent {
     live_.store(parts_.get(), std::memory_order_release);
     parts_->judge.start();
     enter_all(jvm, env, *parts_);
-    parts_->sampler.start();
+    parts_->sampler->start();
   }
 
   void thread_start(JNIEnv* env, jthread thread) {
     Parts* const parts = live_.load(std::memory_order_acquire);
     const int tid = current_tid();
     if (parts == nullptr || tid == parts->judge.tid()) return;
-    parts->sampler.enter_thread(env, thread, tid, Jvm::get().identity().current());
+    parts->sampler->enter_thread(env, thread, tid, Jvm::get().identity().current());
   }
 
   void thread_end(JNIEnv* env, jthread) {
     Parts* const parts = live_.load(std::memory_order_acquire);
-    if (parts != nullptr) parts->sampler.leave_thread(env, current_tid());
+    if (parts != nullptr) parts->sampler->leave_thread(env, current_tid());
   }
 
   void death(JNIEnv*) {
     Parts* const parts = live_.load(std::memory_order_acquire);
     if (parts == nullptr) return;
-    parts->sampler.stop();
+    parts->sampler->stop();
     parts->judge.finish("vm-death");
   }
 
  private:
   struct Parts {
     Parts(const Options& options, Jvm& jvm, OracleSet& oracles, WalkSetup setup)
-        : sampler(options, jvm, std::move(setup)), judge(options, jvm, oracles, sampler) {}
-    Sampler sampler;
+        : sampler(make_sampler(options, jvm, std::move(setup))),
+          judge(options, jvm, oracles, *sampler) {}
+    std::unique_ptr<Sampler> sampler;
     Judge judge;
   };
 
@@ -114,7 +115,7 @@ class Agent {
       if (os_thread != nullptr) {
         const auto tid = read_at<int32_t>(os_thread, layout.osthread_id);
         if (tid != 0 && tid != parts.judge.tid()) {
-          parts.sampler.enter_thread(env, threads[i], tid, java_thread);
+          parts.sampler->enter_thread(env, threads[i], tid, java_thread);
         }
       }
       env->DeleteLocalRef(threads[i]);

@@ -1,7 +1,8 @@
-// Sampler, separate-thread and unstopped: one thread that asks the others, one after the other, for
-// their context (hand_over.h) and walks them from outside. Nothing is allocated and no lock taken
-// while a victim stands still: it may have the allocator's.
+// Separate-thread and unstopped: one thread that asks the others, one after the other, for their
+// context (hand_over.h) and walks them from outside. Nothing is allocated and no lock taken while a
+// victim stands still: it may have the allocator's.
 #include <pthread.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,13 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
-#include <random>
-#include <system_error>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include "stress/agent/sampler.h"
-
 #include "harness/base/clock.h"
+#include "stress/agent/hand_over.h"
+#include "stress/agent/sampler.h"
 
 namespace framestorm::stress {
 namespace {
@@ -79,29 +80,102 @@ class Schedule {
   std::vector<Due> dues_;  // a heap
 };
 
-}  // namespace
+class OutsideSampler : public Sampler {
+ public:
+  OutsideSampler(const Options& options, Jvm& jvm, WalkSetup setup);
 
-void Sampler::install_halting() {
-  struct sigaction action = {};
-  action.sa_sigaction = [](int, siginfo_t* info, void* context) { handle_halt(info, context); };
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  if (sigaction(halt_signal(), &action, nullptr) != 0) {
-    throw std::system_error(errno, std::generic_category(), "installing the halting handler");
+ protected:
+  // False when there was no walk, and why is counted.
+  bool halt_and_walk(SampledThread& thread, WalkSlot& slot, Rest* rest);
+
+ private:
+  // Whether a victim stands still while it is walked.
+  virtual bool stays() const = 0;
+  virtual bool walk_asked(SampledThread& thread, WalkSlot& slot, Rest* rest) = 0;
+  // Of the time that the victim loses.
+  virtual uint64_t begin_of_walk(const HandOver::Answer& answer) const = 0;
+
+  void begin(SampledThread& thread, uint64_t first_ns) override;
+  void start_own_thread() override;
+  void join_own_thread() override;
+
+  static void handle(int signo, siginfo_t* info, void* context);
+  void run();
+  Rest sample(SampledThread& thread);
+  bool walk_answer(SampledThread& thread, const HandOver::Answer& answer, bool waiting,
+                   WalkSlot& slot);
+
+  HandOver hand_over_;
+  // With the registry's lock; due so long after the next look.
+  std::vector<Schedule::Due> newly_armed_;
+  std::thread thread_;
+};
+
+// Since it answered, which on a full machine is long before this thread comes to see it, the victim
+// stands still.
+class SeparateThreadSampler final : public OutsideSampler {
+ public:
+  using OutsideSampler::OutsideSampler;
+
+ private:
+  bool stays() const override { return true; }
+  uint64_t begin_of_walk(const HandOver::Answer& answer) const override { return answer.given_ns; }
+  bool walk_asked(SampledThread& thread, WalkSlot& slot, Rest* rest) override {
+    return halt_and_walk(thread, slot, rest);
   }
+};
+
+// A victim that runs on loses nothing by waiting for its walk.
+class UnstoppedSampler final : public OutsideSampler {
+ public:
+  using OutsideSampler::OutsideSampler;
+
+ private:
+  bool stays() const override { return false; }
+  uint64_t begin_of_walk(const HandOver::Answer&) const override { return monotonic_ns(); }
+  // Its ThreadEnd waits for the lock, so the JavaThread stays while it is walked.
+  bool walk_asked(SampledThread& thread, WalkSlot& slot, Rest* rest) override {
+    bool walked = false;
+    registry_.with_lock([&] { walked = halt_and_walk(thread, slot, rest); });
+    return walked;
+  }
+};
+
+OutsideSampler* active = nullptr;
+
+OutsideSampler::OutsideSampler(const Options& options, Jvm& jvm, WalkSetup setup)
+    : Sampler(options, jvm, std::move(setup)) {
+  active = this;
+  install_handler(halt_signal(), &OutsideSampler::handle);
 }
 
-void Sampler::answer_halt(const siginfo_t& info, const ucontext_t& context) {
-  in_handlers_.fetch_add(1);
-  const auto number = reinterpret_cast<uint64_t>(info.si_value.sival_ptr);
+void OutsideSampler::begin(SampledThread& thread, uint64_t first_ns) {
+  newly_armed_.push_back({first_ns, &thread, thread.armings.load()});
+}
+
+void OutsideSampler::start_own_thread() {
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "fs-sampler");
+    go_ahead();
+    run();
+  });
+}
+
+void OutsideSampler::join_own_thread() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void OutsideSampler::handle(int, siginfo_t* info, void* context) {
+  const Handling handling(*active);
+  const auto number = reinterpret_cast<uint64_t>(info->si_value.sival_ptr);
   const bool in_time =
-      info.si_code == SI_QUEUE && hand_over_.answer(number, context, jvm_.identity().current(),
-                                                    options_.mode == SamplingMode::separate_thread);
-  if (!in_time) late_handlers_.fetch_add(1, std::memory_order_relaxed);
-  in_handlers_.fetch_sub(1);
+      info->si_code == SI_QUEUE &&
+      active->hand_over_.answer(number, *static_cast<const ucontext_t*>(context),
+                                active->jvm_.identity().current(), active->stays());
+  if (!in_time) active->late_handlers_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Sampler::run_halting() {
+void OutsideSampler::run() {
   prctl(PR_SET_TIMERSLACK, 1UL);
   // This thread blocks all signals, but the kernel kills a thread for a fault that it blocks.
   sigset_t contained;
@@ -115,11 +189,9 @@ void Sampler::run_halting() {
   {
     const ThreadIdentity::Scoped nobody(jvm_.identity(), nullptr);
   }
-  const auto interval = static_cast<uint64_t>(options_.interval.count());
-  // Its own: the sampler's belongs to who has the registry's lock.
-  std::mt19937_64 random(options_.seed);
+  const uint64_t interval = interval_ns();
   Schedule schedule;
-  std::vector<Arming> newly_armed;
+  std::vector<Schedule::Due> newly_armed;
   uint64_t next_look = 0;
   while (!stopped()) {
     uint64_t now = monotonic_ns();
@@ -128,10 +200,10 @@ void Sampler::run_halting() {
       size_t armed = 0;
       registry_.with_lock([&] {
         newly_armed.swap(newly_armed_);
-        armed = armed_.size();
+        armed = arming_.armed();
       });
-      for (const Arming& arming : newly_armed) {
-        schedule.add({now + random() % interval, arming.thread, arming.number});
+      for (const Schedule::Due& due : newly_armed) {
+        schedule.add({now + due.at, due.thread, due.arming});
       }
       schedule.keep_small(armed);
       now = monotonic_ns();
@@ -149,7 +221,7 @@ void Sampler::run_halting() {
     due.at += (1 + missed) * interval;
     due.thread->ticks.fetch_add(1 + missed, std::memory_order_relaxed);
     if (missed > 0) due.thread->lose(LostCause::timer_overrun, missed);
-    const Rest rest = sample_from_outside(*due.thread);
+    const Rest rest = sample(*due.thread);
     if (const uint64_t free = monotonic_ns() + rest.ns; rest.ns != 0 && free > due.at) {
       const uint64_t put_off = (free - due.at + interval - 1) / interval;
       due.at += put_off * interval;
@@ -160,34 +232,19 @@ void Sampler::run_halting() {
   }
 }
 
-Sampler::Rest Sampler::sample_from_outside(SampledThread& thread) {
+Sampler::Rest OutsideSampler::sample(SampledThread& thread) {
   Rest rest;
-  int32_t index = 0;
-  WalkSlot* const slot = take_slot(thread.index, &index);
-  if (slot == nullptr) {
-    thread.lose(LostCause::buffer_full);
-    return rest;
-  }
-  if (options_.mode == SamplingMode::unstopped) {
-    // Its ThreadEnd waits for the lock, so the JavaThread stays while it is walked.
-    bool walked = false;
-    registry_.with_lock([&] { walked = halt_and_walk(thread, *slot, &rest); });
-    finish_walk(walked, *slot, index, thread);
+  const Slots::Taken slot = slots_.take(thread);
+  if (!slot) return rest;
+  if (walk_asked(thread, *slot, &rest)) {
+    slots_.hand_over(slot, thread);
   } else {
-    finish_walk(halt_and_walk(thread, *slot, &rest), *slot, index, thread);
+    slot->release();
   }
   return rest;
 }
 
-void Sampler::finish_walk(bool walked, WalkSlot& slot, int32_t index, SampledThread& thread) {
-  if (walked) {
-    hand_over(slot, index, thread);
-  } else {
-    slot.release();
-  }
-}
-
-bool Sampler::halt_and_walk(SampledThread& thread, WalkSlot& slot, Rest* rest) {
+bool OutsideSampler::halt_and_walk(SampledThread& thread, WalkSlot& slot, Rest* rest) {
   if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
     thread.lose(LostCause::thread_exiting);
     return false;
@@ -204,21 +261,19 @@ bool Sampler::halt_and_walk(SampledThread& thread, WalkSlot& slot, Rest* rest) {
     thread.lose(LostCause::halt_timeout);
     return false;
   }
-  // The victim stands still, whatever happens to the walk, until it is released: since it answered,
-  // which on a full machine is long before this thread comes to see it. One that runs on loses
-  // nothing by that.
-  const uint64_t halted_ns =
-      options_.mode == SamplingMode::separate_thread ? answer.given_ns : monotonic_ns();
+  // The victim stands still, if it does, whatever happens to the walk, until it is released.
+  const uint64_t begin_ns = begin_of_walk(answer);
   const InterruptedCall call = interrupted_call(*answer.context);
   const bool is_walked = walk_answer(thread, answer, call.waiting, slot);
   // Released, it may leave and be entered again, which begins its record anew.
-  *rest = rest_after(thread, call, halted_ns);
+  *rest = rest_after(thread, call, begin_ns);
   hand_over_.release(number);
   return is_walked;
 }
 
-bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer, bool waiting,
-                          WalkSlot& slot) {
+// With an answer the victim stands still, if it does in this mode.
+bool OutsideSampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer,
+                                 bool waiting, WalkSlot& slot) {
   // It may have left since it was asked, and be just about to be entered again.
   if (thread.phase.load(std::memory_order_acquire) != SampledThread::Phase::live) {
     thread.lose(LostCause::thread_exiting);
@@ -228,12 +283,19 @@ bool Sampler::walk_answer(SampledThread& thread, const HandOver::Answer& answer,
     thread.lose(LostCause::not_java);
     return false;
   }
-  WalkRequest request = request_for(thread, *answer.context);
-  request.target.same_thread = false;
-  slot.walk(request);
+  slot.walk(slots_.request_for(thread, *answer.context, /*same_thread=*/false));
   count_sample(thread, waiting);
   slot.copy_window();
   return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_outside_sampler(const Options& options, Jvm& jvm, WalkSetup setup) {
+  if (options.mode == SamplingMode::unstopped) {
+    return std::make_unique<UnstoppedSampler>(options, jvm, std::move(setup));
+  }
+  return std::make_unique<SeparateThreadSampler>(options, jvm, std::move(setup));
 }
 
 }  // namespace framestorm::stress
