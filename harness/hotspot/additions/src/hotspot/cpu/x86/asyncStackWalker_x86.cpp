@@ -14,6 +14,8 @@
 
 #include "prims/asyncStackWalker.hpp"
 
+#include "asyncInstructions_x86.hpp"
+
 #include "code/codeBlob.hpp"
 #include "code/codeCache.hpp"
 #include "code/nmethod.hpp"
@@ -67,50 +69,6 @@ uintptr_t AsyncStackWalker::interrupted_bcp() const {
   return register_of(_ucontext, REG_R13);
 }
 
-// Whether the bytes at `at` are these, all of them below `end`.
-template <size_t N>
-static bool bytes_are(const u1* at, const u1* end, const u1 (&bytes)[N]) {
-  return static_cast<size_t>(end - at) >= N && memcmp(at, bytes, N) == 0;
-}
-
-static const u1 kRet[] = {0xc3};
-static const u1 kPopFp[] = {0x5d};
-static const u1 kPushFp[] = {0x55};
-static const u1 kMoveSpToFp[] = {0x48, 0x8b, 0xec};
-static const u1 kSubtractSp8[] = {0x48, 0x83, 0xec};
-static const u1 kSubtractSp32[] = {0x48, 0x81, 0xec};
-static const u1 kSaveFp8[] = {0x48, 0x89, 0x6c, 0x24};
-static const u1 kSaveFp32[] = {0x48, 0x89, 0xac, 0x24};
-static const u1 kBangStack[] = {0x89, 0x84, 0x24};
-static const u1 kComparePollWithSp8[] = {0x49, 0x3b, 0x67};
-static const u1 kComparePollWithSp32[] = {0x49, 0x3b, 0xa7};
-static const u1 kJumpAbove[] = {0x0f, 0x87};
-static const u1 kVzeroupper[] = {0xc5, 0xf8, 0x77};
-static const u1 kLoadPcToR10[] = {0x4c, 0x8d, 0x15};
-static const u1 kStoreR10ToThread[] = {0x4d, 0x89, 0x97};
-static const u1 kJump[] = {0xe9};
-static const u1 kPopToTop[] = {0x48, 0x8f, 0x04, 0x24};
-static const u1 kAddSp8[] = {0x48, 0x83, 0xc4, 0x08};
-static const u1 kJumpToR11[] = {0x41, 0xff, 0xe3};
-static const u1 kMoveSpToR13[] = {0x4c, 0x8b, 0xec};
-static const u1 kMoveR13ToSp[] = {0x49, 0x8b, 0xe5};
-static const u1 kLoadSenderSpToR13[] = {0x4c, 0x8d, 0x6c, 0x24, 0x08};
-static const u1 kLeave[] = {0xc9};
-static const u1 kTestPoll[] = {0x41, 0xf6};
-static const u1 kCompareWithThreads[] = {0x49, 0x83, 0x7f};  // a byte with a word of the thread's
-static const u1 kRetThenJump[] = {0xc3, 0xe9};               // to where an exception goes on
-static const u1 kPopFrame8PopDx[] = {0x48, 0x83, 0xc4, 0x08, 0x5a};
-
-// pop rcx, pop rdx
-static bool is_pop_of_target(const u1* at, const u1* end) {
-  return at < end && (*at == 0x59 || *at == 0x5a);
-}
-
-static bool is_jump_to_register(const u1* at, const u1* end) {
-  if (at < end && *at == 0x41) at++;  // r8 to r15
-  return end - at >= 2 && at[0] == 0xff && (at[1] & 0xf8) == 0xe0;
-}
-
 bool AsyncStackWalker::pd_follows_call(const u1* pc, const u1* begin) {
   const ptrdiff_t before = pc - begin;
   if (before >= 5 && pc[-5] == 0xe8) return true;                   // call rel32
@@ -132,109 +90,6 @@ bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
     if (end[-length] == 0xff && (end[1 - length] & 0x38) == 0x10) return true;  // call r/m64
   }
   return false;
-}
-
-// The first place from `at` on where the bytes are these; `end` when there is none.
-template <size_t N>
-static const u1* find_bytes(const u1* at, const u1* end, const u1 (&bytes)[N]) {
-  while (at < end && !bytes_are(at, end, bytes)) at++;
-  return at;
-}
-
-// Whether the frame is already taken down at pc: only the return address is left.
-static bool is_taken_down(const u1* pc, const u1* begin, const u1* end) {
-  if (bytes_are(pc, end, kRet) || bytes_are(pc, end, kComparePollWithSp8) ||
-      bytes_are(pc, end, kComparePollWithSp32)) {
-    return true;
-  }
-  if (bytes_are(pc, end, kVzeroupper)) return bytes_are(pc + 3, end, kRet);
-  if (bytes_are(pc, end, kJumpAbove)) {
-    return (pc - begin >= 4 && bytes_are(pc - 4, end, kComparePollWithSp8)) ||
-           (pc - begin >= 7 && bytes_are(pc - 7, end, kComparePollWithSp32));
-  }
-  // The return poll's slow path, behind the method's code.
-  const size_t load = 7, store = 7;
-  if (bytes_are(pc, end, kLoadPcToR10)) return bytes_are(pc + load, end, kStoreR10ToThread);
-  if (bytes_are(pc, end, kStoreR10ToThread)) {
-    return pc - begin >= static_cast<ptrdiff_t>(load) && bytes_are(pc - load, end, kLoadPcToR10);
-  }
-  if (bytes_are(pc, end, kJump)) {
-    return pc - begin >= static_cast<ptrdiff_t>(load + store) &&
-           bytes_are(pc - store, end, kStoreR10ToThread) &&
-           bytes_are(pc - store - load, end, kLoadPcToR10);
-  }
-  return false;
-}
-
-// The same of a native method's code, which polls and looks for an exception of the native
-// function's when its frame is gone already (SharedRuntime::generate_native_wrapper).
-static bool is_left(const u1* pc, const u1* begin, const u1* end) {
-  const ptrdiff_t most = 64;
-  for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
-    if (!bytes_are(at, end, kLeave)) continue;
-    const u1* const next = at + sizeof(kLeave);
-    if (!bytes_are(next, end, kTestPoll) && !bytes_are(next, end, kCompareWithThreads)) continue;
-    return pc <= find_bytes(next, end, kRetThenJump) + sizeof(kRet);
-  }
-  return false;
-}
-
-enum class Built { no, pushed, allocated, complete, unknown };
-
-// Whether pc is at a jump that leaves the blob, the frame taken down before it: an exception goes
-// on to the caller by way of a stub.
-static bool is_tail_jump(const CodeBlob* blob, const u1* pc) {
-  const size_t size = 5;
-  if (!bytes_are(pc, blob->code_end(), kJump) || pc == blob->code_begin() ||
-      !bytes_are(pc - 1, pc, kPopFp) || static_cast<size_t>(blob->code_end() - pc) < size) {
-    return false;
-  }
-  int32_t distance = 0;
-  memcpy(&distance, pc + 1, sizeof(distance));
-  const CodeBlob* const target = CodeCache::find_blob(const_cast<u1*>(pc + size + distance));
-  return target != nullptr && target != blob;
-}
-
-// How far the frame is built at pc, by the instructions from the entry on.
-static Built how_far(const u1* entry, const u1* pc, const u1* end) {
-  const u1* at = entry;
-  bool pushed = false, allocated = false, saved = false;
-  while (at < pc) {
-    if (bytes_are(at, end, kBangStack)) {
-      at += 7;
-    } else if (bytes_are(at, end, kPushFp)) {
-      pushed = true;
-      at += 1;
-    } else if (bytes_are(at, end, kMoveSpToFp)) {
-      at += 3;
-    } else if (bytes_are(at, end, kSubtractSp8)) {
-      allocated = true;
-      at += 4;
-    } else if (bytes_are(at, end, kSubtractSp32)) {
-      allocated = true;
-      at += 7;
-    } else if (bytes_are(at, end, kSaveFp8)) {
-      saved = true;
-      at += 5;
-    } else if (bytes_are(at, end, kSaveFp32)) {
-      saved = true;
-      at += 8;
-    } else if (*at == 0x90) {
-      at += 1;
-    } else if (at[0] == 0x66 && at[1] == 0x90) {
-      at += 2;
-    } else if (at[0] == 0x0f && at[1] == 0x1f) {
-      // A long nop: its length is in its operand's form.
-      const u1 form = at[2];
-      const bool sib = (form & 7) == 4;
-      at += 3 + (sib ? 1 : 0) + ((form >> 6) == 1 ? 1 : (form >> 6) == 2 ? 4 : 0);
-    } else {
-      return Built::unknown;
-    }
-    if (allocated && (pushed || saved)) return Built::complete;
-  }
-  if (at != pc) return Built::unknown;
-  return allocated ? Built::allocated : pushed ? Built::pushed : Built::no;
 }
 
 // Whether a word is pushed on top of the whole frame, as string comparison does for a while

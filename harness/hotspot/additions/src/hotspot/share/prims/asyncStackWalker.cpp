@@ -27,7 +27,6 @@
 #include "runtime/continuationEntry.hpp"
 #include "runtime/frame.hpp"
 #include "runtime/javaCalls.hpp"
-#include "runtime/javaFrameAnchor.hpp"
 #include "runtime/javaThread.hpp"
 #include "runtime/stubRoutines.hpp"
 #include "runtime/vmStructs.hpp"
@@ -370,92 +369,6 @@ bool AsyncStackWalker::caller() {
     }
   }
   return fail(Stop::bad_frame);
-}
-
-bool AsyncStackWalker::caller_of_interpreted() {
-  uintptr_t link = 0, pc = 0, sender_sp = 0;
-  const uintptr_t fp = _at.fp;
-  if (!read(fp, &link) || !read(fp + frame::return_addr_offset * wordSize, &pc) ||
-      !read(fp + frame::interpreter_frame_sender_sp_offset * wordSize, &sender_sp)) {
-    return fail(Stop::bad_frame);
-  }
-  // The callee's locals extend the caller's frame downwards. Method handle linkers pop an argument,
-  // so that sp may be one word above.
-  const uintptr_t raw_sp = fp + frame::sender_sp_offset * wordSize;
-  if (sender_sp < raw_sp - wordSize) return fail(Stop::bad_frame);
-  return arrive({pc, sender_sp, link});
-}
-
-// The caller of a frame with a known size: the return address is its uppermost word, and below it
-// stands the frame pointer, which all generated code saves there.
-bool AsyncStackWalker::caller_of_framed() {
-  const uintptr_t sp = _at.sp + _blob->frame_size() * wordSize;
-  uintptr_t link = 0, pc = 0;
-  if (!read(sp - wordSize, &pc) || !read(sp - frame::sender_sp_offset * wordSize, &link)) {
-    return fail(Stop::bad_stack);
-  }
-  return arrive({pc, sp, link});
-}
-
-// The caller of a call into Java: the last Java frame before it, kept in the anchor that the call
-// saved; in between are C/C++ frames.
-bool AsyncStackWalker::caller_of_entry(uintptr_t anchor_address) {
-  AsyncAnchor anchor;
-  if (!read(anchor_address + in_bytes(JavaFrameAnchor::last_Java_sp_offset()), &anchor.sp) ||
-      !read(anchor_address + in_bytes(JavaFrameAnchor::last_Java_fp_offset()), &anchor.fp) ||
-      !read(anchor_address + in_bytes(JavaFrameAnchor::last_Java_pc_offset()), &anchor.pc)) {
-    return fail(Stop::bad_frame);
-  }
-  const bool first = anchor.sp == 0;
-  if (first && !_c_frames) return fail(Stop::end);
-  if (!first && !complete_anchor(&anchor, _at.sp, _high)) return fail(Stop::bad_frame);
-  _anchor = anchor;
-  _has_anchor = !first;
-  _java_done = first;
-  if (_c_frames) {
-    uintptr_t link = 0, pc = 0;
-    const uintptr_t fp = _at.fp;
-    const uintptr_t sp = fp + frame::sender_sp_offset * wordSize;
-    const bool c_caller = fp >= _at.sp && (first || sp < anchor.sp) && read(fp, &link) &&
-                          read(fp + frame::return_addr_offset * wordSize, &pc) &&
-                          CodeCache::find_blob(reinterpret_cast<void*>(pc)) == nullptr;
-    if (c_caller && arrive({pc, sp, link})) return true;
-    if (first) return _stop != Stop::none ? false : fail(Stop::bad_frame);
-    _stop = Stop::none;
-  }
-  return arrive_at_anchor();
-}
-
-bool AsyncStackWalker::caller_of_c() {
-  AsyncRegisters registers = {_at.pc, _at.sp, _at.fp};
-  const AsyncUnwindTables::Step step =
-      AsyncUnwindTables::step(&registers, _interrupted, _low, _high);
-  const bool interrupted = step == AsyncUnwindTables::Step::stepped_to_interrupted;
-  bool found = step == AsyncUnwindTables::Step::stepped || interrupted;
-  if (!found && step != AsyncUnwindTables::Step::end) {
-    uintptr_t link = 0, pc = 0;
-    const uintptr_t fp = _at.fp;
-    if (fp >= _at.sp && read(fp, &link) && read(fp + frame::return_addr_offset * wordSize, &pc) &&
-        pc != 0) {
-      registers = {pc, fp + frame::sender_sp_offset * wordSize, link};
-      found = true;
-    }
-  }
-  if (_has_anchor) {
-    // Java frames begin where the anchor says, whatever unwinding made of the last C frame.
-    if (!found || registers.sp >= _anchor.sp ||
-        CodeCache::find_blob(reinterpret_cast<void*>(registers.pc)) != nullptr) {
-      return arrive_at_anchor();
-    }
-    const Registers to = {registers.pc, registers.sp, registers.fp};
-    if (interrupted ? arrive_at_interrupted(to) : arrive(to)) return true;
-    _stop = Stop::none;
-    return arrive_at_anchor();
-  }
-  if (interrupted) return arrive_at_interrupted({registers.pc, registers.sp, registers.fp});
-  if (step == AsyncUnwindTables::Step::end || (found && registers.pc == 0)) return fail(Stop::end);
-  if (!found) return fail(Stop::no_unwind_info);
-  return arrive({registers.pc, registers.sp, registers.fp});
 }
 
 void AsyncStackWalker::fill_plain(Frame* frame, FrameType type, Method* method) const {
