@@ -1,11 +1,9 @@
 """`framestorm compare`."""
 
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
 import click
 import msgspec
@@ -59,8 +57,6 @@ def compare_command(
     if "afl" in engines:
         afl.ensure(tools)
     check_names(tools, "", scenarios, modes)
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, _interrupt)
     planned = list(
         compare_runs.plan(
             tuple(dict.fromkeys(targets)) or DEFAULT_TARGETS,
@@ -109,10 +105,6 @@ def compare_command(
         FramestormError(f"{len(done)} of {len(planned)} runs only: {stopped}").show()
         return 2
     return code
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _run(

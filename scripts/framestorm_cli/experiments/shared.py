@@ -46,13 +46,14 @@ def take_turns(
 ) -> str:
     """Makes every run. Ends at the first that says why nothing more can be run, and at Ctrl-C; returns
     why, else an empty text."""
-    for number, one in enumerate(planned, start=1):
-        steps.say(f"run {number} of {len(planned)}: {name(one)}")
-        try:
-            if stopped := run(one):
-                return stopped
-        except KeyboardInterrupt:
-            return "interrupted"
+    try:
+        with steps.termination_interrupts():
+            for number, one in enumerate(planned, start=1):
+                steps.say(f"run {number} of {len(planned)}: {name(one)}")
+                if stopped := run(one):
+                    return stopped
+    except KeyboardInterrupt:
+        return "interrupted"
     return ""
 
 

@@ -4,12 +4,10 @@ build ──> corpus ──> coverage ──> fuzz (change, base) ──> sort b
 """
 
 import os
-import signal
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
@@ -192,10 +190,6 @@ def _floor_of(change: Subject) -> Path | None:
     return coverage_command.FLOOR if change.tools.jdk.has_asan else None
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def gate_command(
     *, jdk_source: Path | None, jdk: Path | None, walker_plugin: Path | None, walker: str, variant: str,
     boot_jdk: Path | None, base: Path | None, minutes: float, jobs: int | None, seed: int | None,
@@ -217,13 +211,12 @@ def gate_command(
         write_baseline, floor, changed, since, targets, workloads,
         tuple(entry.resolve() for entry in corpus), jvm_args,
     )  # fmt: skip
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
     began = time.monotonic()
     gate = Gate(request, base, options, folder)
     interrupted = False
     try:
-        gate.run()
+        with steps.termination_interrupts():
+            gate.run()
     except FramestormError as error:
         step = gate.outcome.verdict.steps[-1] if gate.outcome.verdict.steps else Step("start")
         if not gate.outcome.verdict.steps:

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +46,6 @@ ROOM_TREE, ROOM_BUILD, ROOM_HOME = 1 << 30, 3 << 30, 1 << 30
 _FORMAT = 1  # of a finished JDK folder: a higher number makes all of them anew
 _CONFIGURED = "framestorm_configured"
 _SOURCE_FOLDERS = ("share", "os/linux", "os/posix", "cpu/x86", "os_cpu/linux_x86")
-_COMPILED = b"(for libjvm.so)\n"  # ends make's line about each file
 
 
 @dataclass(frozen=True)
@@ -206,22 +204,15 @@ class Build:
         build.mkdir(exist_ok=True)
         self._configure()
         variants.write_flags(self.variant, build)
-        libjvm = build / "hotspot" / "variant-server"
-        name = f"{self.source.version.feature} {self.configured}"
-        # The last build knows better: not every source is compiled in every configuration.
-        expected = store.expected_objects(name) or sum(1 for _ in self._sources())
         log = store.folder() / "logs" / f"{self.tree_name}-{target}.log"
         what = f"building JDK {self.source.version}, {self.name}"
         steps.say(f"{what} with {self.jobs} jobs (log: {log})")
         began = time.monotonic()
 
-        def objects() -> int:
-            return sum(1 for _ in (libjvm / "libjvm" / "objs").glob("*.o"))
-
-        def again() -> int:
-            return log.read_bytes().count(_COMPILED) if log.exists() else 0
-
-        with progress.Compiling(f"{what}: {target}", objects, expected, again) as news:
+        hotspot = self.patched.source / "src" / "hotspot"
+        files = sum(1 for name in _SOURCE_FOLDERS for _ in (hotspot / name).rglob("*.cpp"))
+        there = any((build / "hotspot" / "variant-server" / "libjvm" / "objs").glob("*.o"))
+        with progress.Compiling(f"{what}: {target}", log, 0 if there else files) as news:
             running.run(
                 ["make", target, "LOG=info", f"JOBS={self.jobs}", "CONF_CHECK=ignore"],
                 what=what,
@@ -233,7 +224,6 @@ class Build:
                 news=news,
                 lock=self._lock,
             )
-        store.remember_objects(name, objects())
         steps.say(f"{what}: {target} done in {time.monotonic() - began:.0f} s")
 
     def _configure(self) -> None:
@@ -254,10 +244,6 @@ class Build:
             lock=self._lock,
         )
         stamp.write_text(wanted, encoding="utf-8")
-
-    def _sources(self) -> Iterator[Path]:
-        hotspot = self.patched.source / "src" / "hotspot"
-        return (path for name in _SOURCE_FOLDERS for path in (hotspot / name).rglob("*.cpp"))
 
     def _assemble(self, base: Path, began: float) -> Path:
         home = self.home()

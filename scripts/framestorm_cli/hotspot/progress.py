@@ -1,37 +1,34 @@
 """How far a compilation of libjvm is."""
 
-from collections.abc import Callable
+from pathlib import Path
 
 from framestorm_cli.base import steps
 from framestorm_cli.base.live import LiveLines
 
+_COMPILED = b"(for libjvm.so)\n"  # ends make's line about each file
+
 
 class Compiling(LiveLines):
-    """How many objects there are of those expected. Use as a context manager and call it now and then.
+    """How many files make has compiled, by its log. Use as a context manager and call it now and then.
 
-    When all were there at the start, some of them are made again; make does not say how many, so only
-    `again`, how many were by now, is shown.
-    """
+    `files`: about how many there are; 0 when some were compiled before, since make does not say how many
+    of these it compiles again."""
 
     plain_every = 30.0  # seconds
 
-    def __init__(
-        self, what: str, objects: Callable[[], int], expected: int, again: Callable[[], int]
-    ) -> None:
+    def __init__(self, what: str, log: Path, files: int) -> None:
         super().__init__()
         self._what = what
-        self._objects = objects
-        self._expected = expected
-        self._again = again if objects() >= expected else None
+        self._log = log
+        self._files = files
 
     def __call__(self) -> None:
         self.show(self._line)
 
     def _line(self) -> str:
-        if self._again is not None:
-            return f"{self._what}: {self._again()} files compiled again"
-        made = self._objects()
-        return f"{self._what}: {made} of {max(made, self._expected)} files"
+        made = self._log.read_bytes().count(_COMPILED) if self._log.exists() else 0
+        total = f" of about {self._files}" if self._files >= made and self._files else ""
+        return f"{self._what}: {made}{total} files compiled"
 
     def say(self, line: str) -> None:
         steps.say(line)

@@ -4,11 +4,9 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 
 import psutil
 
@@ -51,7 +49,7 @@ def run(
     Raises FramestormError with the log's last lines when the command fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output, _termination_interrupts():
+    with log.open("wb") as output, steps.termination_interrupts():
         output.write(f"$ {' '.join(command)}\n".encode())
         output.flush()
         try:
@@ -82,24 +80,6 @@ def run(
         raise FramestormError(
             f"{what} failed (exit {process.returncode}). Last lines of {log}:\n{steps.tail(log)}\n{advice}"
         )
-
-
-@contextlib.contextmanager
-def _termination_interrupts() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise KeyboardInterrupt meanwhile, as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {n: signal.signal(n, interrupt) for n in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:

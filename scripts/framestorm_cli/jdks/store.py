@@ -8,7 +8,6 @@
 <cache>/jdk/homes       finished JDKs; the name ends in the key of everything that shaped it
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterable
@@ -18,10 +17,8 @@ from pathlib import Path
 import msgspec
 
 from framestorm_cli.base import files, paths, steps
-from framestorm_cli.base.files import write_if_different
 
 RECORD = "framestorm.json"
-_HISTORY = "built.json"
 
 
 @dataclass(frozen=True)
@@ -113,25 +110,6 @@ def _runs(home: Path) -> bool:
             except OSError:  # it has ended, or is somebody else's
                 continue
     return False
-
-
-def expected_objects(name: str) -> int | None:
-    """How many objects the last build of that name had."""
-    count = _history().get(name)
-    return count if isinstance(count, int) else None
-
-
-def remember_objects(name: str, count: int) -> None:
-    whole = {**_history(), name: count}
-    write_if_different(folder() / _HISTORY, json.dumps(whole, indent=1).encode())
-
-
-def _history() -> dict[str, object]:
-    try:
-        entry = json.loads((folder() / _HISTORY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return entry if isinstance(entry, dict) else {}
 
 
 def size_of(path: Path) -> int:
