@@ -11,13 +11,14 @@ import pytest
 from framestorm_cli.base import paths
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.corpus import known
+from framestorm_cli.fakes import fake_native
 from framestorm_cli.gate import stress_step
 from framestorm_cli.native import walkers
 from framestorm_cli.native.toolchain import NATIVE
 
 pytestmark = pytest.mark.long
 
-SCENARIOS = ["c1", "c2-inlined"]
+SCENARIOS = json.loads(fake_native.NAMES.read_text())["scenarios"]
 STRESSED = {
     "cells": [{"mode": mode, "samples": 1000} for mode in stress_step.MODES],
     "buckets": [],
@@ -219,7 +220,7 @@ def test_a_fixed_crash_that_comes_back(gate: Gate, fakes: FakePrograms, crashes:
     ("more", "said"),
     [
         ({"walks": 100}, "100 walks only"),
-        ({"scenarios": ["c1"]}, "never walked: c2-inlined"),
+        ({"scenarios": ["c1"]}, "never walked: interpreted-recursion, c2-inlined"),
         ({"success": 0.5}, "only 50.0% of"),
         ({"end": "setup"}, "could not run: libjvm.so cannot be loaded"),
     ],
