@@ -41,6 +41,14 @@ std::string detail_of(const Finding& finding) {
 
 }  // namespace
 
+json not_judged_record(const OracleSet& oracles) {
+  json record = json::object();
+  for (const OracleSet::NotJudged& left : oracles.not_judged()) {
+    record[std::string(left.oracle)] = left.why;
+  }
+  return record;
+}
+
 std::string hex(uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%lx", value);

@@ -12,7 +12,7 @@
 
 #include "harness/jvm/jvm.h"
 #include "harness/jvm/modules.h"
-#include "harness/oracles/finding.h"
+#include "harness/oracles/oracle_set.h"
 
 namespace framestorm {
 
@@ -57,6 +57,9 @@ struct KeyCounts {
 // The other object of findings.jsonl: running counts, of which the last one of a key holds. Nothing
 // when they are as they were written last.
 void append_counts(JsonLines* file, uint64_t key, KeyCounts* counts);
+
+// By oracle, why it has not judged what it should.
+nlohmann::json not_judged_record(const OracleSet& oracles);
 
 // "0x1f".
 std::string hex(uint64_t value);

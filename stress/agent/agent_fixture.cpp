@@ -90,7 +90,7 @@ Ran AgentTest::run(const std::string& options, const std::string& arguments,
   const std::string output = out + ".txt";
   const int status =
       run_command("cd " + folder_ + " && timeout -s KILL 200 " + launcher + " " + jdk_ +
-                  "/bin/java -agentpath:" FRAMESTORM_AGENT "=out=" + out + "," + options +
+                  "/bin/java -agentpath:" + agent_ + "=out=" + out + "," + options +
                   " -Xmx512m " FRAMESTORM_SAMPLED " " + arguments + " > " + output + " 2>&1");
   return collect(status, out, output);
 }

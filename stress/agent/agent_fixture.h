@@ -38,6 +38,8 @@ class AgentTest : public testing::Test {
   // The same, but the agent is loaded into the process once it runs, which lasts two seconds longer
   // than the loading takes.
   Ran attach(const std::string& options, const std::string& arguments);
+  // The agent that run() takes.
+  std::string agent_ = FRAMESTORM_AGENT;
 
  private:
   Ran collect(int status, const std::string& folder, const std::string& output_file) const;

@@ -266,6 +266,26 @@ TEST_F(AgentTestPlain, WhatTheVmChangedBetweenTwoWalksIsNoFinding) {
   }
 }
 
+// In one file, which is linked and nowhere spoken of: harness/oracles/added_oracle_fixture.cpp.
+TEST_F(AgentTestPlain, AnAddedOracleIsHeard) {
+  agent_ = FRAMESTORM_AGENT_WITH_ADDED_ORACLES;
+  for (const char* mode : {"same-thread", "separate-thread"}) {
+    const Ran ran = run(std::string("interval=200us,costly=10,mode=") + mode, "2 1500 0 0",
+                        "env FRAMESTORM_ADDED_ORACLES=1");
+    EXPECT_EQ(ran.status, 0) << ran.output;
+    EXPECT_FALSE(ran.finding("contract", "added").empty()) << mode << ran.findings;
+    const nlohmann::json& checks = ran.stats["checks"];
+    EXPECT_GT(checks["added"]["made"], 0) << checks.dump();
+    EXPECT_FALSE(checks["added"].contains("not_judged")) << checks.dump();
+    // What asks for more than there is is said.
+    EXPECT_NE(checks["careless"].value("not_judged", "").find("does not declare"),
+              std::string::npos)
+        << checks.dump();
+    EXPECT_EQ(checks["halted"].value("not_judged", ""), "it needs a halted world");
+    EXPECT_EQ(checks["truth"].value("not_judged", ""), "it needs a scenario's known frames");
+  }
+}
+
 TEST_F(AgentTestPlain, StrictDiesAsTheJvmWouldAndLeavesTheWalk) {
   const Ran ran =
       run("walker=plugin,plugin=" FRAMESTORM_PLANTED "crash.so,on-finding=strict", "2 3000 0 0");

@@ -50,6 +50,7 @@ def _figures(run: Run, target: str | None = None) -> Json:
         "by_walker": totals.get("by_walker", {}),
         "error_codes": totals.get("error_codes", {}),
         "unavailable": totals.get("unavailable", {}),
+        "not_judged": totals.get("not_judged", {}),
     }
     return figures
 
@@ -181,6 +182,9 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
     if totals["unavailable"]:
         shown = "; ".join(f"{name}: {why}" for name, why in sorted(totals["unavailable"].items()))
         lines.append(f"unavailable scenarios: {shown}")
+    if totals["not_judged"]:
+        shown = "; ".join(f"{name}: {why}" for name, why in sorted(totals["not_judged"].items()))
+        lines.append(f"oracles that have not judged what they should: {shown}")
     if totals["deaths"]:
         lines.append(f"processes that died: {totals['deaths']}")
     if elsewhere := run.totals().get("sanitizer_reports_elsewhere"):
