@@ -14,7 +14,7 @@ struct LineError {
   std::string message;
 };
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 template <typename Enum>
 std::string names_of() {
@@ -61,8 +61,9 @@ class Line {
   }
 
   void fail(const std::string& expected) const {
-    throw LineError{(at_end() ? "the line ends too early" : "unexpected " + quoted(token_.text)) +
-                    "; expected " + expected};
+    throw LineError{
+        (at_end() ? "the line ends too early" : "unexpected " + in_quotes(token_.text)) +
+        "; expected " + expected};
   }
 
   std::string_view word(const std::string& expected) {
@@ -74,7 +75,7 @@ class Line {
 
   void expect_end() const {
     if (!at_end()) {
-      throw LineError{"unexpected " + quoted(token_.text) + " after the end of the statement"};
+      throw LineError{"unexpected " + in_quotes(token_.text) + " after the end of the statement"};
     }
   }
 
@@ -88,10 +89,10 @@ class Line {
     const auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hex ? 16 : 10);
     if (error == std::errc::result_out_of_range || (error == std::errc{} && value > max)) {
-      throw LineError{"number " + quoted(all) + " is out of range; expected " + range};
+      throw LineError{"number " + in_quotes(all) + " is out of range; expected " + range};
     }
     if (error != std::errc{} || end != digits.data() + digits.size()) {
-      throw LineError{quoted(all) + " is not a number; expected " + range};
+      throw LineError{in_quotes(all) + " is not a number; expected " + range};
     }
     return value;
   }
@@ -118,7 +119,7 @@ class Line {
     const std::string_view text = word(std::string("one of ") + names_of<Enum>());
     Enum value{};
     if (!parse_name(text, &value)) {
-      throw LineError{"unknown " + std::string(what) + " " + quoted(text) +
+      throw LineError{"unknown " + std::string(what) + " " + in_quotes(text) +
                       "; allowed: " + names_of<Enum>()};
     }
     return value;
@@ -138,7 +139,7 @@ class Line {
     if (first == '"') {
       const size_t close = rest_.find('"', 1);
       if (close == std::string_view::npos) {
-        throw LineError{"no closing double quote after " + quoted(rest_.substr(1))};
+        throw LineError{"no closing double quote after " + in_quotes(rest_.substr(1))};
       }
       token_ = {Token::Kind::quoted, rest_.substr(1, close - 1)};
       length = close + 1;
@@ -170,7 +171,7 @@ CodeRef take_code(Line& line) {
   }
   for (const char c : code.name) {
     if (!is_symbol_char(c)) {
-      throw LineError{"the name " + quoted(code.name) +
+      throw LineError{"the name " + in_quotes(code.name) +
                       " has a byte that is not allowed; allowed: printable ASCII without double "
                       "quotes and backslashes"};
     }
@@ -211,7 +212,7 @@ SymbolicValue take_value(Line& line) {
     const std::string_view text = line.word("a value: " + value_names());
     // Code is said by its kind of code, not by the word "code".
     if (!parse_name(text, &value.kind) || value.kind == ValueKind::code) {
-      throw LineError{"unknown value " + quoted(text) + "; allowed: " + value_names()};
+      throw LineError{"unknown value " + in_quotes(text) + "; allowed: " + value_names()};
     }
   }
   if (value.kind == ValueKind::raw) {
@@ -267,7 +268,7 @@ void take_depth(Line& line, CallArgs* call) {
     text += line.word("1");
   }
   if (!parse_name(text, &call->depth) || call->depth == DepthKind::raw) {
-    throw LineError{"unknown depth " + quoted(text) + "; allowed: " + allowed};
+    throw LineError{"unknown depth " + in_quotes(text) + "; allowed: " + allowed};
   }
 }
 
@@ -294,7 +295,7 @@ IteratorCall take_iterator_call(Line& line) {
     const uint8_t first = first_argument(call.kind);
     const auto number = line.number(uint64_t{kMaxIteratorArgument} + first);
     if (number < first) {
-      throw LineError{quoted(name_of(call.kind)) + " takes a number from 1 to " +
+      throw LineError{in_quotes(name_of(call.kind)) + " takes a number from 1 to " +
                       std::to_string(kMaxIteratorArgument + 1)};
     }
     call.argument = static_cast<uint8_t>(number - first);
@@ -358,7 +359,7 @@ class Parser {
 
   void once(bool* seen, std::string_view word) {
     if (*seen) {
-      throw LineError{"a second " + quoted(word) + " line; one is allowed"};
+      throw LineError{"a second " + in_quotes(word) + " line; one is allowed"};
     }
     *seen = true;
   }
@@ -398,7 +399,7 @@ class Parser {
       input_->call.accepted_states =
           static_cast<uint32_t>(line.number(std::numeric_limits<uint32_t>::max()));
     } else {
-      throw LineError{"unknown statement " + quoted(word) +
+      throw LineError{"unknown statement " + in_quotes(word) +
                       "; allowed: " + std::string(kStatements)};
     }
   }
