@@ -1,8 +1,8 @@
 """Whether an artifact does on a JDK what is expected of it: `corpus judge`, test_crashes.py, the gate.
 
 What is expected stands beside the artifact: in its sidecar (`<artifact>.json`: `per_jdk` as in expected.json,
-or one signature and the JDK it was seen on) or in expected.json (crashes.py). Of an artifact with neither,
-nothing is known: then nothing at all may be found.
+or one signature and the JDK it was seen on) or in expected.json (triage/expectations.py). Of an artifact with
+neither, nothing is known: then nothing at all may be found.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.corpus import crashes
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import Json
@@ -19,6 +18,7 @@ from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request, Try
+from framestorm_cli.triage import expectations
 from framestorm_cli.triage.explain import explain
 
 # An artifact counts as reproducible at 9 of 10: two fresh JVMs that both miss are 1 in 100, and only
@@ -30,7 +30,7 @@ NOTHING_KNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Expectation:
-    """`status`: one of crashes.STATUSES with the signature in question, or NOTHING_KNOWN."""
+    """`status`: one of expectations.STATUSES with the signature in question, or NOTHING_KNOWN."""
 
     status: str
     signature: Signature | None = None
@@ -75,7 +75,7 @@ def expectation_of(artifact: Path, jdk: Jdk) -> Expectation | None:
         if not data:
             raise FramestormError(f"{path} is not a JSON object: repair or remove it")
         if "per_jdk" in data:
-            known = crashes.read_expectations(path).get(jdk.label)
+            known = expectations.read_expectations(path).get(jdk.label)
             return Expectation(*known) if known else None
         return _recorded(path, data, jdk)
     return Expectation(NOTHING_KNOWN)
@@ -86,8 +86,8 @@ def _recorded(path: Path, data: Json, jdk: Jdk) -> Expectation | None:
     status = str(data.get("status", "open"))
     try:
         signature = Signature.from_json(data["signature"])
-        if status not in crashes.STATUSES:
-            raise ValueError(f"status {status!r} is none of {', '.join(crashes.STATUSES)}")
+        if status not in expectations.STATUSES:
+            raise ValueError(f"status {status!r} is none of {', '.join(expectations.STATUSES)}")
     except (ValueError, KeyError) as error:
         raise FramestormError(f"{path}: {error}") from error
     seen_on = data.get("jdk") or {}

@@ -1,6 +1,5 @@
 """What is known of a JDK before the gate runs: a list of buckets, and the crashes of the corpus."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,16 +7,15 @@ import click
 
 from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.corpus import crashes
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Signature
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import walkers
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
+from framestorm_cli.triage import expectations
 
-_ASGCT = "asgct"  # also what a text form without a `walker` line means
-_WALKER = re.compile(r"^walker (\S+)", re.MULTILINE)
+_ASGCT = "asgct"
 FOLDER = paths.CHECKOUT / "corpus" / "known"
 
 
@@ -40,18 +38,13 @@ def read_known(
     notes: dict[Signature, str] = dict(more.notes)
     if path is not None:
         notes |= known_buckets.read(path).notes
-    for folder in crashes.folders():
-        if tested and _walker_of(folder) not in tested:
+    for folder in expectations.folders():
+        if tested and expectations.walker_of(folder) not in tested:
             continue
-        for label, (status, signature) in crashes.read_expected(folder).items():
+        for label, (status, signature) in expectations.read_expected(folder).items():
             if status == "open" and signature and label.split("-")[0] == str(jdk.feature):
                 notes.setdefault(signature, f"corpus/crashes/{folder.name}")
     return Known(notes), path
-
-
-def _walker_of(folder: Path) -> str:
-    matched = _WALKER.search((folder / "input.txt").read_text(encoding="utf-8"))
-    return matched[1] if matched else _ASGCT
 
 
 def learn_command(*, into: Path, summaries: tuple[Path, ...]) -> int:

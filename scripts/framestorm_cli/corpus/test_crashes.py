@@ -1,5 +1,6 @@
 """Every known crash on every installed JDK, in fresh processes (corpus/crashes)."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -17,15 +18,16 @@ from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.test import run as testing
+from framestorm_cli.triage import expectations
 
 pytestmark = pytest.mark.long
 
 JDKS = crashes.one_per_feature(jdks.usable())
 ASSESSED = [
     (folder, jdk)
-    for folder in crashes.folders()
+    for folder in expectations.folders()
     for jdk in [*JDKS, *crashes.instrumented()]
-    if jdk.label in crashes.read_expected(folder)
+    if jdk.label in expectations.read_expected(folder)
 ]
 IDS = [f"{folder.name}-jdk{jdk.label}" for folder, jdk in ASSESSED]
 
@@ -39,14 +41,17 @@ def test_crash(folder: Path, jdk: Jdk, tmp_path: Path) -> None:
     assert not result.problem, result.problem
 
 
-@pytest.mark.parametrize("folder", crashes.folders(), ids=lambda folder: folder.name)
-def test_text_form_is_that_of_the_artifact(folder: Path) -> None:
+@pytest.mark.parametrize("folder", expectations.folders(), ids=lambda folder: folder.name)
+def test_what_is_written_down_is_that_of_the_artifact(folder: Path) -> None:
     program = toolchain.native_programs() / NATIVE
-    assert (folder / "input.txt").read_text() == codec.decode(program, folder / "input.bin")
+    described = codec.describe(program, folder / "input.bin")
+    assert (folder / "input.txt").read_text() == described.text
+    expected = json.loads((folder / "expected.json").read_text())
+    assert (expected["walker"], expected["state"]) == (described.input.walker, described.state)
 
 
 def test_there_are_crashes_and_jdks_to_test_them_on() -> None:
-    assert crashes.folders(), f"{paths.CRASHES} is empty: nothing was tested"
+    assert expectations.folders(), f"{paths.CRASHES} is empty: nothing was tested"
     assert JDKS, "no usable JDK is installed: nothing was tested"
 
 
@@ -55,8 +60,8 @@ def test_there_are_crashes_and_jdks_to_test_them_on() -> None:
 )
 def test_ci_replays_every_crash_of_what_it_builds() -> None:
     replayed = {(folder, jdk.label) for folder, jdk in ASSESSED}
-    for folder in crashes.folders():
-        for label in crashes.read_expected(folder):
+    for folder in expectations.folders():
+        for label in expectations.read_expected(folder):
             if label.partition("-")[2] in testing.BUILT:
                 assert (folder, label) in replayed, f"{folder.name}: there is no JDK {label}"
 
@@ -64,8 +69,8 @@ def test_ci_replays_every_crash_of_what_it_builds() -> None:
 NOT_HERE = sorted(
     {
         label
-        for folder in crashes.folders()
-        for label in crashes.read_expected(folder)
+        for folder in expectations.folders()
+        for label in expectations.read_expected(folder)
         if label.partition("-")[2] not in ("", *testing.BUILT)
     }
     - {jdk.label for _, jdk in ASSESSED}
@@ -79,7 +84,7 @@ def test_crashes_of_other_variants_are_replayed_where_these_are(label: str) -> N
 
 def test_every_crash_is_described() -> None:
     text = (paths.CRASHES / "README.md").read_text(encoding="utf-8")
-    assert [folder.name for folder in crashes.folders() if folder.name not in text] == []
+    assert [folder.name for folder in expectations.folders() if folder.name not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -98,7 +103,7 @@ def test_expectations_that_make_no_sense_are_refused(
 ) -> None:
     (tmp_path / "expected.json").write_text(text)
     with pytest.raises(FramestormError, match=message):
-        crashes.read_expected(tmp_path)
+        expectations.read_expected(tmp_path)
 
 
 def test_a_fixed_crash_is_looked_for_by_the_signature_of_the_open_one(tmp_path: Path) -> None:
@@ -107,7 +112,7 @@ def test_a_fixed_crash_is_looked_for_by_the_signature_of_the_open_one(tmp_path: 
         f'{{"per_jdk": {{"17": {{"status": "open", "signature": {signature}}}, '
         '"25": {"status": "fixed"}}}'
     )
-    expected = crashes.read_expected(tmp_path)
+    expected = expectations.read_expected(tmp_path)
     assert expected["25"] == ("fixed", expected["17"][1])
 
 
@@ -124,7 +129,7 @@ def test_corpus_add(
     add = ("corpus", "add", artifact, "--jdk", fakes.tools.jdk.home, "--jdk", other)
     code, _, _ = framestorm(*add, "--id", "sender")
     assert code == 0
-    expected = crashes.read_expected(tmp_path / "crashes" / "sender")
+    expected = expectations.read_expected(tmp_path / "crashes" / "sender")
     assert expected["25"][0] == "open"
     assert expected["17"][0] == "unaffected"
     assert (tmp_path / "crashes" / "sender" / "input.bin").read_bytes() == b"FAKEa"
@@ -132,4 +137,4 @@ def test_corpus_add(
     assert framestorm(*add, "--id", "sender")[0] == 2
     assert framestorm(*add, "--id", "../evil")[0] == 2
     assert framestorm(*add, "--id", "nothing")[0] == 1
-    assert crashes.folders(tmp_path / "crashes") == [tmp_path / "crashes" / "sender"]
+    assert expectations.folders(tmp_path / "crashes") == [tmp_path / "crashes" / "sender"]

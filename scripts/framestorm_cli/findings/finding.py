@@ -13,18 +13,36 @@ from framestorm_cli.base import files
 from framestorm_cli.base.numbers import parse_int
 from framestorm_cli.binaries.symbols import Frame
 
+# How far a state is from one that a thread can have (harness/input/state.h), in the order in which
+# findings are listed.
+STATES = ("real", "torn", "corrupt")
+
+
+def state_rank(state: str) -> int:
+    """Where a state stands in that order; behind all others when it is not known."""
+    return STATES.index(state) if state in STATES else len(STATES)
+
+
+def thread_state(name: str) -> str:
+    """HotSpot's `_thread_in_Java` is `in Java`."""
+    return name.removeprefix("_thread_").replace("_trans", " (transition)").replace("_", " ")
+
 
 class Signature(msgspec.Struct, frozen=True, order=True):
     """What makes two findings the same. `frames`: normalised function names, innermost first, at most
-    triage.signature.TOP_FRAMES. Without a walker's stack (contract findings) one entry:
-    `victim <scenario>`."""
+    triage.signature.TOP_FRAMES. Without a walker's stack one entry: `victim <scenario>`; none of a
+    contract finding, which has what the walker `did`, and the walker."""
 
     kind: str
     clause: str
     frames: tuple[str, ...]
+    did: str = ""
+    walker: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "clause": self.clause, "frames": list(self.frames)}
+        data = {"kind": self.kind, "clause": self.clause, "frames": list(self.frames)}
+        more = {"did": self.did, "walker": self.walker}
+        return data | {name: value for name, value in more.items() if value}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Signature":
@@ -36,6 +54,8 @@ class Signature(msgspec.Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         head = f"{self.kind} {self.clause}" if self.clause else self.kind
+        head += f" by {self.walker}" if self.walker else ""
+        head += f": {self.did}" if self.did else ""
         return f"{head} in {' < '.join(self.frames)}" if self.frames else head
 
 
@@ -89,7 +109,7 @@ class Finding(msgspec.Struct, tag_field="type", tag="finding"):
     detail: str = ""
     detail_class: str = ""  # of a broken contract: what the walker did, the same for all victims
     victim: str = ""
-    state: str = ""  # of the input: real, torn or corrupt
+    state: str = ""  # of STATES; empty when it was not written down
     artifact: Path | None = None  # absolute
     text: str = ""
     input: Input | None = None  # None: not known
@@ -116,6 +136,7 @@ class Finding(msgspec.Struct, tag_field="type", tag="finding"):
     count: int = 1
     rechecks: int = 0
     rechecks_hit: int = 0
+    victims: dict[str, int] = {}  # how often its key was seen with which
     target: str = ""
     seed: int | None = None
 
@@ -125,6 +146,10 @@ class Finding(msgspec.Struct, tag_field="type", tag="finding"):
     @property
     def scenario(self) -> str:
         return self.input.scenario if self.input else self.victim
+
+    @property
+    def walker(self) -> str:
+        return self.input.walker if self.input else ""
 
     @property
     def robustness(self) -> float:

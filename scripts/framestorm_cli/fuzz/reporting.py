@@ -51,8 +51,11 @@ def _check(results: Results, target: str) -> Check:
         outcome, message = ERROR, run.unable.get(target, "no walks")
     elif own:
         outcome = FAILED
-        message = "; ".join(f"{one.id} {one.signature}" for one in own)
-        details = "\n".join(f"{one.id}: {one.explanation}\n{one.replay_command}" for one in own)
+        message = "; ".join(one.title for one in own)
+        details = "\n".join(
+            "\n".join([f"{one.id}: {one.explanation}", *one.about, one.replay_command])
+            for one in own
+        )
     return Check(
         run.options.engine, target, seconds, outcome, message, details, {"walks": str(walks)}
     )

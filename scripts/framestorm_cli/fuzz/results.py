@@ -12,16 +12,14 @@ from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding
 from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz.fuzzing import Run
-from framestorm_cli.fuzz.live import VerificationProgress
+from framestorm_cli.fuzz.replays import Replays
 from framestorm_cli.fuzz.target_process import Process
 from framestorm_cli.native import processes
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded
-from framestorm_cli.replay.verifying import Verifier
-from framestorm_cli.triage import buckets as triage_buckets
 from framestorm_cli.triage import collecting, report
-from framestorm_cli.triage.buckets import Bucket, Verification
+from framestorm_cli.triage.buckets import Bucket
 
 KEPT = 5  # artifacts copied per bucket; the others stay below work/
 
@@ -35,6 +33,7 @@ class Results:
     buckets: list[Bucket] = field(default_factory=list)
     verify_seconds: float = 0.0
     unreadable_lines: int = 0
+    first_seconds: float | None = None  # from the command's start until a finding came back
 
 
 def gather(run: Run, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Finding]:
@@ -80,46 +79,18 @@ def jvm_of(run: Run) -> Json:
     )
 
 
-def conclude(run: Run, toolchain: Toolchain, *, verify: int) -> Results:
-    """Triage, verification by replay (`verify` fresh JVMs per bucket, 0: none), artifacts and reports."""
-    symbolizer = Symbolizer()
+def conclude(run: Run, toolchain: Toolchain, replays: Replays) -> Results:
+    """Triage, verification by replay, artifacts and reports."""
     results = Results(run, jvm_of(run))
     results.unreadable_lines = sum(process.file.unreadable_lines for process in run.processes)
-    found = triage_buckets.into_buckets(gather(run, toolchain, symbolizer))
+    findings = gather(run, toolchain, replays.symbolizer)
     began = time.monotonic()
-    known = _verify(found, run, toolchain, symbolizer, verify)
-    for bucket in found:
-        bucket.shown, bucket.verification = known[bucket.id]
-    results.buckets = found
+    results.buckets = replays.conclude(findings, run)
     results.verify_seconds = time.monotonic() - began
-    for bucket in found:
+    results.first_seconds = replays.first_seconds
+    for bucket in results.buckets:
         _write(bucket, run, toolchain, results.jvm)
     return results
-
-
-def _verify(
-    found: list[Bucket], run: Run, toolchain: Toolchain, symbolizer: Symbolizer, tries: int
-) -> dict[str, tuple[Finding, Verification]]:
-    why = "--strict" if run.options.strict else "--verify 0"
-    if run.stopped and not run.options.strict:
-        why, tries = run.stopped, 0  # interrupted, or the disk is full: no JVMs after that
-    if tries == 0 or run.options.strict:
-        return {bucket.id: (bucket.best, Verification(skipped=why)) for bucket in found}
-    verifier = Verifier(
-        toolchain,
-        symbolizer,
-        run.options.out / "work" / "verify",
-        tries,
-        run.options.jobs,
-        run.options.jvm_args,
-        run.options.walker_plugin,
-        float(run.totals().get("startup", 0.0)),
-    )
-    with VerificationProgress(len(found)) as progress:
-        known = verifier.verify(found, progress)
-    if verifier.interrupted:
-        run.stopped = "interrupted"
-    return known
 
 
 def _write(bucket: Bucket, run: Run, toolchain: Toolchain, jvm: Json) -> None:

@@ -13,6 +13,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.fuzz import afl, fuzzing, liveness, reporting, results, summary
 from framestorm_cli.fuzz.fuzzing import Fuzzer
 from framestorm_cli.fuzz.live import Progress
+from framestorm_cli.fuzz.replays import Replays
 from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.names import check_names, known
@@ -100,12 +101,18 @@ def fuzz_command(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     fuzzer = Fuzzer(tools, options)
+    replays = Replays(tools, options, verify)
     with Progress() as progress:
-        run = fuzzer.fuzz(progress)
-    return _conclude(run, tools, verify)
+
+        def watch(run: fuzzing.Run) -> None:
+            progress(run)
+            replays(run)
+
+        run = fuzzer.fuzz(watch)
+    return _conclude(run, tools, replays)
 
 
-def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
+def _conclude(run: fuzzing.Run, tools: Toolchain, replays: Replays) -> int:
     problems = liveness.problems(run)
     if run.unable and not any(process.walks for process in run.processes):
         same = set(run.unable.values())
@@ -114,7 +121,7 @@ def _conclude(run: fuzzing.Run, tools: Toolchain, verify: int) -> int:
         )
     out = run.options.out
     try:
-        found = results.conclude(run, tools, verify=verify)
+        found = results.conclude(run, tools, replays)
         if run.stopped.startswith("disk full"):
             problems.append(run.stopped)
         if run.stopped == "interrupted" and not found.buckets:

@@ -1,6 +1,7 @@
 """summary.json (docs/reference/summary.schema.json) and the summary a person reads."""
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from rich.table import Table
 from framestorm_cli.base import paths
 from framestorm_cli.base.machine import machine
 from framestorm_cli.base.paths import relative
+from framestorm_cli.findings.finding import STATES
 from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz import liveness
 from framestorm_cli.fuzz.fuzzing import Run
@@ -59,6 +61,10 @@ def _bucket(bucket: Bucket, out: Path) -> Json:
     verification = bucket.verification
     return {
         "id": bucket.id,
+        "state": bucket.state or None,
+        "known": bucket.known,
+        "write_ups": list(bucket.write_ups),
+        "victims": bucket.victims,
         "signature": bucket.signature.to_json(),
         "merged_signatures": [signature.to_json() for signature in bucket.merged],
         "count": bucket.count,
@@ -87,6 +93,17 @@ def _bucket(bucket: Bucket, out: Path) -> Json:
         },
         "rechecks": bucket.best.rechecks,
         "rechecks_hit": bucket.best.rechecks_hit,
+    }
+
+
+def _states(buckets: Sequence[Bucket]) -> Json:
+    """How many buckets are of which state, and of how many of them the cause is known."""
+    return {
+        state: {
+            "buckets": sum(1 for one in buckets if one.state == state),
+            "known": sum(1 for one in buckets if one.state == state and one.write_ups),
+        }
+        for state in STATES
     }
 
 
@@ -139,6 +156,10 @@ def to_json(results: Results, problems: list[str], exit_code: int, argv: list[st
             for process in run.processes
         ],
         "afl": [instance.figures() for instance in run.afl],
+        "states": _states(results.buckets),
+        "first_reproduced_seconds": (
+            None if results.first_seconds is None else round(results.first_seconds, 1)
+        ),
         "buckets": [_bucket(bucket, options.out) for bucket in results.buckets],
         "verification_seconds": round(results.verify_seconds, 3),
         "liveness": {
@@ -237,9 +258,16 @@ def _target_table(run: Run) -> Table:
 
 
 def _bucket_lines(results: Results) -> list[str]:
-    """Findings in up to three groups that are never mixed: they reproduce, they do not, unknown."""
+    """What a profiler's user can meet; then findings in up to three groups that are never mixed: they
+    reproduce, they do not, unknown."""
     if not results.buckets:
         return ["nothing found"]
+    lines = [_states_line(results.buckets)]
+    if results.first_seconds is not None:
+        lines.append(
+            f"first came back in a fresh JVM {results.first_seconds:.0f} s after the start"
+        )
+    lines.append("")
     groups: dict[str, list[Bucket]] = {"reproduces": [], "seen": [], "unknown": []}
     for bucket in results.buckets:
         verification = bucket.verification
@@ -251,7 +279,6 @@ def _bucket_lines(results: Results) -> list[str]:
         "seen": "seen, not reproduced (or not every time): ",
         "unknown": "findings that were not verified: ",
     }
-    lines = []
     for name, group in groups.items():
         if group:
             count = f"{len(group)} bucket{'s' if len(group) != 1 else ''}"
@@ -261,10 +288,21 @@ def _bucket_lines(results: Results) -> list[str]:
     return lines
 
 
+def _states_line(buckets: Sequence[Bucket]) -> str:
+    """`buckets by state: 1 real (a profiler can meet these), 2 torn, 9 corrupt (5 of known causes)`."""
+    parts = []
+    for state, figures in _states(buckets).items():
+        hint = " (a profiler can meet these)" if state == STATES[0] else ""
+        known = f" ({figures['known']} of known causes)" if figures["known"] else ""
+        parts.append(f"{figures['buckets']} {state}{hint}{known}")
+    return f"buckets by state: {', '.join(parts)}"
+
+
 def _one_bucket(bucket: Bucket) -> list[str]:
     lines = [
-        f"{bucket.id}  {bucket.signature}  ({bucket.count:,} time{'s' if bucket.count > 1 else ''})",
+        f"{bucket.title}  ({bucket.count:,} time{'s' if bucket.count > 1 else ''})",
         f"     {bucket.explanation}",
+        *(f"     {line}" for line in bucket.about),
         f"     {bucket.verification}",
     ]
     if bucket.replay_command:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.corpus import crashes, judging
+from framestorm_cli.corpus import judging
 from framestorm_cli.corpus.judging import Expectation, Judgement
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import FIXED, KNOWN, NEW, UNCHANGED, Entry, Step
 from framestorm_cli.replay import replaying
+from framestorm_cli.triage import expectations
 
 _LIMIT = 40.0  # seconds for a JVM
 
@@ -22,7 +23,7 @@ def run(here: Subject, there: Subject | None, jvm_args: tuple[str, ...], step: S
     symbolizer = Symbolizer()
     entries: list[Entry] = []
     count = 0
-    for folder in crashes.folders():
+    for folder in expectations.folders():
         artifact = folder / "input.bin"
         expectation = judging.expectation_of(artifact, here.tools.jdk)
         if expectation is None:
@@ -50,7 +51,7 @@ def run(here: Subject, there: Subject | None, jvm_args: tuple[str, ...], step: S
             )
             entries.append(entry)
     step.lines.append(
-        f"{count} of {len(crashes.folders())} crashes have an expectation for JDK {label}"
+        f"{count} of {len(expectations.folders())} crashes have an expectation for JDK {label}"
     )
     step.seconds = time.monotonic() - began
     return entries

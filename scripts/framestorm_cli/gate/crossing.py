@@ -19,8 +19,9 @@ from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded, Request
 from framestorm_cli.replay.verifying import Verifier
 from framestorm_cli.reports.known import Known
-from framestorm_cli.triage import report
+from framestorm_cli.triage import expectations, report
 from framestorm_cli.triage.buckets import Bucket, Verification, alike
+from framestorm_cli.triage.expectations import Cause
 
 TRIES = 5  # fresh JVMs that show whether an artifact comes back
 _MOST_TRIES = 12
@@ -63,6 +64,7 @@ class Crossing:
     jvm_args: tuple[str, ...]
     jvm: Json
     touched: frozenset[str] = frozenset()  # functions
+    causes: Sequence[Cause] = ()  # known ones
 
     def sort(
         self, found: Sequence[Bucket], seconds: float, startup: float, step: Step
@@ -228,9 +230,11 @@ class Crossing:
 
     def _entry(self, bucket: Bucket, finding: Finding, kind: str, how: str) -> Entry:
         bucket.shown = finding
+        expectations.name(bucket, self.causes)
         entry = Entry(
             kind, "fuzz", bucket.id, bucket.signature, bucket.explanation, how, bucket.count,
-            tuple(str(frame) for frame in finding.frames),
+            tuple(str(frame) for frame in finding.frames), state=bucket.state,
+            known="; ".join(bucket.about), write_ups=bucket.write_ups,
         )  # fmt: skip
         source = finding.artifact
         if kind == KNOWN or source is None or not source.exists():

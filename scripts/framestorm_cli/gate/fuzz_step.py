@@ -19,6 +19,7 @@ from framestorm_cli.native import walkers
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.reports.known import Known
 from framestorm_cli.triage import buckets as triage_buckets
+from framestorm_cli.triage import expectations
 
 # Fewer walks of a target say nothing. The slowest one makes as many in two seconds on one core.
 ENOUGH_WALKS = 5_000
@@ -122,6 +123,7 @@ def sort(
         done.options.jvm_args,
         results.jvm_of(done),
         frozenset(touched),
+        expectations.causes_on(here.tools.jdk.label),
     )
     entries = crossing.sort(found, seconds, float(done.totals().get("startup", 2.0)), step)
     step.lines.append(

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from framestorm_cli.base import files, paths
+from framestorm_cli.findings.finding import state_rank
 from framestorm_cli.findings.records import Json
 from framestorm_cli.gate.changes import Changes
 from framestorm_cli.gate.outcome import Outcome
@@ -102,6 +103,8 @@ def _entry(entry: Entry, out: Path) -> Json:
         "kind": entry.kind,
         "step": entry.step,
         "id": entry.id,
+        "state": entry.state or None,
+        "write_ups": list(entry.write_ups),
         "signature": entry.signature.to_json(),
         "explanation": entry.explanation,
         "how": entry.how,
@@ -133,8 +136,8 @@ def to_report(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> R
         checks=[_check(step, verdict.of(NEW)) for step in verdict.steps],
         issues=[
             Issue(
-                e.id, e.signature, e.explanation, e.count, e.kind != NEW, e.how, e.stack,
-                _below(e.report, out), _below(e.artifact, out), e.command,
+                e.id, e.signature, e.explanation, e.count, e.kind != NEW, e.state, e.write_ups, e.how,
+                e.stack, _below(e.report, out), _below(e.artifact, out), e.command,
             )
             for e in shown
         ],
@@ -168,7 +171,7 @@ def markdown(outcome: Outcome, seconds: float) -> str:
             "",
         ]
     for kind in (NEW, FIXED, UNCHANGED, TOO_RARE, NOT_REPRODUCED, KNOWN):
-        found = verdict.of(kind)
+        found = sorted(verdict.of(kind), key=lambda entry: state_rank(entry.state))
         if not found:
             continue
         head = f"{_HEADS[kind]}: {len(found)}"
@@ -178,7 +181,7 @@ def markdown(outcome: Outcome, seconds: float) -> str:
                 lines += _shown(entry)
         else:
             lines += [f"<details><summary>{head}</summary>", ""]
-            lines += [f"- {e.id} `{e.signature}`" + (f" ({e.how})" if e.how else "") for e in found]
+            lines += [f"- {_line(entry)}" for entry in found]
             lines += ["", "</details>", ""]
     lines += ["| step | s | |", "|---|---:|---|"]
     lines += [
@@ -187,6 +190,12 @@ def markdown(outcome: Outcome, seconds: float) -> str:
     if outcome.baseline is not None:
         lines += ["", f"Known buckets: {paths.shown(outcome.baseline)}"]
     return "\n".join(lines) + "\n"
+
+
+def _line(entry: Entry) -> str:
+    said = "; ".join(part for part in (entry.how, entry.known) if part)
+    state = f"{entry.state} " if entry.state else ""
+    return f"{entry.id} {state}`{entry.signature}`" + (f" ({said})" if said else "")
 
 
 def _one_line(text: str) -> str:
@@ -198,11 +207,13 @@ def _cell(text: str) -> str:
 
 
 def _shown(entry: Entry) -> list[str]:
+    state = f"{entry.state} " if entry.state else ""
     lines = [
-        f"**{entry.id}** `{entry.signature}` ({entry.step}; {entry.how})",
+        f"**{entry.id}** {state}`{entry.signature}` ({entry.step}; {entry.how})",
         "",
         entry.explanation,
         "",
+        *([entry.known, ""] if entry.known else []),
     ]
     if entry.command:
         lines += ["```sh", entry.command, "```", ""]

@@ -44,7 +44,7 @@ def crashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty corpus/crashes, and no list of known buckets."""
     folder = tmp_path / "crashes"
     folder.mkdir()
-    monkeypatch.setattr("framestorm_cli.corpus.crashes.folders.__defaults__", (folder,))
+    monkeypatch.setattr("framestorm_cli.triage.expectations.folders.__defaults__", (folder,))
     monkeypatch.setattr(known, "FOLDER", tmp_path / "known")
     return folder
 

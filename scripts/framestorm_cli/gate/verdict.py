@@ -25,6 +25,9 @@ class Entry:
     artifact: Path | None = None
     report: Path | None = None
     command: str = ""  # shows it again
+    state: str = ""  # how far from one that a thread can have
+    known: str = ""  # the known causes that it is, or is like
+    write_ups: tuple[str, ...] = ()  # links, of those that it is
 
 
 @dataclass

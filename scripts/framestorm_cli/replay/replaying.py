@@ -18,7 +18,7 @@ from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.triage import collecting
-from framestorm_cli.triage.signature import native_filter
+from framestorm_cli.triage.signature import native_filter, signatures_of
 
 TRY_LIMIT = 120.0  # seconds; a try that takes longer is ended and counts as a death
 HALTS = 64
@@ -136,7 +136,7 @@ def run_try(
         result.findings.append(finding)
     if request.signature is not None:
         result.matched = next(
-            (c for c in result.findings if c.signature == request.signature), None
+            (c for c in result.findings if request.signature in signatures_of(c)), None
         )
     return result
 

@@ -158,6 +158,37 @@ def test_an_interrupt_keeps_what_is_known(verify: Verify) -> None:
     assert str(known["a"][1]) == "reproduced, 4 of 4 fresh JVMs"
 
 
+def test_a_known_cause_is_confirmed_once(verify: Verify) -> None:
+    found = [bucket("a", 2), bucket("b", 1), bucket("c", 2)]
+    rates = {"a0": "+", "b0": "+", "c1": "+"}
+    known, jvms, _ = verify(found, rates, confirm=lambda one: one.id in "ac")
+    assert jvms.tried.count("a0") == 1
+    assert str(known["a"][1]) == "reproduced, 1 of 1 fresh JVM"
+    assert jvms.tried.count("b0") == 4
+    # One that does not come back is looked at as any other.
+    assert artifact(known, "c") == "c1"
+    assert known["c"][1].reproduces
+
+
+def test_what_was_replayed_while_buckets_were_found_counts(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvms = Jvms(dict.fromkeys(("a0", "b0"), "+"))
+    monkeypatch.setattr(replaying, "run_try", jvms.run_try)
+    verifier = Verifier(fakes.tools, Symbolizer(), tmp_path / "v", 3, 2)
+    came: list[str] = []
+    while len(came) < 2:
+        came += [one.id for one, _ in verifier.look([bucket("a", 1), bucket("b", 1)])]
+        assert jvms.most_at_once <= 1
+    assert came == ["a", "b"]
+    assert verifier.look([bucket("a", 1), bucket("b", 1)]) == []
+    assert sorted(jvms.tried) == ["a0", "b0"], "each is looked at once"
+    assert verifier.first_hit is not None
+    known = verifier.verify([bucket("a", 1), bucket("b", 1)])
+    assert sorted(jvms.tried) == ["a0"] * 3 + ["b0"] * 3
+    assert str(known["b"][1]) == "reproduced, 3 of 3 fresh JVMs"
+
+
 def test_a_try_that_does_not_end_is_ended(
     fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ class _Candidate:
     tries: int = 0
     hits: int = 0
     running: int = 0
+    failed: str = ""  # why it cannot be tried
 
     @property
     def missed(self) -> bool:
@@ -54,8 +55,12 @@ class _Progress:
 
     bucket: Bucket
     candidates: list[_Candidate]
-    skipped: str = ""
+    confirmed: bool  # what it is, is known: that it comes back once is enough
     done: bool = False
+
+    @property
+    def skipped(self) -> str:
+        return next((one.failed for one in self.candidates if one.failed), "")
 
     @property
     def tries(self) -> int:
@@ -73,6 +78,8 @@ class _Progress:
         """The candidate to start in another JVM; None when there is nothing (more) to learn."""
         if self.done or self.skipped or not self.candidates:
             return None
+        if self.confirmed and (self.best.hits or self.tries == self.running):
+            wanted = 1
         fresh = next((one for one in self.candidates if not one.missed), None)
         if fresh is None:
             enough = min(wanted, LEAST_TRIES)
@@ -103,7 +110,10 @@ class Verifier:
     """Replays the artifacts of buckets, `jobs` JVMs at once.
 
     `tries`: fresh JVMs per artifact, fewer once `soft_limit` seconds are over. `slowest_start`: seconds
-    a JVM took to its first walk in this run; the wall limit of a try follows from it.
+    a JVM took to its first walk in this run; the wall limit of a try follows from it. `confirm`: buckets
+    of known causes, for which one JVM that shows them again is enough.
+
+    look() while buckets are still being found, then verify(), which goes on from there, or close().
     """
 
     toolchain: Toolchain
@@ -115,9 +125,49 @@ class Verifier:
     walker_plugin: str = ""
     slowest_start: float = 2.0
     soft_limit: float = SOFT_LIMIT
+    confirm: Callable[[Bucket], bool] = lambda _: False
     interrupted: bool = False
+    first_hit: float | None = None  # time.monotonic() when the first artifact came back
     _stop: threading.Event = field(default_factory=threading.Event)
     _started: int = 0
+    _candidates: dict[Path, _Candidate] = field(default_factory=dict)
+    _running: dict[Future[Try | None], tuple[_Progress, _Candidate]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._pool = ThreadPoolExecutor(self.jobs)
+
+    def look(self, found: list[Bucket]) -> list[tuple[Bucket, Finding]]:
+        """Takes what has ended, and starts a JVM, one at a time, for a bucket that had none. Does not
+        wait. The buckets that came back for the first time since the last call."""
+        came = self._take_ended(0)
+        if not self._running:
+            self._start_more(self._states(found), 1, 1)
+        return came
+
+    def close(self) -> None:
+        """Ends what runs."""
+        self._stop.set()
+        self._pool.shutdown()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _states(self, found: list[Bucket]) -> list[_Progress]:
+        return [
+            _Progress(bucket, [self._candidate(one) for one in self._chosen(bucket)],
+                      self.confirm(bucket))
+            for bucket in found
+        ]  # fmt: skip
+
+    def _chosen(self, bucket: Bucket) -> list[Finding]:
+        """The findings to try; those that were tried when the bucket was smaller stay among them."""
+        ordered = bucket.candidates()
+        known = {path for path, one in self._candidates.items() if one.tries + one.running}
+        return sorted(ordered, key=lambda finding: finding.artifact not in known)[:CANDIDATES]
+
+    def _candidate(self, finding: Finding) -> _Candidate:
+        assert finding.artifact is not None
+        known = self._candidates.setdefault(finding.artifact, _Candidate(finding))
+        known.finding = finding
+        return known
 
     def verify(
         self,
@@ -129,45 +179,31 @@ class Verifier:
         `on_news(buckets done, JVMs so far, line about a bucket that is done or "")`. Ctrl-C ends the
         tries; what is known by then is returned, and `interrupted` set.
         """
-        states = [
-            _Progress(bucket, [_Candidate(finding) for finding in bucket.candidates()[:CANDIDATES]])
-            for bucket in found
-        ]
+        states = self._states(found)
         began = time.monotonic()
-        running: dict[Future[Try | None], tuple[_Progress, _Candidate]] = {}
-        with ThreadPoolExecutor(self.jobs) as pool:
-            try:
-                while True:
-                    late = time.monotonic() - began > self.soft_limit
-                    wanted = min(self.tries, LEAST_TRIES) if late else self.tries
-                    self._start_more(pool, states, running, wanted)
-                    self._tell(states, wanted, on_news)
-                    if not running:
-                        break
-                    ended, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
-                    for future in ended:
-                        self._take(future, *running.pop(future))
-            except KeyboardInterrupt:
-                self.interrupted = True
-            finally:
-                self._stop.set()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        try:
+            while True:
+                late = time.monotonic() - began > self.soft_limit
+                wanted = min(self.tries, LEAST_TRIES) if late else self.tries
+                self._start_more(states, self.jobs, wanted)
+                self._tell(states, wanted, on_news)
+                if not self._running:
+                    break
+                self._take_ended(0.2)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        finally:
+            self.close()
         return {
             one.bucket.id: (
                 one.best.finding if one.candidates else one.bucket.best,
-                one.verification(min(self.tries, LEAST_TRIES)),
+                one.verification(1 if one.confirmed else min(self.tries, LEAST_TRIES)),
             )
             for one in states
         }
 
-    def _start_more(
-        self,
-        pool: ThreadPoolExecutor,
-        states: list[_Progress],
-        running: dict[Future[Try | None], tuple[_Progress, _Candidate]],
-        wanted: int,
-    ) -> None:
-        while len(running) < self.jobs:
+    def _start_more(self, states: list[_Progress], jobs: int, wanted: int) -> None:
+        while len(self._running) < jobs:
             ready = [(one, candidate) for one in states if (candidate := one.next(wanted))]
             if not ready:
                 return
@@ -175,7 +211,8 @@ class Verifier:
             state, candidate = min(ready, key=lambda pair: (pair[0].running, pair[0].tries))
             candidate.running += 1
             self._started += 1
-            running[pool.submit(self._try, candidate.finding, self._started)] = (state, candidate)
+            future = self._pool.submit(self._try, candidate.finding, self._started)
+            self._running[future] = (state, candidate)
 
     def _try(self, finding: Finding, number: int) -> Try | None:
         assert finding.artifact is not None
@@ -194,13 +231,26 @@ class Verifier:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
+    def _take_ended(self, seconds: float) -> list[tuple[Bucket, Finding]]:
+        """Waits at most so long for one that ends. What came back for the first time."""
+        came = []
+        ended, _ = wait(self._running, timeout=seconds, return_when=FIRST_COMPLETED)
+        for future in ended:
+            state, candidate = self._running.pop(future)
+            before = candidate.hits
+            self._take(future, candidate)
+            if candidate.hits and not before:
+                self.first_hit = self.first_hit or time.monotonic()
+                came.append((state.bucket, candidate.finding))
+        return came
+
     @staticmethod
-    def _take(future: Future[Try | None], state: _Progress, candidate: _Candidate) -> None:
+    def _take(future: Future[Try | None], candidate: _Candidate) -> None:
         candidate.running -= 1
         try:
             one = future.result()
         except FramestormError as error:
-            state.skipped = f"replay failed: {error.message}"
+            candidate.failed = f"replay failed: {error.message}"
             return
         if one is not None:
             candidate.tries += 1

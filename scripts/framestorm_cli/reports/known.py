@@ -11,8 +11,9 @@ from typing import Any
 
 from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.findings.finding import Signature
+from framestorm_cli.findings.finding import STATES, Signature
 from framestorm_cli.triage.buckets import Bucket
+from framestorm_cli.triage.signature import signatures_of
 
 FORMAT = 1
 
@@ -25,7 +26,18 @@ class Known:
 
     def __contains__(self, bucket: Bucket) -> bool:
         """A bucket is known when its own signature is, and each that was merged into it."""
-        return all(one in self.notes for one in (bucket.signature, *bucket.merged))
+        return all(self._has(bucket, one) for one in (bucket.signature, *bucket.merged))
+
+    def _has(self, bucket: Bucket, signature: Signature) -> bool:
+        """Older lists have contract findings by victim. Where something was mutated, the victim is only
+        where it was tried: one that is listed is enough."""
+        if signature in self.notes:
+            return True
+        own = [finding for finding in bucket.findings if finding.signature == signature]
+        listed = [any(one in self.notes for one in signatures_of(finding)) for finding in own]
+        return any(listed) and all(
+            known or finding.state != STATES[0] for finding, known in zip(own, listed, strict=True)
+        )
 
     def with_buckets(self, buckets: Iterable[Bucket]) -> "Known":
         notes = dict(self.notes)

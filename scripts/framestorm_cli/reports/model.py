@@ -21,6 +21,8 @@ class Issue:
     explanation: str
     count: int
     known: bool = False
+    state: str = ""  # how far from one that a thread can have
+    write_ups: tuple[str, ...] = ()  # links, of the known causes that it is
     detail: str = ""
     stack: tuple[str, ...] = ()  # innermost first
     report: str | None = None  # its Markdown report
@@ -31,7 +33,8 @@ class Issue:
     def fingerprint(self) -> str:
         """The same in every run that finds it."""
         signature = self.signature
-        text = "\0".join((signature.kind, signature.clause, *signature.frames))
+        parts = (signature.kind, signature.clause, *signature.frames)
+        text = "\0".join(parts + tuple(filter(None, (signature.did, signature.walker))))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -43,6 +46,8 @@ def issue_of(bucket: Bucket, out: Path, *, known: bool = False, detail: str = ""
         explanation=bucket.explanation,
         count=bucket.count,
         known=known,
+        state=bucket.state,
+        write_ups=bucket.write_ups,
         detail=detail or bucket.best.detail,
         stack=tuple(frame.name for frame in bucket.best.frames),
         report=relative(bucket.report, out),

@@ -83,6 +83,12 @@ def _rule(kind: str) -> dict[str, Any]:
     }
 
 
+def _text(issue: Issue) -> str:
+    state = f"[{issue.state}] " if issue.state else ""
+    known = f" (known: {', '.join(issue.write_ups)})" if issue.write_ups else ""
+    return f"{state}{issue.signature}: {issue.explanation}{known}"
+
+
 def _result(issue: Issue, kinds: list[str]) -> dict[str, Any]:
     signature = issue.signature
     frames = issue.stack or signature.frames
@@ -99,11 +105,17 @@ def _result(issue: Issue, kinds: list[str]) -> dict[str, Any]:
         "ruleIndex": kinds.index(signature.kind),
         "level": "note" if issue.known else "error",
         "baselineState": "unchanged" if issue.known else "new",
-        "message": {"text": f"{signature}: {issue.explanation}"},
+        "message": {"text": _text(issue)},
         "locations": [location] if location else [],
         "occurrenceCount": max(1, issue.count),
         "partialFingerprints": {"framestormSignature/v1": issue.fingerprint},
-        "properties": {"bucket": issue.id, "detail": issue.detail, "command": issue.command},
+        "properties": {
+            "bucket": issue.id,
+            "detail": issue.detail,
+            "command": issue.command,
+            "state": issue.state,
+            "writeUps": list(issue.write_ups),
+        },
     }
     if frames:
         result["stacks"] = [

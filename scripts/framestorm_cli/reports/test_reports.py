@@ -1,6 +1,7 @@
 """JUnit XML and SARIF as other programs read them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import junitparser
 import pytest
 
 from framestorm_cli.conftest import TESTDATA
-from framestorm_cli.findings.finding import Signature
+from framestorm_cli.findings.finding import Finding, Input, Signature
 from framestorm_cli.reports import junit, sarif
 from framestorm_cli.reports.known import Known
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
@@ -90,6 +91,38 @@ def test_a_fingerprint_is_of_the_cause_alone() -> None:
     one = Issue("b01", FAULT, "read of 0x8", 3)
     assert one.fingerprint == Issue("b07", FAULT, "read of 0x10", 9).fingerprint
     assert one.fingerprint != Issue("b01", WRONG, "read of 0x8", 3).fingerprint
+
+
+def contract(victim: str, state: str) -> Finding:
+    signature = Signature("contract", "x", (), "d", "asgct")
+    given = Input(victim)
+    return Finding("k", "contract", clause="x", input=given, state=state, signature=signature)
+
+
+@pytest.mark.parametrize(
+    ("findings", "known"),
+    [
+        ([contract("c1", "corrupt")], True),
+        ([contract("osr", "corrupt")], False),
+        # The victim is where it was tried, unless nothing was mutated.
+        ([contract("osr", "corrupt"), contract("c1", "torn")], True),
+        ([contract("osr", "real"), contract("c1", "torn")], False),
+        ([contract("c1", "real")], True),
+    ],
+)
+def test_older_lists_name_contracts_by_victim(findings: list[Finding], known: bool) -> None:
+    listed = Known({Signature("contract", "x", ("victim c1",)): ""})
+    bucket = Bucket(findings[0].signature, findings)
+    assert (bucket in listed) is known
+    assert bucket in listed.with_buckets([bucket])
+
+
+def test_state_and_known_causes_are_in_the_message(report: Report) -> None:
+    issue = Issue("b01", FAULT, "read of 0x8", 3, state="torn", write_ups=("corpus#x",))
+    (result,) = sarif.document(replace(report, issues=(issue,)))["runs"][0]["results"]
+    assert result["message"]["text"].startswith("[torn] fault")
+    assert result["message"]["text"].endswith("(known: corpus#x)")
+    assert result["properties"]["state"] == "torn"
 
 
 def test_known_is_every_signature_of_a_bucket() -> None:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from framestorm_cli.base import paths
 from framestorm_cli.binaries.symbols import Frame, Symbolizer
 from framestorm_cli.findings import records
@@ -21,13 +19,12 @@ from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.verdicts import HANG, HARMED
 from framestorm_cli.triage import buckets as triage_buckets
-from framestorm_cli.triage import collecting, report, sanitizer
+from framestorm_cli.triage import collecting, expectations, report, sanitizer
 from framestorm_cli.triage.buckets import Bucket, Verification
-from framestorm_cli.triage.explain import thread_state
+from framestorm_cli.triage.expectations import Cause
 from framestorm_cli.triage.signature import (
     ENTRY_POINT,
     TOP_FRAMES,
-    VICTIM,
     signature_of,
     significant,
 )
@@ -61,7 +58,12 @@ class Found:
 
 
 def conclude(
-    results: Sequence[CellResult], plan: Plan, out: Path, known: Known, symbolizer: Symbolizer
+    results: Sequence[CellResult],
+    plan: Plan,
+    out: Path,
+    known: Known,
+    symbolizer: Symbolizer,
+    causes: Sequence[Cause] = (),
 ) -> Found:
     """Triage of all cells; a folder below out/buckets per bucket. Raises OSError."""
     found = Found([])
@@ -74,6 +76,7 @@ def conclude(
             every.append(finding)
     shutil.rmtree(out / "buckets", ignore_errors=True)
     for bucket in triage_buckets.into_buckets(every):
+        expectations.name(bucket, causes)
         cells = list(
             {
                 cell_of[id(finding)].number: cell_of[id(finding)] for finding in bucket.findings
@@ -89,8 +92,6 @@ def _findings(result: CellResult, out: Path, symbolizer: Symbolizer, found: Foun
     folder = out / result.folder
     agent_folder = folder / agent.OUT
     recorded = collecting.of_process(agent_folder, symbolizer)
-    for finding in recorded:
-        finding.signature = _of_sample(finding)
     found.unreadable_lines += records.read_findings(agent_folder).unreadable_lines
     in_walks, elsewhere = _of_sanitizer(folder / "log.txt")
     recorded += in_walks
@@ -105,17 +106,10 @@ def _findings(result: CellResult, out: Path, symbolizer: Symbolizer, found: Foun
         recorded.append(_hang(result, folder))
     elif result.verdict == HARMED:
         recorded.append(_harmed(result, folder))
+    # Nothing is set to anything in a sample, but a thread that runs on may have torn what is read.
+    for finding in recorded:
+        finding.state = finding.state or ("torn" if result.cell.mode == "unstopped" else "real")
     return recorded
-
-
-def _of_sample(finding: Finding) -> Signature:
-    """Its signature by the thread's state where the fuzzers' is by the victim: which one a sample is most
-    like is chance, and would be another bucket every time."""
-    signature = finding.signature
-    state = finding.context.get("thread_state")
-    if not state or not any(frame.startswith(VICTIM) for frame in signature.frames):
-        return signature
-    return msgspec.structs.replace(signature, frames=(f"a thread {thread_state(state)}",))
 
 
 def _of_sanitizer(log: Path) -> tuple[list[Finding], int]:

@@ -10,6 +10,7 @@ from typing import Any
 from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.reports import junit, known, sarif
 from framestorm_cli.reports.known import Known
 from framestorm_cli.stress import (
@@ -29,6 +30,7 @@ from framestorm_cli.stress.planning import Options
 from framestorm_cli.stress.runner import INTERRUPTED, Runner, StressRun
 from framestorm_cli.stress.tools import Tools
 from framestorm_cli.stress.workloads import Workload
+from framestorm_cli.triage import expectations
 
 # What --resume may be given with: the rest is in the run's plan.
 _WITH_RESUME = ("parallel", "renaissance")
@@ -131,7 +133,8 @@ def _announce(plan: Plan, found: Tools) -> None:
 def _conclude(run: StressRun, already: Known, write_known: Path | None) -> int:
     """Triage, reports, and the exit code."""
     symbolizer = Symbolizer()
-    found = findings.conclude(run.finished, run.plan, run.out, already, symbolizer)
+    causes = expectations.causes_on(jdks.validate(Path(run.plan.jdk_home)).label)
+    found = findings.conclude(run.finished, run.plan, run.out, already, symbolizer, causes)
     if write_known is not None:
         known.write(write_known, already.with_buckets(one.bucket for one in found.buckets))
         steps.say(f"known buckets: {paths.shown(write_known)}")

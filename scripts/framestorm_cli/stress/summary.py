@@ -23,6 +23,7 @@ from framestorm_cli.stress.findings import StressBucket
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved
 from framestorm_cli.stress.verdicts import CLEAN, UNJUDGED, VERDICTS
+from framestorm_cli.triage.buckets import Bucket
 
 FORMAT = 1
 
@@ -97,6 +98,9 @@ def _bucket(one: StressBucket, out: Path) -> Json:
     bucket = one.bucket
     return {
         "id": bucket.id,
+        "state": bucket.state or None,
+        "write_ups": list(bucket.write_ups),
+        "victims": bucket.victims,
         "signature": bucket.signature.to_json(),
         "merged_signatures": [signature.to_json() for signature in bucket.merged],
         "count": bucket.count,
@@ -156,10 +160,8 @@ def _check(result: CellResult, new: list[StressBucket], known: list[StressBucket
         outcome, message = ERROR, result.why or f"rate too low: {result.slow}"
     elif new:
         outcome = FAILED
-        message = "; ".join(f"{one.bucket.id} {one.bucket.signature}" for one in new)
-        details = "\n".join(
-            f"{one.bucket.id}: {one.bucket.explanation}\n{one.bucket.replay_command}" for one in new
-        )
+        message = "; ".join(one.bucket.title for one in new)
+        details = "\n".join(line for one in new for line in _described(one.bucket))
     elif known:
         message = "known: " + "; ".join(str(one.bucket.signature) for one in known)
     return Check(
@@ -270,6 +272,10 @@ def _bucket_lines(outcome: Outcome) -> list[str]:
         for one in group:
             bucket = one.bucket
             times = f"{bucket.count:,} time{'s' if bucket.count > 1 else ''}"
-            lines.append(f"{bucket.id}  {bucket.signature}  ({times}, {len(one.cells)} cells)")
-            lines += [f"     {one.bucket.explanation}", f"     {one.bucket.replay_command}", ""]
+            lines.append(f"{bucket.title}  ({times}, {len(one.cells)} cells)")
+            lines += [*(f"     {line}" for line in _described(bucket)), ""]
     return lines
+
+
+def _described(bucket: Bucket) -> list[str]:
+    return [bucket.explanation, *bucket.about, bucket.replay_command]

@@ -75,7 +75,7 @@ def test_junit_has_a_case_for_each_cell(out: Path) -> None:
     (bucket,) = read_summary(out)["buckets"]
     failure = cases["framestorm.stress.alpha"].find("failure")
     assert failure is not None
-    assert failure.attrib == {"type": "finding", "message": "b01 fault in frame::sender"}
+    assert failure.attrib == {"type": "finding", "message": "b01 real fault in frame::sender"}
     assert bucket["explanation"] in (failure.text or "")
     assert "repro.sh" in (failure.text or "")
     error = cases["framestorm.stress.beta"].find("error")

@@ -144,14 +144,15 @@ def test_a_finding_becomes_a_bucket_with_what_it_takes_to_act(
     assert bucket["explanation"] in (out / "report.html").read_text().replace("&#39;", "'")
 
 
-def test_a_trace_that_is_wrong_is_known_by_the_threads_state(
+def test_a_trace_that_is_wrong_is_known_by_what_the_walker_did(
     stress: Run, java: FakeJava, tmp_path: Path
 ) -> None:
     findings = [
         {
             "key": scenario, "kind": "contract", "clause": "method-unresolved", "detail": "no class",
             "text": f"framestorm-input 1\nscenario {scenario}\n",
-            "context": {"thread_state": "_thread_blocked"},
+            "context": {"thread_state": "_thread_blocked"}, "victim": "_thread_blocked",
+            "detail_class": "no class", "input": {"walker": "asgct", "scenario": scenario},
         }
         for scenario in ("parked", "sleeping")
     ]  # fmt: skip
@@ -159,10 +160,13 @@ def test_a_trace_that_is_wrong_is_known_by_the_threads_state(
     out = tmp_path / "out"
     assert stress(*ONE, "--out", out)[0] == 1
     (bucket,) = read_summary(out)["buckets"]
-    assert bucket["signature"]["frames"] == ["a thread blocked"]
+    assert bucket["signature"]["did"] == "no class"
+    assert bucket["state"] == "real"
+    assert bucket["victims"] == {"_thread_blocked": 2}
     inputs = sorted((out / "buckets" / bucket["id"]).glob("*.bin.json"))
-    beside = [json.loads(file.read_text())["signature"]["frames"] for file in inputs]
-    assert sorted(beside) == [["victim parked"], ["victim sleeping"]]
+    assert [json.loads(file.read_text())["signature"] for file in inputs] == [
+        bucket["signature"]
+    ] * 2
 
 
 def test_repro_runs_the_cell_again_by_itself(stress: Run, java: FakeJava, tmp_path: Path) -> None:

@@ -6,12 +6,18 @@ from framestorm_cli.base.options import exit_with
 
 
 @click.command()
-@click.option("--ci", is_flag=True, help="For CI: every step but clang-tidy, no terminal effects.")
+@click.option(
+    "--ci", is_flag=True, help="For CI: every step but clang-tidy, all JDKs, no terminal effects."
+)
 @click.option("--tidy", is_flag=True, help="clang-tidy as well (minutes).")
 @click.option("--only", multiple=True, help="Only this step; repeatable.")
 @click.argument("pytest_args", nargs=-1)
 def test(ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]) -> None:
-    """Run all tests and checks: ruff, mypy, clang-format, ctest, pytest.
+    """Run what a change needs before each commit, in minutes: ruff, mypy, clang-format, C++ tests on the
+    newest JDK, Python tests that do not take long.
+
+    --ci runs everything. --only runs a step whole: ctest on all JDKs, `long` for the long Python tests,
+    walkers, instrumented, oss-fuzz, clang-tidy.
 
     \b
     Example: scripts/framestorm test

@@ -1,14 +1,21 @@
-"""`framestorm test`: every test and check of the checkout, one closing line."""
+"""`framestorm test`: every test and check of the checkout, one closing line.
+
+Steps run side by side, each with its output in a log of its own, which is shown when the step has ended:
+most of them wait much, for JVMs to start and for one test at the end of a row.
+"""
 
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 import click
 
@@ -44,16 +51,32 @@ class Outcome:
 class Step:
     name: str
     run: Callable[[], int | Outcome]
+    after: tuple[str, ...] = ()  # steps whose results it needs
+
+
+_AT_ONCE = 2  # steps
+_log = threading.local()  # of the step that a thread runs
+
+
+def _output() -> IO[str]:
+    return getattr(_log, "file", sys.stdout)
 
 
 def _call(
     command: list[str], *, in_scripts: bool = False, environment: dict[str, str] | None = None
 ) -> int:
-    steps.say(" ".join(command[:6]) + (" ..." if len(command) > 6 else ""))
-    sys.stdout.flush()
+    _say(command)
     folder = paths.SCRIPTS if in_scripts else paths.CHECKOUT
     whole = {**os.environ, **(environment or {})}
-    return subprocess.run(command, cwd=folder, check=False, env=whole).returncode
+    out = _output()
+    return subprocess.run(
+        command, cwd=folder, check=False, env=whole, stdout=out, stderr=subprocess.STDOUT
+    ).returncode
+
+
+def _say(command: list[str]) -> None:
+    print("+ " + " ".join(command[:6]) + (" ..." if len(command) > 6 else ""), file=_output())
+    _output().flush()
 
 
 def _run_tests(
@@ -78,20 +101,21 @@ def _call_counted(
     command: list[str], closing: "re.Pattern[str]", environment: dict[str, str] | None = None
 ) -> Outcome:
     """_call(), with the closing line; a run that counted no test has failed."""
-    steps.say(" ".join(command[:6]) + (" ..." if len(command) > 6 else ""))
+    _say(command)
     words, count = "", 0
     with subprocess.Popen(
         command,
         cwd=paths.SCRIPTS,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            _output().write(line)
+            _output().flush()
             plain = _COLOUR.sub("", line).strip(" =\n")
             if matched := closing.search(plain):
                 words, count = plain, int(matched[1])
@@ -128,11 +152,11 @@ def _clang_tidy() -> int:
     return _call(["run-clang-tidy-19", *jobs, *database, *_sources((".cpp",))])
 
 
-def _ctest(ci: bool) -> Outcome:
-    """All C++ tests with the newest JDK, those on a live JVM with every other one too. The walkers'
-    own need a JDK that has them: _walkers()."""
+def _ctest(ci: bool, whole: bool) -> Outcome:
+    """All C++ tests with the newest JDK, and if `whole` those on a live JVM with every other one too. The
+    walkers' own need a JDK that has them: _walkers()."""
     newest = choosing.choose(None)
-    others = [other for other in jdk.usable() if other.home != newest.home]
+    others = [other for other in jdk.usable() if whole and other.home != newest.home]
     code, words, failures = 0, [], list[FailedTest]()
     for index, under_test in enumerate([newest, *others]):
         classes = str(toolchain.victims(under_test))
@@ -170,11 +194,13 @@ def _walkers(ci: bool) -> Outcome:
     return _run_ctest([*_ctest_options(ci), "-L", "walkers"], environment)
 
 
-def _pytest(ci: bool, arguments: tuple[str, ...]) -> Outcome:
+def _pytest(ci: bool, arguments: tuple[str, ...], marked: str = "") -> Outcome:
+    """`marked`: which tests, by pytest's -m."""
     options = ["--color=yes" if sys.stdout.isatty() and not ci else "--color=no"]
     options += ["--durations=10"] if ci else []
     # By files: what a file sets up for its tests is set up once.
     options += ["-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder"]
+    options += ["-m", marked] if marked else []
     pytest = [sys.executable, "-m", "pytest"]
     return _run_tests(pytest, "--junitxml", [*options, *arguments], _PYTEST_CLOSING)
 
@@ -223,19 +249,6 @@ _OSS_FUZZ = {
 }
 
 
-def _oss_fuzz_is_asked_for(only: tuple[str, ...]) -> bool:
-    if only:
-        return "oss-fuzz" in only
-    from framestorm_cli.jdks import store
-
-    there = bool(store.finished("sanitized"))
-    if not there:
-        steps.say(
-            "oss-fuzz is left out: there is no sanitized JDK yet (--only oss-fuzz builds one)"
-        )
-    return there
-
-
 def _oss_fuzz() -> Outcome:
     """ci/oss-fuzz as OSS-Fuzz runs it, and the check of two of its targets: the others differ in a
     name. Builds the sanitized JDK unless the cache has it."""
@@ -252,60 +265,106 @@ def _oss_fuzz() -> Outcome:
     return Outcome(code, "2 targets as OSS-Fuzz wants them" if code == 0 else "a bad build")
 
 
-def test_command(
-    *, ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]
-) -> int:
-    """Runs all steps, whatever fails before. Exit code 1 when one failed or ran nothing."""
-    began = time.monotonic()
-    every = [
+def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Step]:
+    """In the order in which they begin: what takes longest, or what others wait for, first."""
+    return [
+        Step("instrumented", _instrumented),
         Step("ruff", _ruff),
         Step("mypy", lambda: _python("mypy", "--cache-dir", str(paths.cache() / "mypy"))),
         Step(
             "clang-format",
             lambda: _call(["clang-format-19", "--dry-run", "-Werror", *_sources(_CODE_ENDINGS)]),
         ),
-        *([Step("clang-tidy", _clang_tidy)] if tidy or "clang-tidy" in only else []),
-        Step("ctest", lambda: _ctest(ci)),
+        Step("ctest", lambda: _ctest(ci, whole)),
+        Step("pytest", lambda: _pytest(ci, pytest_args, "not long" if not pytest_args else "")),
         Step("walkers", lambda: _walkers(ci)),
-        # Before pytest, which replays crashes on what this builds.
-        *([Step("instrumented", _instrumented)] if ci or "instrumented" in only else []),
-        # Without --ci only where the JDK is there already, and a build from nothing is not on its way.
-        *([Step("oss-fuzz", _oss_fuzz)] if ci or _oss_fuzz_is_asked_for(only) else []),
-        Step("pytest", lambda: _pytest(ci, pytest_args)),
+        # Replays crashes on what these two build.
+        Step("long", lambda: _pytest(ci, pytest_args, "long"), ("instrumented", "walkers")),
+        Step("oss-fuzz", _oss_fuzz, ("instrumented",)),
+        Step("clang-tidy", _clang_tidy),
     ]
-    unknown = set(only) - {step.name for step in every}
-    if unknown:
+
+
+# What a contributor runs before each commit: minutes.
+_QUICK = ("ruff", "mypy", "clang-format", "ctest", "pytest")
+
+
+def test_command(
+    *, ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]
+) -> int:
+    """Runs all steps that were asked for, whatever fails before. Exit code 1 when one failed or ran
+    nothing."""
+    began = time.monotonic()
+    every = _every_step(ci, ci or bool(only), pytest_args)
+    names = [step.name for step in every]
+    if unknown := set(only) - set(names):
         raise FramestormError(
-            f"there is no step {', '.join(sorted(unknown))}; steps: {', '.join(s.name for s in every)}"
+            f"there is no step {', '.join(sorted(unknown))}; steps: {', '.join(names)}"
         )
-    chosen = [step for step in every if not only or step.name in only]
+    wanted = set(only) or set(names if ci else _QUICK) - {"clang-tidy"} | (
+        {"clang-tidy"} if tidy else set()
+    )
+    chosen = [step for step in every if step.name in wanted]
     packages.ensure()
-    if {"ctest", "walkers", "clang-tidy"} & {step.name for step in chosen}:
+    if {"ctest", "walkers", "clang-tidy"} & wanted:
         toolchain.build(())
-    failed, closing = [], []
-    failures: list[FailedTest] = []
-    for step in chosen:
-        start = time.monotonic()
-        try:
-            result = step.run()
-        except FileNotFoundError as error:
-            raise FramestormError(f"{step.name}: {error.filename} is not there") from error
-        outcome = result if isinstance(result, Outcome) else Outcome(result)
-        how = "passed" if outcome.code == 0 else f"FAILED (exit {outcome.code})"
-        line = f"{step.name}: {how} in {time.monotonic() - start:.0f} s"
-        closing.append(f"{line}; {outcome.words}" if outcome.words else line)
-        steps.say(line)
-        if outcome.code != 0:
-            failed.append(step.name)
-        failures += outcome.failures
-    took = f"{time.monotonic() - began:.0f} s"
+    outcomes = _run_side_by_side(chosen)
+    failed = [name for name, (outcome, _) in outcomes.items() if outcome.code != 0]
+    failures = [one for outcome, _ in outcomes.values() for one in outcome.failures]
     passed = len(chosen) - len(failed)
     verdict = f"FAILED: {', '.join(failed)}" if failed else "all passed"
     # At the end, where a service that keeps only a log's end still shows them.
     if failures:
         click.echo("\n" + failed_tests.told(failures))
-    click.echo("\n" + "\n".join(closing))
+    click.echo("\n" + "\n".join(_closing(name, *outcomes[name]) for name in outcomes))
+    took = f"{time.monotonic() - began:.0f} s"
     click.echo(f"framestorm test: {passed} of {len(chosen)} steps passed in {took}; {verdict}")
     # In the words that services which count tests look for.
     click.echo(f"steps: {passed} passed, {len(failed)} failed")
     return 1 if failed else 0
+
+
+def _run_side_by_side(chosen: list[Step]) -> dict[str, tuple[Outcome, float]]:
+    """Outcome and seconds of each, in the order in which they ended."""
+    names = {step.name for step in chosen}
+    waiting = list(chosen)
+    running: dict[Future[tuple[Outcome, float, str]], Step] = {}
+    ended: dict[str, tuple[Outcome, float]] = {}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        while waiting or running:
+            ready = [one for one in waiting if not names & set(one.after) - set(ended)]
+            for step in ready[: _AT_ONCE - len(running)]:
+                waiting.remove(step)
+                steps.say(f"{step.name}: begins")
+                running[pool.submit(_run_step, step)] = step
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                name = running.pop(future).name
+                outcome, seconds, output = future.result()
+                ended[name] = (outcome, seconds)
+                click.echo(output, nl=False)
+                steps.say(_closing(name, outcome, seconds))
+    return ended
+
+
+def _run_step(step: Step) -> tuple[Outcome, float, str]:
+    start = time.monotonic()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        _log.file = log
+        try:
+            result = step.run()
+        except FileNotFoundError as error:
+            result = Outcome(1, f"{error.filename} is not there")
+        except FramestormError as error:
+            result = Outcome(1, error.message)
+        finally:
+            del _log.file
+        outcome = result if isinstance(result, Outcome) else Outcome(result)
+        log.seek(0)
+        return outcome, time.monotonic() - start, log.read()
+
+
+def _closing(name: str, outcome: Outcome, seconds: float) -> str:
+    how = "passed" if outcome.code == 0 else f"FAILED (exit {outcome.code})"
+    line = f"{name}: {how} in {seconds:.0f} s"
+    return f"{line}; {outcome.words}" if outcome.words else line

@@ -1,6 +1,7 @@
 """`framestorm test` itself: what fails a run of the tests."""
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from framestorm_cli.test import failed_tests
 from framestorm_cli.test import run as testing
 from framestorm_cli.test.failed_tests import FailedTest
-from framestorm_cli.test.run import Outcome
+from framestorm_cli.test.run import Outcome, Step
 
 PRINT = "import sys; print(sys.argv[1]); sys.exit(int(sys.argv[2]))"
 
@@ -41,6 +42,49 @@ def test_pytest_has_to_have_run_something(line: str, code: int, expected: Outcom
 def test_ctest_has_to_have_run_something(line: str, code: int, expected: int) -> None:
     command = [sys.executable, "-c", PRINT, line, str(code)]
     assert testing._call_counted(command, testing._CTEST_CLOSING).code == expected
+
+
+def test_steps_run_side_by_side_and_those_that_need_others_after_them(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    both_run = threading.Barrier(2, timeout=60)
+    order: list[str] = []
+
+    def meet(name: str) -> int:
+        both_run.wait()  # would end the test if one of the two waited for the other
+        order.append(name)
+        return testing._call([sys.executable, "-c", PRINT, f"said by {name}", "0"])
+
+    def late() -> Outcome:
+        order.append("late")
+        return Outcome(3, "no good")
+
+    def missing() -> int:
+        return testing._call(["/nonexistent/program"])
+
+    outcomes = testing._run_side_by_side(
+        [
+            Step("late", late, ("one", "two", "not chosen")),
+            Step("one", lambda: meet("one")),
+            Step("two", lambda: meet("two")),
+            Step("missing", missing),
+        ]
+    )
+    assert order[-1] == "late"
+    codes = {name: outcome.code for name, (outcome, _) in outcomes.items()}
+    assert codes == {"one": 0, "two": 0, "late": 3, "missing": 1}
+    out, err = capfd.readouterr()
+    for name in ("one", "two"):
+        assert out.count(f"said by {name}") == 2, "the command and what it printed"
+    assert "late: FAILED (exit 3)" in err
+
+
+def test_no_step_of_ci_is_left_out() -> None:
+    names = [step.name for step in testing._every_step(True, True, ())]
+    assert set(testing._QUICK) < set(names)
+    assert set(names) - set(testing._QUICK) == {
+        "instrumented", "walkers", "long", "oss-fuzz", "clang-tidy",
+    }  # fmt: skip
 
 
 def test_what_failed_under_ctest_is_named_with_what_it_printed(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """Findings with one cause, together. Same signature: same bucket. Near-duplicates are merged."""
 
-import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rapidfuzz.distance import Indel
 
-from framestorm_cli.findings.finding import Finding, Signature
+from framestorm_cli.findings.finding import Finding, Signature, state_rank
 from framestorm_cli.triage.explain import explain
 from framestorm_cli.triage.signature import significant
 
@@ -18,7 +18,6 @@ SIMILARITY = 0.6
 COMPARED = 8
 # An artifact reproduces when it did so in at least this share of its tries.
 LEAST_SHARE = 0.9
-_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,8 @@ class Verification:
             return f"{self.status} in {tries} fresh JVMs with {_artifacts(len(self.tried))}"
         others = len(self.tried) - 1
         more = "" if self.reproduces or others < 1 else f"; {_artifacts(others)} more did no better"
-        return f"{self.status}, {self.reproduced} of {self.tries} fresh JVMs{more}"
+        jvms = "fresh JVM" if self.tries == 1 else "fresh JVMs"
+        return f"{self.status}, {self.reproduced} of {self.tries} {jvms}{more}"
 
 
 def _artifacts(number: int) -> str:
@@ -82,17 +82,37 @@ class Bucket:
     text: Path | None = None
     report: Path | None = None
     replay_command: str = ""
+    known: str = ""  # in words: the known causes that it is, or is like
+    write_ups: tuple[str, ...] = ()  # links, of those that it is
     sampled: bool = False  # nothing was set to anything, so the explanation leaves the input out
 
     @property
     def count(self) -> int:
-        # Findings of one process and key share one count.
-        per_key: dict[tuple[object, str], int] = {}
+        return sum(finding.count for finding in self._per_key())
+
+    def _per_key(self) -> list[Finding]:
+        """Findings of one process and key share one count: the one that says most of it."""
+        found: dict[tuple[object, str], Finding] = {}
         for finding in self.findings:
             folder = finding.artifact.parent if finding.artifact else None
             key = (folder, finding.key)
-            per_key[key] = max(per_key.get(key, 0), finding.count)
-        return sum(per_key.values())
+            if key not in found or found[key].count < finding.count:
+                found[key] = finding
+        return list(found.values())
+
+    @property
+    def victims(self) -> dict[str, int]:
+        """How often it was seen with which victim, the most frequent first."""
+        found: Counter[str] = Counter()
+        for finding in self._per_key():
+            victim = finding.victim or finding.scenario
+            found.update(finding.victims or ({victim: finding.count} if victim else {}))
+        return dict(found.most_common())
+
+    @property
+    def state(self) -> str:
+        """Of the finding that is shown."""
+        return self.best.state
 
     @property
     def merged(self) -> list[Signature]:
@@ -100,12 +120,14 @@ class Bucket:
         return sorted({finding.signature for finding in self.findings} - {self.signature}, key=str)
 
     def best_first(self) -> list[Finding]:
-        """Findings with an artifact: the bucket's own signature first, robust and simple ones first."""
+        """Findings with an artifact: the bucket's own signature first, then the nearest to a real state,
+        then robust and simple ones."""
         with_artifact = [finding for finding in self.findings if finding.artifact is not None]
         return sorted(
             with_artifact,
             key=lambda finding: (
                 finding.signature != self.signature,
+                state_rank(finding.state),
                 -finding.robustness,
                 finding.mutations,
                 len(finding.text),
@@ -128,6 +150,20 @@ class Bucket:
         return self.shown or next(iter(self.best_first()), self.findings[0])
 
     @property
+    def about(self) -> list[str]:
+        """Lines beside the explanation: known causes, and the victims where there are several."""
+        victims = [f"{name} {count:,}" for name, count in self.victims.items()]
+        return [
+            *([self.known] if self.known else []),
+            *([f"victims: {', '.join(victims)}"] if len(victims) > 1 else []),
+        ]
+
+    @property
+    def title(self) -> str:
+        """`b01 torn fault in frame::sender`."""
+        return " ".join(part for part in (self.id, self.state, str(self.signature)) if part)
+
+    @property
     def explanation(self) -> str:
         return explain(self.best, with_input=not self.sampled)
 
@@ -143,18 +179,14 @@ def alike(one: Finding, other: Finding) -> bool:
         return True
     if (one.signature.kind, one.signature.clause) != (other.signature.kind, other.signature.clause):
         return False
-    if not one.frames and not other.frames and one.mutations and other.mutations:
-        # Walks that returned: what was mutated did it, and the victim is only where it was tried.
-        details = [_NUMBER.sub("", finding.detail) for finding in (one, other)]
-        return details[0] == details[1]
     if not names_of(one) or not names_of(other) or names_of(one)[0] != names_of(other)[0]:
         return False
     return bool(Indel.normalized_similarity(names_of(one), names_of(other)) >= SIMILARITY)
 
 
 def into_buckets(findings: Iterable[Finding]) -> list[Bucket]:
-    """Buckets, most frequent first, with ids b01, b02, ... The order of findings does not matter much:
-    frequent signatures come first, so that they name the bucket."""
+    """Buckets with ids b01, b02, ...: the nearest to a real state first, then the most frequent. The order
+    of findings does not matter much: frequent signatures come first, so that they name the bucket."""
     by_signature: dict[Signature, list[Finding]] = {}
     for finding in findings:
         by_signature.setdefault(finding.signature, []).append(finding)
@@ -167,7 +199,7 @@ def into_buckets(findings: Iterable[Finding]) -> list[Bucket]:
             merged.append(group)
         else:
             home.findings += group.findings
-    merged.sort(key=lambda bucket: (-bucket.count, str(bucket.signature)))
+    merged.sort(key=lambda one: (state_rank(one.state), -one.count, str(one.signature)))
     for number, bucket in enumerate(merged, start=1):
         bucket.id = f"b{number:02d}"
     return merged

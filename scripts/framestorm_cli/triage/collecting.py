@@ -11,6 +11,7 @@ from framestorm_cli.artifacts.codec import Described
 from framestorm_cli.binaries.symbols import Frame, Symbolizer
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
+from framestorm_cli.findings.records import FindingsFile
 from framestorm_cli.native import processes
 from framestorm_cli.triage import hs_err, sanitizer
 from framestorm_cli.triage.signature import TOP_FRAMES, signature_of, significant, symbolise
@@ -21,15 +22,21 @@ _LARGEST_LOG = 64 << 20  # bytes; larger files are not looked into
 
 def of_process(folder: Path, symbolizer: Symbolizer, target: str = "") -> list[Finding]:
     """Every finding a process recorded in its out folder."""
-    file = records.read_findings(folder)
-    for finding in file.findings:
+    return of_file(records.read_findings(folder), symbolizer, target)
+
+
+def of_file(
+    file: FindingsFile, symbolizer: Symbolizer, target: str = "", start: int = 0
+) -> list[Finding]:
+    """The findings of a file from the `start`-th on."""
+    for finding in file.findings[start:]:
         finding.frames = symbolise(finding, symbolizer)
         finding.signature = signature_of(finding)
         count = file.count_of(finding.key)
         finding.count = count.count
         finding.rechecks, finding.rechecks_hit = count.rechecks, count.rechecks_hit
-        finding.target = target
-    return file.findings
+        finding.victims, finding.target = count.victims, target
+    return file.findings[start:]
 
 
 def frame_of(frame: hs_err.NativeFrame) -> Frame:
@@ -151,7 +158,7 @@ def of_death(
     )
     if described is not None:
         finding.text, finding.input = described.text, described.input
-        finding.state = described.state
+        finding.state, finding.victim = described.state, described.input.scenario
     return finding
 
 

@@ -2,7 +2,7 @@
 
 from framestorm_cli.base.numbers import parse_int
 from framestorm_cli.binaries import disassembly
-from framestorm_cli.findings.finding import Code, Finding, Input, Mutation, Value
+from framestorm_cli.findings.finding import Code, Finding, Input, Mutation, Value, thread_state
 from framestorm_cli.native.processes import DID_NOT_END
 from framestorm_cli.triage.signature import significant
 
@@ -71,11 +71,6 @@ def _code_in_words(code: Code, delta: int) -> str:
     if delta == 0:
         return f"at the {anchor} of {where}"
     return f"in {where}, {hex(abs(delta))} {'past' if delta > 0 else 'before'} its {anchor}"
-
-
-def thread_state(name: str) -> str:
-    """HotSpot's `_thread_in_Java` is `in Java`."""
-    return name.removeprefix("_thread_").replace("_trans", " (transition)").replace("_", " ")
 
 
 def input_in_words(given: Input, state: str) -> str:

@@ -11,6 +11,14 @@ from framestorm_cli.triage.buckets import Bucket
 _REGISTERS_A_LINE = 4
 
 
+# The states of findings/finding.py for a person who reads a report.
+_STATES = {
+    "real": "real: nothing was mutated, a profiler can meet it",
+    "torn": "torn: real values of this thread at a wrong moment or place",
+    "corrupt": "corrupt: values from elsewhere",
+}
+
+
 def jdk_identity(jvm: Json, *, arguments: bool = True) -> str:
     """`25.0.3+9-LTS Eclipse Adoptium, libjvm build id 0123...` from jvm.json."""
     parts = [f"{jvm.get('version', 'unknown version')} {jvm.get('vendor', '')}".strip()]
@@ -35,6 +43,8 @@ def markdown(bucket: Bucket, jvm: Json) -> str:
         "",
         bucket.explanation,
         "",
+        f"- state: {_STATES.get(bucket.state, 'not known')}",
+        *(f"- {line}" for line in bucket.about),
         f"- JDK: {jdk_identity(jvm)}",
         f"- seen: {bucket.count} times, {len(bucket.findings)} recorded"
         + (f", by {', '.join(sorted({one.target for one in bucket.findings if one.target}))}"),

@@ -7,9 +7,11 @@ import click
 from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.findings.records import read_json
-from framestorm_cli.triage import buckets, collecting, report
+from framestorm_cli.findings.records import Json, read_json
+from framestorm_cli.jdks import jdk
+from framestorm_cli.triage import buckets, collecting, expectations, report
 from framestorm_cli.triage.buckets import Verification
+from framestorm_cli.triage.expectations import Cause
 
 
 def triage_command(folder: Path, out: Path | None) -> int:
@@ -28,15 +30,17 @@ def triage_command(folder: Path, out: Path | None) -> int:
         run_folder.check_room(target)
     for bucket in found:
         bucket.verification = Verification(skipped="triage does not replay")
-        click.echo(f"{bucket.id}  {bucket.signature}  ({bucket.count:,} times)")
-        click.echo(f"     {bucket.explanation}")
+        shown = bucket.best.artifact
+        jvm = read_json(shown.parents[1] / "jvm.json") if shown is not None else {}
+        expectations.name(bucket, _causes_on(jvm))
+        click.echo(f"{bucket.title}  ({bucket.count:,} times)")
+        for line in (bucket.explanation, *bucket.about):
+            click.echo(f"     {line}")
         if bucket.best.detail:
             click.echo(f"     {bucket.best.detail}")
         for source in sorted({str(c.artifact) for c in bucket.findings if c.artifact}):
             click.echo(f"     {paths.shown(Path(source))}")
         if target is not None:
-            shown = bucket.best.artifact
-            jvm = read_json(shown.parents[1] / "jvm.json") if shown is not None else {}
             (target / f"{bucket.id}.md").write_text(report.markdown(bucket, jvm), encoding="utf-8")
         click.echo()
     noun = "bucket" if len(found) == 1 else "buckets"
@@ -44,3 +48,11 @@ def triage_command(folder: Path, out: Path | None) -> int:
     if target is not None:
         click.echo(f"reports: {paths.shown(target)}")
     return 1 if found else 0
+
+
+def _causes_on(jvm: Json) -> list[Cause]:
+    """The known causes of the JDK that a finding was made on; none when that JDK is not here."""
+    try:
+        return expectations.causes_on(jdk.validate(Path(str(jvm["home"]))).label)
+    except (KeyError, FramestormError):
+        return []

@@ -1,4 +1,5 @@
-"""Signatures: what makes two findings the same. Kind, clause and the top three significant frames."""
+"""Signatures: what makes two findings the same. Kind, clause and the top three significant frames; of a
+broken contract, whose walk has returned, what the walker did instead."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from framestorm_cli.binaries.symbols import Frame, Symbolizer
-from framestorm_cli.findings.finding import Finding, Signature
+from framestorm_cli.findings.finding import Finding, Signature, thread_state
 
 TOP_FRAMES = 3
 # Where a walk starts. What called it is the profiler, not the walker.
@@ -16,6 +17,7 @@ ENTRY_POINT = re.compile(
     r"|framestorm_walk"
 )
 VICTIM = "victim "  # starts the one entry of a signature without walker frames
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 _IGNORED = Path(__file__).with_name("ignored_frames.txt")
 
 
@@ -57,12 +59,30 @@ def symbolise(finding: Finding, symbolizer: Symbolizer) -> list[Frame]:
 
 
 def signature_of(finding: Finding) -> Signature:
-    """By its frames."""
+    """By its frames, or what the walker did."""
     names = significant(frame.name for frame in finding.frames)
-    if not names and finding.scenario:
-        # A walk that returned has no stack to show: the victim is what tells causes apart.
-        names = [f"{VICTIM}{finding.scenario}"]
-    return Signature(finding.kind, finding.clause, tuple(names[:TOP_FRAMES]))
+    if names:
+        return Signature(finding.kind, finding.clause, tuple(names[:TOP_FRAMES]))
+    if finding.kind == "contract":
+        # Older processes did not write the class of a detail.
+        did = finding.detail_class or _NUMBER.sub("*", finding.detail)
+        return Signature(finding.kind, finding.clause, (), did, finding.walker)
+    return _by_victim(finding)
+
+
+def _by_victim(finding: Finding) -> Signature:
+    frames = (f"{VICTIM}{finding.scenario}",) if finding.scenario else ()
+    return Signature(finding.kind, finding.clause, frames)
+
+
+def signatures_of(finding: Finding) -> tuple[Signature, ...]:
+    """Its own, and of a broken contract the ones it had when these were told apart by victim, or by the
+    state of a sampled thread: expectations and lists of known buckets may still have those."""
+    if finding.kind != "contract" or finding.signature.frames:
+        return (finding.signature,)
+    state = finding.context.get("thread_state", "")
+    sampled = Signature(finding.kind, finding.clause, (f"a thread {thread_state(state)}",))
+    return (finding.signature, _by_victim(finding), *((sampled,) if state else ()))
 
 
 def native_filter(
@@ -81,4 +101,7 @@ def native_filter(
         if not found:
             return None
         frames.append([libjvm.name, *map(list, found)])
-    return {"kind": signature.kind, "clause": signature.clause, "frames": frames}
+    wanted = {"kind": signature.kind, "clause": signature.clause, "frames": frames}
+    if signature.walker:  # one that was written with the class of its detail
+        wanted |= {"detail_class": signature.did, "walker": signature.walker}
+    return wanted

@@ -1,11 +1,12 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from framestorm_cli.binaries.symbols import Frame
 from framestorm_cli.findings.finding import Finding, Input, Mutation, Signature, Value
 from framestorm_cli.triage.buckets import Bucket, into_buckets
-from framestorm_cli.triage.signature import is_ignored, signature_of, significant
+from framestorm_cli.triage.signature import is_ignored, signature_of, signatures_of, significant
 
 
 def case(
@@ -84,14 +85,13 @@ def broken(scenario: str, detail: str, mutated: bool = True) -> Finding:
     return finding
 
 
-def test_a_broken_contract_of_mutated_inputs_is_one_cause_in_every_victim() -> None:
+def test_a_broken_contract_is_one_cause_in_every_victim() -> None:
     differs = "the stack differs at byte"
     found = into_buckets([broken("c1", f"{differs} 936"), broken("osr", f"{differs} 88")])
     assert [len(bucket.findings) for bucket in found] == [2]
     other = broken("c1", "a mutated word was written")
     assert len(into_buckets([broken("osr", f"{differs} 88"), other])) == 2
-    # Without a mutation it is the victim that tells causes apart.
-    assert len(into_buckets([broken("c1", differs, False), broken("osr", differs, False)])) == 2
+    assert len(into_buckets([broken("c1", differs, False), broken("osr", differs, False)])) == 1
 
 
 def test_findings_of_one_key_share_its_count() -> None:
@@ -150,8 +150,60 @@ def test_signature_json_is_the_identity() -> None:
     assert Signature.from_json(signature.to_json()) == signature
 
 
-def test_without_a_stack_the_victim_tells_causes_apart() -> None:
-    finding = Finding("k", "contract", clause="wrong-frames", input=Input("osr"))
-    assert signature_of(finding) == Signature("contract", "wrong-frames", ("victim osr",))
+def test_without_a_stack_a_contract_is_told_apart_by_what_the_walker_did() -> None:
+    finding = Finding(
+        "k", "contract", clause="wrong-frames", detail_class="frame * is *", input=Input("osr")
+    )
+    signature = Signature("contract", "wrong-frames", (), "frame * is *", "asgct")
+    assert signature_of(finding) == signature
+    assert Signature.from_json(signature.to_json()) == signature
+    assert str(signature) == "contract wrong-frames by asgct: frame * is *"
+    finding.kind = "hang"
+    assert signature_of(finding).frames == ("victim osr",)
     finding.frames = case("a").frames
     assert signature_of(finding).frames == ("a",)
+
+
+def contract(victim: str, **more: Any) -> Finding:
+    finding = Finding(
+        victim, "contract", clause="x", detail_class="it wrote", input=Input(victim), victim=victim,
+        artifact=Path(f"/{victim}/a.bin"), **more,
+    )  # fmt: skip
+    finding.signature = signature_of(finding)
+    return finding
+
+
+def test_signatures_of_before_are_still_a_findings_own() -> None:
+    found = signatures_of(contract("osr"))
+    assert Signature("contract", "x", ("victim osr",)) in found
+    assert Signature("contract", "x", ("victim c1",)) not in found
+    sampled = contract("osr", context={"thread_state": "_thread_blocked"})
+    assert Signature("contract", "x", ("a thread blocked",)) in signatures_of(sampled)
+    assert signatures_of(case("a")) == (case("a").signature,)
+
+
+def test_victims_are_a_list_inside_the_bucket() -> None:
+    often = contract("osr", count=9, victims={"osr": 7, "c1": 2})
+    (bucket,) = into_buckets([often, contract("c2")])
+    assert bucket.victims == {"osr": 7, "c1": 2, "c2": 1}
+    assert bucket.count == 10
+    assert bucket.about == ["victims: osr 7, c1 2, c2 1"]
+
+
+def in_state(found: Finding, state: str) -> Finding:
+    found.state = state
+    return found
+
+
+def test_the_state_nearest_to_a_real_one_comes_first() -> None:
+    corrupt = in_state(case("a", count=99, key="a"), "corrupt")
+    torn = in_state(case("b", count=5, key="b"), "torn")
+    real = in_state(case("c", count=1, key="c"), "real")
+    unknown = case("d", count=999, key="d")
+    found = into_buckets([unknown, corrupt, torn, real])
+    assert [(one.id, one.state) for one in found] == [
+        ("b01", "real"), ("b02", "torn"), ("b03", "corrupt"), ("b04", ""),
+    ]  # fmt: skip
+    assert found[1].title == "b02 torn fault in b"
+    other = in_state(case("a", key="e"), "real")
+    assert Bucket(corrupt.signature, [corrupt, other]).best is other

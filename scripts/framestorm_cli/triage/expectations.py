@@ -1,0 +1,146 @@
+"""corpus/crashes: one folder per known crash, replayed by test_crashes.py, and a cause that runs name.
+
+    <id>/input.bin  input.txt  expected.json
+    expected.json: {"walker": "asgct", "state": "corrupt",
+                    "per_jdk": {"25": {"status": "open", "signature": {...}, "also": [...]},
+                                "17": {"status": "fixed"}}}
+
+The keys are feature releases, and "25-sanitized" and the like for instrumented JDKs. `open`: the
+signature must still come back. `fixed` (once open), `unaffected` (never seen): it must not. `also`:
+other signatures that the cause is written up to have. `walker` and `state` are those of the input.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli.base import paths
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import STATES, Finding, Signature, state_rank
+from framestorm_cli.findings.records import Json
+from framestorm_cli.triage.buckets import Bucket
+from framestorm_cli.triage.signature import signatures_of
+
+STATUSES = ("open", "fixed", "unaffected")
+
+
+def folders(base: Path = paths.CRASHES) -> list[Path]:
+    """The crash folders, by name."""
+    return sorted(p for p in base.iterdir() if p.is_dir()) if base.is_dir() else []
+
+
+def walker_of(folder: Path) -> str:
+    return str(records.read_json(folder / "expected.json").get("walker", ""))
+
+
+def read_expected(folder: Path) -> dict[str, tuple[str, Signature | None]]:
+    """Status and signature per Jdk.label. Raises FramestormError when they make no sense."""
+    return read_expectations(folder / "expected.json")
+
+
+def read_expectations(path: Path) -> dict[str, tuple[str, Signature | None]]:
+    """The same of any file in the form of expected.json."""
+    try:
+        per_jdk = json.loads(path.read_text(encoding="utf-8"))["per_jdk"]
+        expected: dict[str, tuple[str, Signature | None]] = {}
+        for label, entry in per_jdk.items():
+            if not re.fullmatch(r"\d+(-[a-z]+)?", label):
+                raise ValueError(f"{label!r} is no release like 25 or 25-sanitized")
+            status, data = entry["status"], entry.get("signature")
+            if status not in STATUSES:
+                raise ValueError(f"status {status!r} is none of {', '.join(STATUSES)}")
+            expected[label] = (status, Signature.from_json(data) if data else None)
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise FramestormError(f"{path}: {error}") from error
+    opened = [signature for status, signature in expected.values() if status == "open"]
+    if any(signature is None for signature in opened):
+        raise FramestormError(f"{path}: an open crash needs its signature")
+    known = next((signature for _, signature in expected.values() if signature), None)
+    if known is None:
+        raise FramestormError(f"{path}: no entry has a signature")
+    # Where it is fixed, what must not come back is the signature of where it is open.
+    return {label: (status, signature or known) for label, (status, signature) in expected.items()}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause of corpus/crashes that is open on a JDK."""
+
+    name: str
+    walker: str
+    state: str
+    signatures: frozenset[Signature]
+
+    @property
+    def write_up(self) -> str:
+        return f"corpus/crashes/README.md#{self.name}"
+
+    def explains(self, finding: Finding) -> bool:
+        """Whether a finding is this cause, as far as it can say so: the walker's, with one of its
+        signatures, and in a state no nearer to a real one than what is written up. What the cause needs a
+        corrupt state for does not explain a finding in a state that threads have."""
+        state = finding.state
+        nearer = state_rank(state) < state_rank(self.state)
+        return self.is_like(finding) and state in STATES and not nearer
+
+    def is_like(self, finding: Finding) -> bool:
+        """The same, whatever the state."""
+        same = any(one in self.signatures for one in signatures_of(finding))
+        return same and finding.walker == self.walker
+
+
+def causes_on(label: str, base: Path = paths.CRASHES) -> list[Cause]:
+    """The causes that are open on a JDK (Jdk.label). Raises FramestormError when one makes no sense."""
+    found = []
+    for folder in folders(base):
+        path = folder / "expected.json"
+        status, signature = read_expectations(path).get(label, ("", None))
+        if status != "open" or signature is None:
+            continue
+        data: Json = json.loads(path.read_bytes())
+        try:
+            also = {Signature.from_json(one) for one in data["per_jdk"][label].get("also", ())}
+            walker, state = str(data["walker"]), str(data["state"])
+            if state not in STATES:
+                raise ValueError(f"state {state!r} is none of {', '.join(STATES)}")
+        except (ValueError, KeyError, TypeError) as error:
+            raise FramestormError(f"{path}: {error}") from error
+        found.append(Cause(folder.name, walker, state, frozenset({signature, *also})))
+    return found
+
+
+def explaining(bucket: Bucket, causes: Sequence[Cause]) -> list[Cause]:
+    """The known causes that a bucket's findings are of; empty as soon as one finding has none."""
+    return _of_all(bucket, causes, Cause.explains)
+
+
+def name(bucket: Bucket, causes: Sequence[Cause]) -> None:
+    """Says in the bucket which known causes it is, or is like though its state is nearer to a real one
+    than what is written up."""
+    found = explaining(bucket, causes)
+    bucket.write_ups = tuple(cause.write_up for cause in found)
+    if found:
+        bucket.known = f"known: {_shown(found)}"
+    elif similar := _of_all(bucket, causes, Cause.is_like):
+        bucket.known = (
+            f"like {_shown(similar)}, which is written up in a state farther from a real one"
+        )
+
+
+def _shown(causes: Sequence[Cause]) -> str:
+    return " or ".join(f"{cause.name} ({cause.write_up})" for cause in causes)
+
+
+def _of_all(
+    bucket: Bucket, causes: Sequence[Cause], of: Callable[[Cause, Finding], bool]
+) -> list[Cause]:
+    found: dict[str, Cause] = {}
+    for finding in bucket.findings:
+        own = [cause for cause in causes if of(cause, finding)]
+        if not own:
+            return []
+        found |= {cause.name: cause for cause in own}
+    return list(found.values())
