@@ -5,6 +5,10 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "harness/base/test_folder.h"
@@ -69,6 +73,50 @@ TEST_F(SurveyTest, WaitsForNoLockOfAHaltedThread) {
   });
   EXPECT_EQ(counts.findings(), 1U);
   EXPECT_FALSE(std::filesystem::is_empty(folder.path() / "artifacts"));
+}
+
+// One cause has one key, whichever victim shows it; and each victim leaves an input that does.
+TEST_F(SurveyTest, KeepsAnInputOfEachVictimOfABrokenContract) {
+  const std::vector<ScenarioId> scenarios = {
+      ScenarioId::c1,     ScenarioId::osr,      ScenarioId::parked, ScenarioId::c2_inlined,
+      ScenarioId::digest, ScenarioId::sleeping, ScenarioId::lambda, ScenarioId::large_frame};
+  static_assert(Survey::kArtifactsPerKey < 8);
+  start(scenarios);
+  ASSERT_FALSE(HasFatalFailure());
+  executor().add_walker(std::make_unique<FakeWalker>(
+      executor().walker(WalkerId::asgct), [](const FakeWalk&) -> int32_t { return -11; }));
+  const TestFolder folder;
+  {
+    RunCounts counts;
+    RunWriter writer(folder.path(), session(), counts);
+    Survey survey(session(), writer);
+    halt(ScenarioId::c1);
+    ASSERT_FALSE(HasFatalFailure());
+    Input input;
+    input.walker = WalkerId::plugin;
+    loop([&] {
+      for (const ScenarioId scenario : scenarios) {
+        input.scenario = scenario;
+        survey.take(input, executor().execute(input));
+        survey.take(input, executor().execute(input));
+      }
+    });
+    survey.write_counts();
+  }
+  std::set<std::string> keys;
+  std::set<std::string> victims;
+  nlohmann::json last;
+  std::ifstream lines(folder.path() / "findings.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    last = nlohmann::json::parse(line);
+    keys.insert(last["key"]);
+    if (last["type"] == "finding") victims.insert(last["victim"]);
+  }
+  EXPECT_EQ(keys.size(), 1U);
+  EXPECT_EQ(victims.size(), scenarios.size());
+  EXPECT_EQ(last["victims"].size(), scenarios.size());
+  EXPECT_EQ(last["victims"]["osr"], 2);
+  EXPECT_EQ(last["count"], 2 * scenarios.size());
 }
 
 }  // namespace
