@@ -67,7 +67,7 @@ void run_bare(BareRun* run, Mode mode) {
       [](void* arg) {
         auto* r = static_cast<BareRun*>(arg);
         const Executor::BareWalk& first = r->items.front();
-        if (!first.walker->borrows_identity()) {
+        if (!first.walker->traits().borrows_identity()) {
           run_items(r);
           return;
         }

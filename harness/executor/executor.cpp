@@ -218,7 +218,7 @@ int32_t Executor::depth_of(const Input& input, const Victim& victim) {
 
 bool Executor::has_walker_for(const Input& input) const {
   const Walker* const walker = this->walker(input.walker);
-  return walker != nullptr && !walker->needs_running_vm() &&
+  return walker != nullptr && !walker->traits().needs_running_vm &&
          traits_of(input.walker).walks_in(input.mode);
 }
 

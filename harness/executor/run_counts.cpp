@@ -57,7 +57,7 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
   // A depth of 0 asks for no frames, and some scenarios stand where a walker may give none by
   // design; three registers alone do not say where Java begins.
   const ScenarioInfo& scenario = scenario_info(input.scenario);
-  if (outcome.unmutated && scenario.java && input.walker != WalkerId::asgst_frame &&
+  if (outcome.unmutated && scenario.java && !traits_of(input.walker).needs_registers_only &&
       input.call.depth == DepthKind::normal && scenario.asgct_percent == 100) {
     ++unmutated_java_;
     if (outcome.succeeded()) ++unmutated_java_succeeded_;

@@ -274,7 +274,7 @@ std::string Session::compare_with_gst(ScenarioId scenario, WalkerId walker) {
   std::erase_if(trace, [](const Frame& frame) { return frame.type == FrameType::cpp; });
   if (trace.empty()) return "the walk gave no frames";
   std::vector<Frame> reference;
-  const int32_t count = walk_running(executor_->walker(WalkerId::gst), scenario, &reference);
+  const int32_t count = walk_running(executor_->walker(kReferenceWalker), scenario, &reference);
   if (count <= 0) return "GetStackTrace gave " + std::to_string(count);
   return compare_with_reference(trace, reference, jvm_.methods(),
                                 !scenario_info(scenario).thawed_trace.empty());

@@ -69,7 +69,7 @@ class Session {
 
   // Compares a walker's unmutated trace of a halted victim with GetStackTrace after its release
   // (world released afterwards). Empty: they agree.
-  std::string compare_with_gst(ScenarioId scenario, WalkerId walker = WalkerId::asgct);
+  std::string compare_with_gst(ScenarioId scenario, WalkerId walker = kDefaultWalker);
 
   // Walks through a walker that needs a running VM. World released.
   int32_t walk_running(Walker* walker, ScenarioId scenario, std::vector<Frame>* frames);

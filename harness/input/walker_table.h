@@ -356,6 +356,8 @@ inline constexpr auto kFuzzedWalkers = walker_table::ids_where<&WalkerTraits::is
 
 // What inputs and command lines mean that name no walker.
 inline constexpr WalkerId kDefaultWalker = WalkerId::asgct;
+// Whose trace is taken for right: HotSpot's own, of a thread that stands still for it.
+inline constexpr WalkerId kReferenceWalker = WalkerId::gst;
 
 // id must not be WalkerId::count. Any context.
 constexpr const WalkerTraits& traits_of(WalkerId id) {

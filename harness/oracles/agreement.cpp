@@ -66,7 +66,7 @@ const ScenarioInfo* scenario_of(const WalkView& view) {
 }
 
 struct Exemption {
-  WalkerId walker;
+  bool WalkerTraits::* trait;  // of walkers that have it
   // `result`, `stopped`: of that walker's walk.
   bool (*applies)(const WalkView& view, int32_t result, const char* stopped);
   std::string_view reason;
@@ -77,26 +77,27 @@ bool in(std::string_view name, std::initializer_list<std::string_view> names) {
 }
 
 constexpr Exemption kExemptions[] = {
-    {WalkerId::asgct,
+    {&WalkerTraits::ends_where_it_distrusts_a_frame,
      [](const WalkView& view, int32_t, const char*) {
        const ScenarioInfo* const scenario = scenario_of(view);
        return scenario != nullptr && !scenario->asgct_trace.empty();
      },
      "AsyncGetCallTrace stops or skips there by design (ScenarioInfo::asgct_trace)"},
-    {WalkerId::asgct, [](const WalkView&, int32_t result, const char*) { return result <= 0; },
+    {&WalkerTraits::ends_where_it_distrusts_a_frame,
+     [](const WalkView&, int32_t result, const char*) { return result <= 0; },
      "AsyncGetCallTrace refuses stubs without a frame size, prologues and VM calls without a last "
      "Java pc by design (ScenarioInfo::asgct_percent)"},
-    {WalkerId::asgst_frame,
+    {&WalkerTraits::needs_registers_only,
      [](const WalkView& view, int32_t, const char*) {
        return view.record.thread_state != kThreadInJava;
      },
      "three registers of C code say nothing of where Java begins: the context and the thread do"},
-    {WalkerId::asgst_frame,
+    {&WalkerTraits::needs_registers_only,
      [](const WalkView&, int32_t result, const char* stopped) {
        return result <= 0 || stopped != nullptr;
      },
      "nor that a frame is being built or taken down, as in a stub's first instructions"},
-    {WalkerId::asgst_frame,
+    {&WalkerTraits::needs_registers_only,
      [](const WalkView& view, int32_t, const char*) {
        const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
        return scenario_of(view) == nullptr && (code == nullptr || code->kind != CodeKind::codelet);
@@ -113,15 +114,12 @@ bool is_refusal(std::string_view error) {
                     "contained_fault"});
 }
 
-bool is_exempt(WalkerId walker, const WalkView& view, int32_t result, const char* stopped) {
+bool is_exempt(const WalkerTraits& walker, const WalkView& view, int32_t result,
+               const char* stopped) {
   return std::ranges::any_of(kExemptions, [&](const Exemption& exemption) {
-    return exemption.walker == walker && exemption.applies(view, result, stopped);
+    return walker.*exemption.trait && exemption.applies(view, result, stopped);
   });
 }
-
-constexpr WalkerId kCompared[] = {
-    WalkerId::asgct,  WalkerId::asgst,          WalkerId::asgst_env,  WalkerId::asgst_thread,
-    WalkerId::asgct2, WalkerId::asgst_iterator, WalkerId::asgst_frame};
 
 // A Java frame as every walker sees it.
 struct JavaFrame {
@@ -135,7 +133,7 @@ class AgreementOracle final : public Oracle {
  public:
   static void ask(const WalkView& view, FurtherWalks* out) {
     if (!applies(view)) return;
-    for (const WalkerId id : kCompared) {
+    for (const WalkerId id : kFuzzedWalkers) {
       if (is_comparable(view, id)) out->add(FurtherWalk::as(view, id, 0));
     }
   }
@@ -143,33 +141,37 @@ class AgreementOracle final : public Oracle {
   void check(const WalkView& view, Further& further, Violations* out) override {
     if (!applies(view)) return;
     const WalkRecord& record = view.record;
-    const WalkerId own = record.walker;
+    const WalkerTraits& own = view.subject.walker->traits();
     if (is_exempt(own, view, record.result, record.stopped())) return;
     const std::string_view error =
         record.result <= 0 ? view.subject.walker->error_name(record.result) : std::string_view();
     if (is_refusal(error)) return;
     java_frames(*view.subject.walker, record, &mine_);
-    if (own == WalkerId::plugin && mine_.empty()) return;
-    for (const WalkerId id : kCompared) {
+    if (is_somebody_elses(own) && mine_.empty()) return;
+    for (const WalkerId id : kFuzzedWalkers) {
       const Walker* other = further.walker(id);
-      if (id == WalkerId::asgct && is_between_frames(view)) continue;
+      const WalkerTraits& traits = traits_of(id);
+      if (traits.ends_where_it_distrusts_a_frame && is_between_frames(view)) continue;
       if (other == nullptr || !is_comparable(view, id)) continue;
       const WalkRecord* const answer = further.make(FurtherWalk::as(view, id, 0));
       if (answer == nullptr) return;
-      if (answer->result <= 0 || is_exempt(id, view, answer->result, answer->stopped())) continue;
+      if (answer->result <= 0 || is_exempt(traits, view, answer->result, answer->stopped())) {
+        continue;
+      }
       java_frames(*other, *answer, &theirs_);
       if (theirs_.empty() || is_refuted(view, *answer)) continue;
       if (record.result <= 0) {
-        if (id == WalkerId::asgct2 && has_no_anchor(view)) continue;
-        out->add(FindingKind::contract, "refuses-what-" + std::string(name_of(id)) + "-walks",
-                 std::string(error) + ", where " + std::string(name_of(id)) + " gives " +
+        if (traits.walks_without_an_anchor && has_no_anchor(view)) continue;
+        out->add(FindingKind::contract, "refuses-what-" + std::string(traits.name) + "-walks",
+                 std::string(error) + ", where " + std::string(traits.name) + " gives " +
                      std::to_string(answer->result) + " frames");
         continue;
       }
-      const bool theirs_whole = answer->result < record.depth && id != WalkerId::asgct;
-      const std::string difference = compare(view, id, theirs_whole);
+      const bool theirs_whole =
+          answer->result < record.depth && !traits.ends_where_it_distrusts_a_frame;
+      const std::string difference = compare(view, own, traits, theirs_whole);
       if (!difference.empty()) {
-        out->add(FindingKind::contract, "disagrees-with-" + std::string(name_of(id)), difference);
+        out->add(FindingKind::contract, "disagrees-with-" + std::string(traits.name), difference);
       }
     }
   }
@@ -183,8 +185,13 @@ class AgreementOracle final : public Oracle {
     }
     const ScenarioInfo* const scenario = scenario_of(view);
     if (scenario != nullptr && !scenario->java) return false;
-    if (record.walker == WalkerId::plugin) return scenario == nullptr && record.result > 0;
-    return std::ranges::find(kCompared, record.walker) != std::end(kCompared);
+    const WalkerTraits& own = view.subject.walker->traits();
+    if (is_somebody_elses(own)) return scenario == nullptr && record.result > 0;
+    return own.is_fuzzed();
+  }
+
+  static bool is_somebody_elses(const WalkerTraits& walker) {
+    return walker.origin == WalkerOrigin::shared_object;
   }
 
   static bool is_comparable(const WalkView& view, WalkerId other) {
@@ -197,15 +204,10 @@ class AgreementOracle final : public Oracle {
     for (size_t i = 0; i < record.frame_count(); ++i) {
       const Frame frame = read_frame(walker.layout(), record.frames, i);
       if (frame.type == FrameType::cpp) continue;
-      if (walker.id() == WalkerId::plugin && frame.method == nullptr) continue;
+      if (is_somebody_elses(walker.traits()) && frame.method == nullptr) continue;
       out->push_back(
           {frame.method, frame.bci < 0 ? kNoBci : frame.bci, frame.type == FrameType::inlined});
     }
-  }
-
-  static bool guesses_innermost(WalkerId walker) {
-    return walker == WalkerId::asgct || walker == WalkerId::asgst_frame ||
-           walker == WalkerId::plugin;
   }
 
   // Where the innermost frame may not stand as its code's description says. The scenarios' code
@@ -251,27 +253,28 @@ class AgreementOracle final : public Oracle {
     return 0;
   }
 
-  std::string compare(const WalkView& view, WalkerId other, bool theirs_whole) const {
+  std::string compare(const WalkView& view, const WalkerTraits& own, const WalkerTraits& other,
+                      bool theirs_whole) const {
     JavaFrames mine = mine_;
     JavaFrames theirs = theirs_;
-    const WalkerId own = view.subject.walker->id();
     if (!begin_alike(mine_, theirs_)) {
-      if (guesses_innermost(other)) mine = mine.subspan(being_entered(view, mine_, theirs_));
-      if (guesses_innermost(own)) theirs = theirs.subspan(being_entered(view, theirs_, mine_));
+      if (other.guesses_innermost_bci) mine = mine.subspan(being_entered(view, mine_, theirs_));
+      if (own.guesses_innermost_bci) theirs = theirs.subspan(being_entered(view, theirs_, mine_));
     }
     const bool mine_whole =
-        view.record.result < view.record.depth && own != WalkerId::asgct && own != WalkerId::plugin;
+        view.record.result < view.record.depth && !own.ends_where_it_distrusts_a_frame;
     std::string difference =
-        compare(view, mine, theirs, guesses_innermost(own) || guesses_innermost(other));
+        compare(view, mine, theirs, own.guesses_innermost_bci || other.guesses_innermost_bci);
     if (difference.empty() && ((mine_whole && mine.size() < theirs.size()) ||
                                (theirs_whole && theirs.size() < mine.size()))) {
       difference =
           std::to_string(mine.size()) + " Java frames, there " + std::to_string(theirs.size());
     }
-    const bool forgiven =
-        !difference.empty() && is_below_stub(view) &&
-        ((own == WalkerId::asgct && differ_in_what_is_inlined(view, mine_, theirs_)) ||
-         (other == WalkerId::asgct && differ_in_what_is_inlined(view, theirs_, mine_)));
+    const bool forgiven = !difference.empty() && is_below_stub(view) &&
+                          ((own.looks_up_inlining_by_return_address &&
+                            differ_in_what_is_inlined(view, mine_, theirs_)) ||
+                           (other.looks_up_inlining_by_return_address &&
+                            differ_in_what_is_inlined(view, theirs_, mine_)));
     return forgiven ? std::string() : difference;
   }
 

@@ -42,12 +42,9 @@ class ContractOracle final : public Oracle {
   // A walker that finds its thread by the context's sp may be led to another one, and one that is
   // told no thread walks the calling one. These say whom they walked, with errors too.
   static bool walked_another_thread(const WalkView& view) {
-    const WalkerId id = view.subject.walker->id();
-    if (id != WalkerId::asgst && id != WalkerId::asgst_env && id != WalkerId::asgst_thread) {
-      return false;
-    }
     const WalkFacts* facts = view.record.facts_if_any();
-    return facts != nullptr && facts->env != view.subject.victim->jni_env;
+    return view.subject.walker->traits().tells_whose_trace && facts != nullptr &&
+           facts->env != view.subject.victim->jni_env;
   }
 
   // Of the innermost frame, whether all it has may be in registers:
@@ -81,7 +78,7 @@ class ContractOracle final : public Oracle {
                    "frame " + std::to_string(i) + " has a jmethodID that no class has");
           return;
         }
-        if (frame.bci < view.subject.walker->lowest_bci() ||
+        if (frame.bci < view.subject.walker->traits().lowest_bci ||
             frame.bci > std::max(info->last_bci, 0)) {
           out->add(FindingKind::contract, "bci-out-of-range",
                    "frame " + std::to_string(i) + " " + info->name + " has bci " +
@@ -131,7 +128,7 @@ class ContractOracle final : public Oracle {
       // Threads that are not Java's have no others, asked for or not.
       const WalkFacts* facts = view.record.facts_if_any();
       const bool of_java = facts == nullptr || !facts->has_kind || facts->kind == kJavaTrace;
-      if (traits_of(view.subject.walker->id()).options != 0 && of_java &&
+      if (view.subject.walker->traits().options != 0 && of_java &&
           view.subject.victim->is_java_thread &&
           (view.subject.input->call.options & kIncludeCFrames) == 0) {
         return wrong("cpp-frame-unasked", "is one of C or C++, which the options leave out");
@@ -147,7 +144,7 @@ class ContractOracle final : public Oracle {
         ((frame.type == FrameType::compiled || frame.type == FrameType::inlined) && tier == 0)) {
       return wrong("tier-disagrees-with-type", "has tier " + std::to_string(tier));
     }
-    const auto native_bci = view.subject.walker->native_bci();
+    const auto native_bci = view.subject.walker->traits().native_bci;
     if (frame.type == FrameType::native && native_bci && frame.bci != *native_bci) {
       return wrong("native-bci", "is of a native method and has bci " + std::to_string(frame.bci));
     }

@@ -76,7 +76,7 @@ class FaultOracle final : public Oracle {
   };
   static Contained contained(const WalkView& view) {
     const WalkFacts* const facts = view.record.facts_if_any();
-    return {.told = view.record.result == view.subject.walker->contained_error(),
+    return {.told = view.record.result == view.subject.walker->traits().contained_error,
             .counted = facts != nullptr && facts->contained_faults > 0,
             .seen = view.record.incidents->fault.end == WalkEnd::fault};
   }

@@ -20,7 +20,7 @@ struct FurtherWalk {
     // is read there is the same in all walks made aside. If these differ too, it is the walker.
     aside
   };
-  WalkerId walker = WalkerId::asgct;
+  WalkerId walker = kDefaultWalker;
   int32_t depth = 0;
   uint32_t options = 0;         // CallArgs::options
   bool iterator_calls = false;  // makes those of the input

@@ -49,7 +49,8 @@ class KindsOracle final : public Oracle {
     const WalkFacts* facts = view.record.facts_if_any();
     if (view.record.end != WalkEnd::returned || facts == nullptr) return;
     const CallArgs& call = view.subject.input->call;
-    const bool masks = traits_of(view.subject.walker->id()).masks;
+    const WalkerTraits& traits = view.subject.walker->traits();
+    const bool masks = traits.masks;
     const Case walk = {
         view,
         *facts,
@@ -62,8 +63,7 @@ class KindsOracle final : public Oracle {
         // Neither the victim nor what the call says of it is changed.
         !view.subject.mutated && call.context == ContextArg::victim && call.env == EnvArg::victim &&
             // Without an env it is the calling thread that is walked.
-            (view.subject.walker->id() != WalkerId::asgst_env ||
-             view.subject.victim->jni_env != nullptr),
+            (traits.finds_victim != FindsVictim::by_env || view.subject.victim->jni_env != nullptr),
     };
     if (facts->has_kind) check_kind(walk, out);
     if (facts->has_state) check_state(walk, masks, out);

@@ -34,7 +34,7 @@ class TruthOracle final : public Oracle {
     std::string why;
     // Three registers do not say that a frame is being built or taken down (agreement.cpp).
     const bool lost =
-        view.subject.walker->id() == WalkerId::asgst_frame && view.record.stopped() != nullptr;
+        view.subject.walker->traits().needs_registers_only && view.record.stopped() != nullptr;
     const bool truncated = view.record.result == view.record.depth || lost;
     if (matches(names_, scenario, view.subject.walker->id(), &why, truncated)) {
       checked_slot_ = slot;

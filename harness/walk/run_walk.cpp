@@ -46,7 +46,7 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   sigset_t before;
   if (call.check_mask) pthread_sigmask(SIG_BLOCK, nullptr, &before);
   std::optional<ThreadIdentity::Scoped> as_target;
-  if (!call.target->same_thread && call.walker->borrows_identity()) {
+  if (!call.target->same_thread && call.walker->traits().borrows_identity()) {
     as_target.emplace(*call.identity, call.target->java_thread);
   }
   const uint64_t begin = call.timed ? monotonic_ns() : 0;

@@ -26,7 +26,7 @@ struct Incidents {
 inline constexpr Incidents kNoIncidents = {};
 
 struct WalkRecord {
-  WalkerId walker = WalkerId::asgct;
+  WalkerId walker = kDefaultWalker;
   int32_t depth = 0;
   uint32_t options = 0;  // CallArgs::options
   // The thread as the walk saw it.

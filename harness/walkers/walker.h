@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -100,11 +99,6 @@ class Walker {
   const WalkerTraits& traits() const { return *traits_; }
   WalkerId id() const { return traits_->id; }
   const FrameLayout& layout() const { return traits_->layout; }
-  bool needs_running_vm() const { return traits_->needs_running_vm; }
-  bool borrows_identity() const { return traits_->borrows_identity(); }
-  std::optional<int32_t> contained_error() const { return traits_->contained_error; }
-  int32_t lowest_bci() const { return traits_->lowest_bci; }
-  std::optional<int32_t> native_bci() const { return traits_->native_bci; }
   // Whether a result of 0 or below is one the walker documents.
   bool documented_error(int32_t code) const;
   // Short name of an error code: "unknown_Java". A string literal.

@@ -86,10 +86,8 @@ class Agent {
     setup.strict = options_.strict;
     if (!options_.plugin.empty()) setup.plugin = make_plugin(jvm, options_.plugin);
     // A walker that was asked for has to be there; make_walker says why it is not.
-    for (size_t i = 0; i < static_cast<size_t>(WalkerId::count); ++i) {
-      const auto id = static_cast<WalkerId>(i);
+    for (const WalkerId id : kFuzzedWalkers) {
       const bool asked = std::ranges::count(options_.walkers, id) > 0;
-      if (id == WalkerId::gst || id == WalkerId::plugin) continue;
       if (!asked && !traits_of(id).walks_in(input_mode(options_.mode))) continue;
       try {
         make_walker(id, jvm);

@@ -24,9 +24,6 @@ constexpr timespec kNap = {0, 1'000'000};
 // before the safepoint is over.
 constexpr uint64_t kEventPatience = kSecond / 5;
 
-// Whether a walker looks behind an ID before it gives it, so that one was good when it did.
-bool checks_ids(WalkerId walker) { return walker != WalkerId::asgct && walker != WalkerId::plugin; }
-
 }  // namespace
 
 Judge::Judge(const Options& options, Jvm& jvm, OracleSet& oracles, Sampler& sampler)
@@ -130,7 +127,7 @@ void Judge::ask_for_obsolete(const WalkView& view) {
     if (frame.method == nullptr || view.method_of(frame) != nullptr) continue;
     if (obsolete_.has(frame.method)) {
       know_method(env_, frame.method);
-    } else if (checks_ids(view.subject.walker->id()) &&
+    } else if (view.subject.walker->traits().checks_ids &&
                ObsoleteMethods::may_have_had(frame.method)) {
       jvm_.methods().add(frame.method, {"(replaced)", INT32_MAX});
     }
@@ -197,7 +194,7 @@ void Judge::judge(const SampleRing::Entry& entry) {
     const std::string lost = reference_.check(env_, view, sample, sampler_.registry());
     // AsyncGetCallTrace stops where it does not trust a frame, by design, and a user's walker may:
     // neither can say so. A figure, no finding.
-    const bool may_stop = record.walker == WalkerId::asgct || record.walker == WalkerId::plugin;
+    const bool may_stop = view.subject.walker->traits().ends_where_it_distrusts_a_frame;
     if (!lost.empty() && !may_stop) {
       violations_.add(FindingKind::contract, "outermost-frame-differs", lost);
     }

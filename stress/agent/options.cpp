@@ -59,11 +59,10 @@ std::vector<WalkerId> walkers(std::string_view key, std::string_view value) {
   for (size_t at = 0; at <= value.size();) {
     const size_t end = std::min(value.find('+', at), value.size());
     WalkerId id = WalkerId::count;
-    if (!parse_name(value.substr(at, end - at), &id) || id == WalkerId::gst) {
+    if (!parse_name(value.substr(at, end - at), &id) || traits_of(id).needs_running_vm) {
       std::string known;
-      for (size_t i = 0; i < static_cast<size_t>(WalkerId::count); ++i) {
-        const auto other = static_cast<WalkerId>(i);
-        if (other != WalkerId::gst) known += " " + std::string(name_of(other));
+      for (const WalkerTraits& walker : kWalkers) {
+        if (!walker.needs_running_vm) known += " " + std::string(walker.name);
       }
       fail(key, value, "give walkers joined by '+', of:" + known);
     }
@@ -144,7 +143,7 @@ void check(const Options& options) {
   }
   bool has_plugin = false;
   for (const WalkerId walker : options.walkers) {
-    has_plugin = has_plugin || walker == WalkerId::plugin;
+    has_plugin = has_plugin || traits_of(walker).origin == WalkerOrigin::shared_object;
     if (!traits_of(walker).walks_in(input_mode(options.mode))) {
       fail("walker", name_of(walker),
            "does not walk in mode=" + std::string(name_of(options.mode)));

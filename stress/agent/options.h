@@ -27,7 +27,7 @@ Mode input_mode(SamplingMode mode);
 enum class ThreadChoice : uint8_t { all, running, random, count };
 
 struct Options {
-  std::vector<WalkerId> walkers = {WalkerId::asgct};  // taken in turn, one per sample
+  std::vector<WalkerId> walkers = {kDefaultWalker};  // taken in turn, one per sample
   SamplingMode mode = SamplingMode::same_thread;
   std::chrono::nanoseconds interval = std::chrono::microseconds(100);
   ThreadChoice threads = ThreadChoice::running;
@@ -38,7 +38,7 @@ struct Options {
   uint32_t costly = 1000;          // one sample in so many; 0: none
   std::optional<double> duration;  // seconds
   double warmup = 0;               // seconds
-  std::filesystem::path plugin;    // of WalkerId::plugin
+  std::filesystem::path plugin;    // the walker in a shared object
   bool strict = false;             // a fault in a walk is the JVM's, which dies of it
   uint32_t keep = 3;               // samples kept per signature
   uint32_t seeds = 64;             // unmutated samples kept as inputs

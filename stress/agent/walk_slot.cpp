@@ -48,7 +48,7 @@ WalkSlot::WalkSlot(const WalkSetup& setup, WalkingRecord* walking)
   for (const WalkerId id : all) {
     const auto index = static_cast<size_t>(id);
     if (walkers_[index] != nullptr) continue;
-    if (id == WalkerId::plugin) {
+    if (traits_of(id).origin == WalkerOrigin::shared_object) {
       walkers_[index] = setup.plugin.get();
     } else {
       // Adapters keep what their last walk said: one of each for every slot.

@@ -45,7 +45,7 @@ Needs offered_needs();
 Needs further_needs(const OracleSet& oracles);
 
 struct WalkRequest {
-  WalkerId walker = WalkerId::asgct;
+  WalkerId walker = kDefaultWalker;
   bool costly = false;
   uint64_t number = 0;
   uint32_t thread = 0;
