@@ -4,7 +4,17 @@ import os
 import platform
 from typing import Any
 
+import msgspec
 import psutil
+
+
+class Machine(msgspec.Struct):
+    """What machine() says, as a record."""
+
+    cores: int
+    memory_mb: int
+    kernel: str
+    arch: str
 
 
 def machine() -> dict[str, Any]:

@@ -94,7 +94,7 @@ def _assess(tools: toolchain.Toolchain, artifact: Path, tries: int) -> Json:
             best, hits = shown.most_common(1)[0]
             return {
                 "status": "open",
-                "signature": best.to_json(),
+                "signature": best,
                 "reproduced": f"{hits} of {len(done)}",
                 "version": tools.jdk.version,
             }

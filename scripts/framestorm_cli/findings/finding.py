@@ -5,9 +5,10 @@ findings.jsonl ──read──> Finding ──triage attaches──> signature,
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from framestorm_cli.base import files
 from framestorm_cli.base.numbers import parse_int
@@ -28,7 +29,7 @@ def thread_state(name: str) -> str:
     return name.removeprefix("_thread_").replace("_trans", " (transition)").replace("_", " ")
 
 
-class Signature(msgspec.Struct, frozen=True, order=True):
+class Signature(msgspec.Struct, frozen=True, order=True, omit_defaults=True):
     """What makes two findings the same. `frames`: normalised function names, innermost first, at most
     triage.signature.TOP_FRAMES. Without a walker's stack one entry: `victim <scenario>`; none of a
     contract finding, which has what the walker `did`, and the walker."""
@@ -36,13 +37,10 @@ class Signature(msgspec.Struct, frozen=True, order=True):
     kind: str
     clause: str
     frames: tuple[str, ...]
-    did: str = ""
-    walker: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        data = {"kind": self.kind, "clause": self.clause, "frames": list(self.frames)}
-        more = {"did": self.did, "walker": self.walker}
-        return data | {name: value for name, value in more.items() if value}
+    did: Annotated[
+        str, Meta(description="What the walker did to a clause, `*` for what differs.")
+    ] = ""
+    walker: Annotated[str, Meta(description="The walker that did it.")] = ""
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Signature":

@@ -15,6 +15,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.findings import records
@@ -24,6 +28,7 @@ from framestorm_cli.fuzz.schedule import Slice
 from framestorm_cli.fuzz.target_process import FuzzOptions, Process
 from framestorm_cli.native import processes as native
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.reports.schema import Number, said
 
 USELESS_WORKERS = 3  # in a row without a walk: the target cannot run
 LAST_WORDS = 25.0  # seconds workers have to write their last statistics
@@ -43,6 +48,18 @@ class Worker(Process):
             words = native.own_words(self.folder / "log.txt")
             self.setup_error = words or "set-up error without a message"
         self.death = native.death_of(code, self.folder)
+
+
+class AflFigures(msgspec.Struct, forbid_unknown_fields=True):
+    target: str
+    folder: Annotated[str, said("Below work/.")]
+    executions: Number
+    executions_per_second: Annotated[float, Meta(ge=0)]
+    stability_percent: Annotated[
+        float, said("Edges and cells that an input reaches every time, of all reached.")
+    ]
+    corpus: Annotated[int, said("Inputs in its queue.", ge=0)]
+    hangs: Annotated[int, said("Inputs that did not end in 90 s.", ge=0)]
 
 
 @dataclass
@@ -138,18 +155,18 @@ class AflInstance(Process):
         queue = self.folder / "afl" / "default" / "queue"
         return (file for file in queue.glob("id:*") if ",orig:" not in file.name)
 
-    def figures(self) -> Json:
+    def figures(self) -> AflFigures:
         """What AFL++ itself says, for summary.json."""
-        said = records.read_fuzzer_stats(self.folder / "afl" / "default" / "fuzzer_stats")
-        return {
-            "target": self.target,
-            "folder": self.folder.name,
-            "executions": int(said.get("execs_done", 0)),
-            "executions_per_second": float(said.get("execs_per_sec", 0)),
-            "stability_percent": float(said.get("stability", "0").rstrip("%")),
-            "corpus": int(said.get("corpus_count", 0)),
-            "hangs": int(said.get("saved_hangs", 0)),
-        }
+        told = records.read_fuzzer_stats(self.folder / "afl" / "default" / "fuzzer_stats")
+        return AflFigures(
+            target=self.target,
+            folder=self.folder.name,
+            executions=int(told.get("execs_done", 0)),
+            executions_per_second=float(told.get("execs_per_sec", 0)),
+            stability_percent=float(told.get("stability", "0").rstrip("%")),
+            corpus=int(told.get("corpus_count", 0)),
+            hangs=int(told.get("saved_hangs", 0)),
+        )
 
 
 def core_for(running: Iterable[AflInstance]) -> int:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from framestorm_cli.base import files, paths, run_folder, steps
+from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.fuzz import afl, fuzzing, liveness, reporting, results, summary
 from framestorm_cli.fuzz.fuzzing import Fuzzer
@@ -18,7 +18,7 @@ from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.names import check_names, known
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
-from framestorm_cli.reports import junit, sarif
+from framestorm_cli.reports import junit, sarif, schema
 
 
 def check_corpus(corpus: tuple[Path, ...]) -> None:
@@ -127,10 +127,8 @@ def _conclude(run: fuzzing.Run, tools: Toolchain, replays: Replays) -> int:
         if run.stopped == "interrupted" and not found.buckets:
             problems.append("interrupted before its end: that nothing was found says nothing")
         code = 2 if problems else (1 if found.buckets else 0)
-        data = summary.to_json(found, problems, code, sys.argv[1:])
-        summary.validate(data)
         summary.show(found, problems)
-        files.write_json(out / "summary.json", data)
+        schema.write(out / "summary.json", summary.of(found, problems, code, sys.argv[1:]))
         report = reporting.to_report(found, problems, code, sys.argv[1:])
         junit.write(report, out / "junit.xml")
         sarif.write(report, out / "report.sarif")

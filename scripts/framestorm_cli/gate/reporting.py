@@ -105,7 +105,7 @@ def _entry(entry: Entry, out: Path) -> Json:
         "id": entry.id,
         "state": entry.state or None,
         "write_ups": list(entry.write_ups),
-        "signature": entry.signature.to_json(),
+        "signature": entry.signature,
         "explanation": entry.explanation,
         "how": entry.how,
         "count": entry.count,

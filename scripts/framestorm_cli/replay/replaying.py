@@ -73,7 +73,7 @@ def read_recorded(artifact: Path, label: str) -> Recorded:
 
 
 def write_sidecar(artifact: Path, signature: Signature, jvm: Json, recorded: Recorded) -> None:
-    data: Json = {"signature": signature.to_json(), "jdk": jvm}
+    data: Json = {"signature": signature, "jdk": jvm}
     if recorded.jvm_args:
         data["jvm_args"] = list(recorded.jvm_args)
     if recorded.walker_plugin:

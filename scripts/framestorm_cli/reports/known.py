@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.findings.finding import STATES, Signature
@@ -50,7 +52,9 @@ class Known:
         ordered = sorted(self.notes.items(), key=lambda one: str(one[0]))
         return {
             "format": FORMAT,
-            "known": [{**signature.to_json(), "note": note} for signature, note in ordered],
+            "known": [
+                {**msgspec.to_builtins(signature), "note": note} for signature, note in ordered
+            ],
         }
 
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from framestorm_cli.conftest import Planned, Run
@@ -74,7 +75,7 @@ def java(
 
 def read_summary(out: Path) -> dict[str, Any]:
     data = json.loads((out / "summary.json").read_text())
-    summary.validate(data)
+    msgspec.convert(data, summary.Summary)
     assert isinstance(data, dict)
     return data
 

@@ -3,11 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from framestorm_cli.findings.records import Json
+import msgspec
+
+from framestorm_cli.reports.schema import Number, said
 from framestorm_cli.stress import rates
 from framestorm_cli.stress.cell_result import CellResult
-from framestorm_cli.stress.proportion import Proportion
+from framestorm_cli.stress.proportion import Proportion, ProportionRecord
 from framestorm_cli.stress.verdicts import UNJUDGED
 
 QUANTILES = ("p50", "p99", "p99.9", "max")
@@ -83,30 +86,56 @@ def of(results: Iterable[CellResult]) -> Figures:
     return total
 
 
-def to_json(figures: Figures) -> Json:
-    return {
-        "cells": figures.cells,
-        "died": figures.died,
-        "could_not_judge": figures.unjudged,
-        "samples": figures.samples,
-        "ticks": figures.ticks,
-        "contained": figures.contained,
-        "findings": figures.findings,
-        "running_seconds": round(figures.running_seconds, 3),
-        "rate_hz": round(figures.rate, 1) if figures.rate is not None else None,
-        "ok_share": round(figures.ok_share, 6) if figures.ok_share is not None else None,
-        "walk_crashes": figures.crashes.to_json(),
-        "cell_crashes": figures.cell_crashes.to_json(),
-        "lost": dict(sorted(figures.lost.items(), key=lambda item: -item[1])),
-        "checks": {
-            name: {"made": made, "broken": broken}
-            for name, (made, broken) in sorted(figures.checks.items())
-        },
-        "codes": [
-            {"walker": walker, "state": state, "code": code, "count": count}
-            for (walker, state, code), count in sorted(figures.codes.items())
-        ],
-    }
+class Check(msgspec.Struct):
+    made: int
+    broken: int
+
+
+class Code(msgspec.Struct, forbid_unknown_fields=True):
+    walker: str
+    state: str
+    code: str
+    count: Number
+
+
+class FiguresRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """Figures as summary.json holds them."""
+
+    cells: Number
+    died: Annotated[int, said("Crashes and hangs of processes.", ge=0)]
+    could_not_judge: Number
+    samples: Annotated[int, said("Walks.", ge=0)]
+    ticks: Number
+    contained: Annotated[int, said("Walks that did not return and were contained.", ge=0)]
+    findings: Number
+    running_seconds: Annotated[float, said("CPU time of the sampled threads.", ge=0)]
+    rate_hz: float | None
+    ok_share: float | None
+    walk_crashes: ProportionRecord
+    cell_crashes: ProportionRecord
+    lost: dict[str, int]
+    checks: dict[str, Check]
+    codes: list[Code]
+
+
+def record(figures: Figures) -> FiguresRecord:
+    return FiguresRecord(
+        cells=figures.cells,
+        died=figures.died,
+        could_not_judge=figures.unjudged,
+        samples=figures.samples,
+        ticks=figures.ticks,
+        contained=figures.contained,
+        findings=figures.findings,
+        running_seconds=round(figures.running_seconds, 3),
+        rate_hz=round(figures.rate, 1) if figures.rate is not None else None,
+        ok_share=round(figures.ok_share, 6) if figures.ok_share is not None else None,
+        walk_crashes=figures.crashes.record,
+        cell_crashes=figures.cell_crashes.record,
+        lost=dict(sorted(figures.lost.items(), key=lambda item: -item[1])),
+        checks={name: Check(*counts) for name, counts in sorted(figures.checks.items())},
+        codes=[Code(*key, count) for key, count in sorted(figures.codes.items())],
+    )
 
 
 def by(results: Sequence[CellResult], *names: str) -> dict[tuple[str | int, ...], list[CellResult]]:

@@ -4,8 +4,22 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
+import msgspec
+
+from framestorm_cli.reports.schema import Number, Share
+
 CONFIDENCE = 0.95
 _Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+
+
+class ProportionRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """With Wilson's score interval at 95 %."""
+
+    hits: Number
+    trials: Number
+    rate: float | None
+    low: Share
+    high: Share
 
 
 @dataclass(frozen=True)
@@ -33,15 +47,9 @@ class Proportion:
         high = 1.0 if self.hits == self.trials else min(1.0, middle + half)
         return low, high
 
-    def to_json(self) -> dict[str, float | int | None]:
-        low, high = self.interval
-        return {
-            "hits": self.hits,
-            "trials": self.trials,
-            "rate": self.rate,
-            "low": low,
-            "high": high,
-        }
+    @property
+    def record(self) -> "ProportionRecord":
+        return ProportionRecord(self.hits, self.trials, self.rate, *self.interval)
 
     def __str__(self) -> str:
         if not self.trials:

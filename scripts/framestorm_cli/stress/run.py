@@ -11,7 +11,7 @@ from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.jdks import jdk as jdks
-from framestorm_cli.reports import junit, known, sarif
+from framestorm_cli.reports import junit, known, sarif, schema
 from framestorm_cli.reports.known import Known
 from framestorm_cli.stress import (
     findings,
@@ -152,9 +152,7 @@ def _conclude(run: StressRun, already: Known, write_known: Path | None) -> int:
 
 def _write(judged: Outcome) -> None:
     out, argv = judged.out, sys.argv[1:]
-    data = summary.to_json(judged, argv)
-    summary.validate(data)
-    files.write_json(out / "summary.json", data)
+    schema.write(out / "summary.json", summary.of(judged, argv))
     report = summary.to_report(judged, argv)
     junit.write(report, out / "junit.xml")
     sarif.write(report, out / "report.sarif")

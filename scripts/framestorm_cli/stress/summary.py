@@ -1,67 +1,150 @@
 """summary.json of a stress run (docs/reference/stress-summary.schema.json), and what a person reads."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-import jsonschema
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from framestorm_cli.base import paths
-from framestorm_cli.base.machine import machine
+from framestorm_cli.base.machine import Machine, machine
 from framestorm_cli.base.paths import relative
+from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, issue_of
+from framestorm_cli.reports.schema import FORMAT, Number, said
 from framestorm_cli.stress import figures, units
 from framestorm_cli.stress.cell_result import CellResult
-from framestorm_cli.stress.figures import Figures
+from framestorm_cli.stress.figures import Figures, FiguresRecord
 from framestorm_cli.stress.findings import StressBucket
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved
 from framestorm_cli.stress.verdicts import CLEAN, UNJUDGED, VERDICTS
 from framestorm_cli.triage.buckets import Bucket
 
-FORMAT = 1
+
+class JdkRecord(msgspec.Struct, forbid_unknown_fields=True):
+    home: str
+    version: str
+    libjvm_build_id: str
 
 
-def to_json(outcome: Outcome, argv: Sequence[str]) -> Json:
-    """The run as summary.json holds it; valid by the schema."""
+class PlanRecord(msgspec.Struct, forbid_unknown_fields=True):
+    cells: Number
+    seconds: Annotated[float | None, said("Sampling of each cell.")]
+    iterations: int | None
+    limit: Annotated[float, said("Wall time after which a cell hangs.")]
+    seed: int
+    threads: str
+    parallel: Number
+    jvm_args: list[str]
+
+
+class CellRecord(msgspec.Struct, forbid_unknown_fields=True):
+    workload: str
+    walker: Annotated[str, said("Several, joined by +, took turns.")]
+    mode: Literal["same-thread", "separate-thread", "unstopped", "jfr"]
+    interval_ns: Number
+    gc: str
+    jit: str
+    repetition: Number
+    interval: str
+    number: Annotated[int, said("In the order of the run.", ge=1)]
+    folder: Annotated[str, said("Below the run's folder.")]
+    seed: int
+    verdict: Literal["clean", "findings", "crash", "hang", "program harmed", "could not judge"]
+    why: str
+    rate_too_low: Annotated[
+        str, said("In what the rate falls short of what is promised; else empty.")
+    ]
+    exit: Annotated[int | None, said("Negative: the signal; null: was killed.")]
+    seconds: Annotated[float, said("Wall time.", ge=0)]
+    cpu_seconds: Annotated[float | None, said("User and system time of the process.")]
+    samples: Number
+    rate_hz: Annotated[float | None, said("Samples per second of a running thread.")]
+    rate_asked_hz: float
+    latency_ns: Annotated[Json, said("By walker: count, p50, p99, p99.9, max.")]
+    threads: Json
+    work: Annotated[Json, said("What the workload says it did.")]
+    figures: FiguresRecord
+
+
+class BucketRecord(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    state: Annotated[
+        Literal["real", "torn", "corrupt"] | None,
+        said("How far the sample's state is from one that a thread can have."),
+    ]
+    write_ups: Annotated[
+        list[str], said("Where the known causes (corpus/crashes) that it is are written up.")
+    ]
+    victims: Annotated[dict[str, int], said("How often it was found with a thread in which state.")]
+    signature: Signature
+    merged_signatures: list[Signature]
+    count: Number
+    known: Annotated[bool, said("On the list of --known.")]
+    explanation: str
+    detail: str
+    cells: Annotated[list[int], said("Numbers of the cells it was seen in; repro runs the first.")]
+    report: str
+    repro: str
+    files: list[str]
+
+
+class Summary(msgspec.Struct, forbid_unknown_fields=True):
+    """summary.json of `framestorm stress`."""
+
+    format: Annotated[Literal[1], FORMAT]
+    run: Annotated[str, said("Name of the run's folder.")]
+    command: list[str]
+    started: Annotated[str, said("UTC, ISO 8601: the first finished cell's start.")]
+    seconds: Annotated[
+        float, said("Wall time of this run; of a resumed one, of its last part.", ge=0)
+    ]
+    exit: Annotated[
+        Literal[0, 1, 2],
+        said("0: nothing (new) found, 1: findings, 2: not to be believed, see problems."),
+    ]
+    stopped: Annotated[str, said("Why the run ended early; empty when it did not.")]
+    problems: list[str]
+    jdk: JdkRecord
+    machine: Machine
+    plan: PlanRecord
+    totals: FiguresRecord
+    cells: list[CellRecord]
+    buckets: list[BucketRecord]
+    unreadable_lines: Number
+    sanitizer_reports_elsewhere: Annotated[int, said("Of sanitizers, outside walks.", ge=0)]
+
+
+def of(outcome: Outcome, argv: Sequence[str]) -> Summary:
+    """The run as summary.json holds it."""
     run, plan = outcome.run, outcome.plan
-    return {
-        "format": FORMAT,
-        "run": run.out.name,
-        "command": list(argv),
-        "started": _started(outcome),
-        "seconds": round(run.wall, 3),
-        "exit": outcome.exit,
-        "stopped": run.stopped,
-        "problems": outcome.problems,
-        "jdk": {
-            "home": plan.jdk_home,
-            "version": plan.jdk_version,
-            "libjvm_build_id": plan.libjvm_build_id,
-        },
-        "machine": machine(),
-        "plan": {
-            "cells": len(plan.cells),
-            "seconds": plan.seconds,
-            "iterations": plan.iterations,
-            "limit": plan.limit,
-            "seed": plan.seed,
-            "threads": plan.threads,
-            "parallel": plan.parallel,
-            "jvm_args": list(plan.jvm_args),
-        },
-        "totals": figures.to_json(figures.of(run.finished)),
-        "cells": [_cell(result) for result in outcome.results],
-        "buckets": [_bucket(one, run.out) for one in outcome.found.buckets],
-        "unreadable_lines": outcome.found.unreadable_lines,
-        "sanitizer_reports_elsewhere": outcome.found.reports_elsewhere,
-    }
+    return Summary(
+        format=1,
+        run=run.out.name,
+        command=list(argv),
+        started=_started(outcome),
+        seconds=round(run.wall, 3),
+        exit=outcome.exit,  # type: ignore[arg-type]
+        stopped=run.stopped,
+        problems=outcome.problems,
+        jdk=JdkRecord(plan.jdk_home, plan.jdk_version, plan.libjvm_build_id),
+        machine=Machine(**machine()),
+        plan=PlanRecord(
+            len(plan.cells), plan.seconds, plan.iterations, plan.limit, plan.seed, plan.threads,
+            plan.parallel, list(plan.jvm_args),
+        ),
+        totals=figures.record(figures.of(run.finished)),
+        cells=[_cell(result) for result in outcome.results],
+        buckets=[_bucket(one, run.out) for one in outcome.found.buckets],
+        unreadable_lines=outcome.found.unreadable_lines,
+        sanitizer_reports_elsewhere=outcome.found.reports_elsewhere,
+    )  # fmt: skip
 
 
 def _started(outcome: Outcome) -> str:
@@ -70,54 +153,47 @@ def _started(outcome: Outcome) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _cell(result: CellResult) -> Json:
+def _cell(result: CellResult) -> CellRecord:
     stats = result.stats
-    return {
+    return CellRecord(
         **asdict(result.cell),
-        "interval": result.cell.interval,
-        "number": result.number,
-        "folder": result.folder,
-        "seed": result.seed,
-        "verdict": result.verdict,
-        "why": result.why,
-        "rate_too_low": result.slow,
-        "exit": result.exit,
-        "seconds": result.seconds,
-        "cpu_seconds": result.cpu_seconds,
-        "samples": result.samples,
-        "rate_hz": achieved(stats),
-        "rate_asked_hz": 1e9 / result.cell.interval_ns,
-        "latency_ns": stats.get("latency_ns") or {},
-        "threads": stats.get("threads") or {},
-        "work": result.work,
-        "figures": figures.to_json(figures.of([result])),
-    }
+        interval=result.cell.interval,
+        number=result.number,
+        folder=result.folder,
+        seed=result.seed,
+        verdict=result.verdict,  # type: ignore[arg-type]
+        why=result.why,
+        rate_too_low=result.slow,
+        exit=result.exit,
+        seconds=result.seconds,
+        cpu_seconds=result.cpu_seconds,
+        samples=result.samples,
+        rate_hz=achieved(stats),
+        rate_asked_hz=1e9 / result.cell.interval_ns,
+        latency_ns=stats.get("latency_ns") or {},
+        threads=stats.get("threads") or {},
+        work=result.work,
+        figures=figures.record(figures.of([result])),
+    )
 
 
-def _bucket(one: StressBucket, out: Path) -> Json:
+def _bucket(one: StressBucket, out: Path) -> BucketRecord:
     bucket = one.bucket
-    return {
-        "id": bucket.id,
-        "state": bucket.state or None,
-        "write_ups": list(bucket.write_ups),
-        "victims": bucket.victims,
-        "signature": bucket.signature.to_json(),
-        "merged_signatures": [signature.to_json() for signature in bucket.merged],
-        "count": bucket.count,
-        "known": one.known,
-        "explanation": one.bucket.explanation,
-        "detail": one.bucket.best.detail,
-        "cells": [result.number for result in one.cells],
-        "report": relative(one.bucket.report, out),
-        "repro": relative(one.repro, out),
-        "files": [relative(file, out) for file in one.files],
-    }
-
-
-def validate(summary: Any) -> None:
-    """Raises jsonschema.ValidationError when `summary` is not what the schema says."""
-    jsonschema.validate(
-        summary, json.loads(paths.STRESS_SUMMARY_SCHEMA.read_text(encoding="utf-8"))
+    return BucketRecord(
+        id=bucket.id,
+        state=bucket.state or None,  # type: ignore[arg-type]
+        write_ups=list(bucket.write_ups),
+        victims=bucket.victims,
+        signature=bucket.signature,
+        merged_signatures=bucket.merged,
+        count=bucket.count,
+        known=one.known,
+        explanation=bucket.explanation,
+        detail=bucket.best.detail,
+        cells=[result.number for result in one.cells],
+        report=str(relative(bucket.report, out)),
+        repro=str(relative(one.repro, out)),
+        files=[str(relative(file, out)) for file in one.files],
     )
 
 

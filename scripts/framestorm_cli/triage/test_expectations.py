@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from framestorm_cli.base import paths
@@ -20,7 +21,11 @@ OTHER = Signature("fault", "", ("frame::sender", "else"))
 
 def write(base: Path, name: str = "sender", **changes: Any) -> None:
     per_jdk = {
-        "25": {"status": "open", "signature": FAULT.to_json(), "also": [OTHER.to_json()]},
+        "25": {
+            "status": "open",
+            "signature": msgspec.to_builtins(FAULT),
+            "also": [msgspec.to_builtins(OTHER)],
+        },
         "17": {"status": "fixed"},
     }
     folder = base / name
@@ -95,7 +100,11 @@ def test_two_causes_of_one_signature_are_both_named(tmp_path: Path) -> None:
 
 def test_a_contract_is_named_by_the_victim_it_was_written_up_with(tmp_path: Path) -> None:
     old = Signature("contract", "wrong-frames", ("victim osr",))
-    write(tmp_path, per_jdk={"25": {"status": "open", "signature": old.to_json()}}, state="real")
+    write(
+        tmp_path,
+        per_jdk={"25": {"status": "open", "signature": msgspec.to_builtins(old)}},
+        state="real",
+    )
     causes = expectations.causes_on("25", tmp_path)
 
     def explained(*victims: str) -> bool:
