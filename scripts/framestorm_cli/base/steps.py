@@ -85,7 +85,7 @@ def _watch(process: "subprocess.Popen[bytes]", what: str, log_path: Path) -> int
     if not sys.stderr.isatty():
         say(f"{what} (log: {log_path})")
         return process.wait()
-    from rich.console import Console
+    from rich.console import Console  # noqa: PLC0415 (rich takes long to load)
 
     with Console(stderr=True).status(what) as status:
         while process.poll() is None:

@@ -25,7 +25,7 @@ def coverage_command(
     jdk: Path | None,
     jvm_args: tuple[str, ...],
 ) -> int:
-    from framestorm_cli.coverage import report
+    from framestorm_cli.coverage import report  # noqa: PLC0415 (jinja2 takes long to load)
 
     files = measuring.files_of(corpus)
     floor = tables.read_floor(check) if check else {}

@@ -154,7 +154,7 @@ def _write(folder: Path, data: Json, done: Sequence[Done], buckets: Sequence[Buc
 
 def _conclude(runs: Sequence[Measured], data: Json, folder: Path) -> int:
     """Table and picture; the exit code."""
-    from framestorm_cli.experiments import compare_plot
+    from framestorm_cli.experiments import compare_plot  # noqa: PLC0415 (matplotlib takes long to load)
 
     pairs = paired(runs)
     if not pairs:

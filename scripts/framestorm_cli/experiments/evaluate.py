@@ -97,7 +97,7 @@ def _write(folder: Path, data: dict[str, Any], runs: list[Measured]) -> None:
 
 def _conclude(data: dict[str, Any], runs: list[Measured], folder: Path, docs: bool) -> int:
     """Table, page and picture; the exit code."""
-    from framestorm_cli.experiments import evaluate_plot
+    from framestorm_cli.experiments import evaluate_plot  # noqa: PLC0415 (matplotlib takes long to load)
 
     folder.mkdir(parents=True, exist_ok=True)
     made = rows(runs)

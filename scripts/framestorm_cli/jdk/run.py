@@ -4,6 +4,8 @@ from datetime import datetime
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.table import Table
 
 from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
@@ -33,9 +35,6 @@ def list_command() -> int:
     if not found:
         click.echo("no instrumented JDK yet; `scripts/framestorm jdk build` makes one", err=True)
         return 0
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False)
     for title in ("variant", "version", "source", "collectors", "built", "MiB", "path"):
         table.add_column(title, overflow="fold", justify="right" if title == "MiB" else "left")

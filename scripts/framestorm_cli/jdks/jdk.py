@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries import elf
+from framestorm_cli.jdks import store
 
 JVM_FOLDER = Path("/usr/lib/jvm")
 NEEDED_SYMBOLS = ("AsyncGetCallTrace", "gHotSpotVMStructs")
@@ -43,15 +45,11 @@ class Jdk:
     @property
     def has_asan(self) -> bool:
         """Whether its libjvm was built with ASan: it loads only where ASan's runtime is already."""
-        from framestorm_cli.binaries import elf
-
         return any("clang_rt.asan" in name for name in elf.needed(self.libjvm))
 
     @property
     def label(self) -> str:
         """What a crash's expectations are kept under: "25", or "25-sanitized" for an instrumented JDK."""
-        from framestorm_cli.jdks import store
-
         record = store.read(self.home)
         return f"{self.feature}-{record.variant}" if record else str(self.feature)
 
@@ -113,8 +111,6 @@ def _openj9_library(home: Path) -> Path | None:
 
 
 def _check_library(path: Path, libjvm: Path) -> None:
-    from framestorm_cli.binaries import elf
-
     try:
         header = elf.identify(libjvm)
         absent = [name for name in NEEDED_SYMBOLS if not elf.exports(libjvm, name)]
