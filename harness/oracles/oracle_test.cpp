@@ -420,7 +420,7 @@ TEST_F(OracleTest, AnAssertionAgainstAForeignEnvIsTheCallersMistake) {
 }
 
 // What it was in the midst of is not known: the process is not to be believed any more.
-TEST_F(OracleTest, AnAbandonedWalkThatHadCalledWhatItMustNotPoisons) {
+TEST_F(OracleTest, AnAbandonedWalkThatHadCalledWhatItMustNotEndsTheUseOfItsProcess) {
   start([](const FakeWalk& walk) -> int32_t {
     if (walk.depth > 0) {
       block = malloc(100);
@@ -563,7 +563,7 @@ TEST_F(OracleTest, AMutatedWordThatTheWalkChangedIsReported) {
 
 // As a destructor that a walk ran on the live thread: its memory comes back from the copy, what it
 // freed does not.
-TEST_F(OracleTest, AWalkThatFreesAndChangesItsVictimPoisons) {
+TEST_F(OracleTest, AWalkThatFreesAndChangesItsVictimEndsTheUseOfItsProcess) {
   start([](const FakeWalk& walk) -> int32_t {
     if (walk.depth == 0) {
       block = malloc(100);
