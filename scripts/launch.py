@@ -87,7 +87,8 @@ def create(folder: str, stamp: str, cache: str) -> None:
         with open(log_path, "wb") as log:
             for command in (
                 [sys.executable, "-m", "venv", folder],
-                [*pip, "--requirement", REQUIREMENTS],
+                # Not compiled: most modules of these packages are never imported, the others when they are.
+                [*pip, "--no-compile", "--requirement", REQUIREMENTS],
             ):
                 done = subprocess.run(command, stdout=log, stderr=log, check=False)
                 if done.returncode != 0:
