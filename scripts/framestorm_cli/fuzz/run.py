@@ -2,11 +2,9 @@
 
 import os
 import shutil
-import signal
 import sys
 import time
 from pathlib import Path
-from types import FrameType
 
 from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
@@ -37,10 +35,6 @@ def _usable_targets(tools: Toolchain, walker: str) -> tuple[str, ...]:
     for target, why in left_out.items():
         steps.say(f"without {target}: {why}")
     return tuple(usable)
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def fuzz_command(
@@ -98,18 +92,17 @@ def fuzz_command(
     at_once = f", {options.jobs} processes at once" if options.jobs > 1 else ""
     by = " by AFL++" if engine == "afl" else ""
     steps.say(f"fuzzing JDK {tools.jdk.version}{by} for {limit}{at_once}, seed {options.seed}")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
     fuzzer = Fuzzer(tools, options)
     replays = Replays(tools, options, verify)
-    with Progress() as progress:
+    with steps.termination_interrupts():
+        with Progress() as progress:
 
-        def watch(run: fuzzing.Run) -> None:
-            progress(run)
-            replays(run)
+            def watch(run: fuzzing.Run) -> None:
+                progress(run)
+                replays(run)
 
-        run = fuzzer.fuzz(watch)
-    return _conclude(run, tools, replays)
+            run = fuzzer.fuzz(watch)
+        return _conclude(run, tools, replays)
 
 
 def _conclude(run: fuzzing.Run, tools: Toolchain, replays: Replays) -> int:
