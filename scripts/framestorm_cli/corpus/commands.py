@@ -18,7 +18,7 @@ from framestorm_cli.base.options import (
 
 @click.group()
 def corpus() -> None:
-    """Look after corpora: seeds, what the engines found, crashes that are tests.
+    """Look after corpora: seeds, inputs that engines found, crashes that are tests.
 
     \b
     Example: scripts/framestorm corpus add out/20260102-030405/artifacts/b01.bin --id sender-null-fp
@@ -34,7 +34,7 @@ def corpus() -> None:
 @instrumented_option
 @jvm_arg_option
 def corpus_minimize(**options: Any) -> None:
-    """Keep the smallest inputs that reach together what all of them reach.
+    """Keep the smallest inputs that together reach what all inputs reach.
 
     \b
     Example: scripts/framestorm corpus minimize out/20260102-030405/corpus/fuzz_stack --into /tmp/small
@@ -96,9 +96,11 @@ def corpus_add(**options: Any) -> None:
 def judge(**options: Any) -> None:
     """Replay an artifact and say whether it does on this JDK what is expected of it.
 
-    Expectations stand in ARTIFACT.json or expected.json beside it: an open crash has to come back, a fixed
-    one must not. Where there are none, nothing at all may be found. Exit code 0: as expected, 1: not, 2:
-    set-up or usage error, 5: there are expectations, but none for this JDK.
+    Expectations are in ARTIFACT.json or expected.json beside it. An open crash has to come back, a fixed
+    one must not come back. Without expectations nothing at all may be found.
+
+    Exit code 0: as expected, 1: not, 2: set-up or usage error, 5: there are expectations, but none for
+    this JDK.
 
     \b
     Example: scripts/framestorm corpus judge corpus/crashes/safe-for-sender-accepts-misaligned-fp/input.bin
@@ -121,9 +123,9 @@ def judge(**options: Any) -> None:
               help="An instrumented JDK to prune by.  [default: instrumented]")  # fmt: skip
 @jvm_arg_option
 def merge(**options: Any) -> None:
-    """Put the corpora of several machines together, named by content; the order of folders is of no account.
+    """Put the corpora of several machines together. Files are named by their content.
 
-    Takes corpora (out/<run>/corpus), whole runs, and crashes. Crash artifacts are never pruned: they are in
+    Takes corpora (out/<run>/corpus), whole runs, and crashes. Crash artifacts are never pruned. They are in
     crashes/ of the result. `fuzz --corpus` and `gate --corpus` start from it.
 
     \b
@@ -140,7 +142,7 @@ def merge(**options: Any) -> None:
 @click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="New folder for the corpus.")  # fmt: skip
 def import_(**options: Any) -> None:
-    """Make a corpus of what runs of `stress` kept: inputs of unmutated samples, artifacts of findings.
+    """Make a corpus from runs of `stress`: unmutated samples as inputs, findings as artifacts.
 
     \b
     Example: scripts/framestorm corpus import out/20260102-030405-stress --into from-stress

@@ -25,10 +25,11 @@ from framestorm_cli.base.options import (
 @instrumented_option
 @jvm_arg_option
 def coverage(**options: Any) -> None:
-    """What a corpus (default: the seeds) reaches in the walkers: functions and lines, per scenario.
+    """Show which functions and lines of the walkers a corpus reaches, per scenario.
 
-    HTML and JSON, with the functions that nothing reaches. Exit code 1: a function fell below the
-    floor, 2: set-up or usage error.
+    The default corpus is the seeds. Writes HTML and JSON, with the functions that nothing reaches.
+
+    Exit code 1: a function fell below the floor, 2: set-up or usage error.
 
     \b
     Example: scripts/framestorm coverage corpus/seeds/fuzz_ucontext --check corpus/coverage-floor.json

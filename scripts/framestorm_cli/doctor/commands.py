@@ -7,7 +7,7 @@ from framestorm_cli.base.options import exit_with
 
 @click.command()
 def doctor() -> None:
-    """Say what the machine has, what is missing, and what will not work and why.
+    """Say what this machine has, what is missing, what will not work, and why.
 
     Exit code 2 when something is missing that framestorm cannot install by itself.
 

@@ -29,7 +29,7 @@ from framestorm_cli.experiments import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAU
 @instrumented_option
 @jvm_arg_option
 def compare(**options: Any) -> None:
-    """Guided by coverage against unguided: edges and buckets over time, each engine, same time.
+    """Compare fuzzing guided by coverage with unguided fuzzing: edges and buckets over time.
 
     Guided and unguided runs take turns, one process at a time. Unguided, every mutant is tried and none
     is kept; the engine's inputs stay the seeds. Writes compare.json, compare.md (table) and compare.png.
@@ -71,10 +71,11 @@ def compare(**options: Any) -> None:
     "--docs", is_flag=True, help="Copy the page and the picture into docs/measurements, too."
 )
 def evaluate(**options: Any) -> None:
-    """What sampling costs and yields: no agent, same-thread, separate-thread and unstopped.
+    """Measure what sampling costs and yields in each mode, and without an agent.
 
-    Wall and user time of the same work, samples, crash rate of walks, share of broken traces. Takes turns
-    in random order; wants a quiet machine. Writes evaluation.json, evaluation.md and evaluation.png.
+    Wall and user time of the same work, samples, crash rate of walks, share of broken traces. The modes take
+    turns in random order. Run it on a quiet machine. Writes evaluation.json, evaluation.md and
+    evaluation.png.
 
     \b
     Example: scripts/framestorm evaluate --docs

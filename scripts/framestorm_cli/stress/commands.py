@@ -56,7 +56,7 @@ def stress(**options: Any) -> None:
     """Sample real programs at high rates with the walkers of a JDK, and triage what breaks.
 
     Exit code 0: nothing (new) found, 1: findings, 2: set-up or usage error, or a run that is not to be
-    believed: a cell that could not be judged, a rate below what is promised.
+    believed, because a cell could not be judged or a rate is below what is promised.
 
     \b
     Example: scripts/framestorm stress
