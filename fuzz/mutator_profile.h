@@ -27,6 +27,7 @@ struct MutatorWeights {
 template <typename Enum>
 std::vector<Enum> all_of() {
   std::vector<Enum> all;
+  all.reserve(static_cast<size_t>(Enum::count));
   for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
     all.push_back(static_cast<Enum>(i));
   }

@@ -64,8 +64,8 @@ inline constexpr int32_t kNoBci = -1;
 enum class ErrorState : uint8_t { any, in_java, outside_java, illegal };
 
 struct WalkerError {
-  int32_t code = 0;       // 0 or negative
   std::string_view name;  // short: "unknown_Java"; a string literal
+  int32_t code = 0;       // 0 or negative
   ErrorState state = ErrorState::any;
 };
 
@@ -160,46 +160,46 @@ namespace walker_table {
 // ticks_* in forte.cpp, which has no header: those of AsyncGetCallTrace and AsyncGetCallTrace2. They
 // are 0 to -10 and no others; a positive result is a count of frames.
 inline constexpr WalkerError kTicks[] = {
-    {0, "no_Java_frame"},
-    {-1, "no_class_load"},
-    {-2, "GC_active"},
-    {-3, "unknown_not_Java", ErrorState::outside_java},
-    {-4, "not_walkable_not_Java", ErrorState::outside_java},
-    {-5, "unknown_Java", ErrorState::in_java},
-    {-6, "not_walkable_Java", ErrorState::in_java},
-    {-7, "unknown_state", ErrorState::illegal},
-    {-8, "thread_exit"},
-    {-9, "deopt"},
-    {-10, "safepoint"},
+    {"no_Java_frame", 0},
+    {"no_class_load", -1},
+    {"GC_active", -2},
+    {"unknown_not_Java", -3, ErrorState::outside_java},
+    {"not_walkable_not_Java", -4, ErrorState::outside_java},
+    {"unknown_Java", -5, ErrorState::in_java},
+    {"not_walkable_Java", -6, ErrorState::in_java},
+    {"unknown_state", -7, ErrorState::illegal},
+    {"thread_exit", -8},
+    {"deopt", -9},
+    {"safepoint", -10},
 };
 // ASGST_Error of profile.h.
 inline constexpr WalkerError kAsgstErrors[] = {
-    {0, "no_Java_frame"},
-    {-1, "no_class_load"},
-    {-2, "GC_active"},
-    {-3, "unknown_not_Java", ErrorState::outside_java},
-    {-5, "unknown_Java", ErrorState::in_java},
-    {-6, "not_walkable_Java", ErrorState::in_java},
-    {-7, "unknown_state", ErrorState::illegal},
-    {-8, "thread_exit"},
-    {-9, "deopt"},
-    {-10, "thread_not_Java"},
-    {-11, "no_thread"},
-    {-12, "unsafe_state"},
-    {-13, "wrong_state"},
-    {-14, "wrong_kind"},
-    {-31, "contained_fault"},
+    {"no_Java_frame", 0},
+    {"no_class_load", -1},
+    {"GC_active", -2},
+    {"unknown_not_Java", -3, ErrorState::outside_java},
+    {"unknown_Java", -5, ErrorState::in_java},
+    {"not_walkable_Java", -6, ErrorState::in_java},
+    {"unknown_state", -7, ErrorState::illegal},
+    {"thread_exit", -8},
+    {"deopt", -9},
+    {"thread_not_Java", -10},
+    {"no_thread", -11},
+    {"unsafe_state", -12},
+    {"wrong_state", -13},
+    {"wrong_kind", -14},
+    {"contained_fault", -31},
 };
 // Those of profile2.h that a walk may end with. ASGST_ENQUEUE_... are of queues; an invalid iterator
 // or argument is the harness's doing, or the VM's mistake.
 inline constexpr WalkerError kIteratorErrors[] = {
-    {0, "no_frame"},           {-1, "no_thread"},  {-2, "thread_exit"}, {-3, "unsafe_state"},
-    {-4, "no_top_Java_frame"}, {-17, "bad_stack"}, {-18, "bad_pc"},     {-19, "bad_frame"},
-    {-20, "no_unwind_info"},   {-21, "too_deep"},
+    {"no_frame", 0},           {"no_thread", -1},  {"thread_exit", -2}, {"unsafe_state", -3},
+    {"no_top_Java_frame", -4}, {"bad_stack", -17}, {"bad_pc", -18},     {"bad_frame", -19},
+    {"no_unwind_info", -20},   {"too_deep", -21},
 };
 // Negated JVMTI errors.
-inline constexpr WalkerError kGstErrors[] = {{-15, "thread_not_alive"}, {-10, "invalid_thread"}};
-inline constexpr WalkerError kPluginErrors[] = {{0, "no_frame"}};
+inline constexpr WalkerError kGstErrors[] = {{"thread_not_alive", -15}, {"invalid_thread", -10}};
+inline constexpr WalkerError kPluginErrors[] = {{"no_frame", 0}};
 
 inline constexpr FrameLayout kAsgstLayout = {
     .stride = 16,
