@@ -409,7 +409,9 @@ std::vector<Frame> Executor::last_frames() const {
   std::vector<Frame> frames;
   const size_t count = prepared_->record.frame_count();
   frames.reserve(count);
-  for (size_t i = 0; i < count; ++i) frames.push_back(*last_frame(i));
+  for (size_t i = 0; i < count; ++i) {
+    frames.push_back(read_frame(prepared_->walker->layout(), prepared_->record.frames, i));
+  }
   return frames;
 }
 

@@ -90,6 +90,7 @@ void OracleSet::judge_further(const WalkView& view, Needs offered,
 
 std::vector<OracleSet::Figures> OracleSet::figures() const {
   std::vector<Figures> figures;
+  figures.reserve(members_.size());
   for (const Member& member : members_) {
     figures.push_back({member.declaration->name, member.declaration->suspects != nullptr,
                        member.looks, member.finds});
