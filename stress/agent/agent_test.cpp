@@ -144,7 +144,7 @@ TEST_F(AgentTestPlain, ThreadsThatGetNoTimerAreCountedAndSpokenOf) {
 }
 
 TEST_F(AgentTestPlain, DurationEndsSamplingAndNotTheProgram) {
-  const Ran ran = run("duration=0.5,interval=1ms", "1 3500 0 0");
+  const Ran ran = run("duration=2,interval=1ms", "1 6000 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.stats["ended"], "duration");
   EXPECT_GT(ran.stats["samples"], 50);

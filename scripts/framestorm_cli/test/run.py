@@ -1,7 +1,7 @@
 """`framestorm test`: every test and check of the checkout, one closing line.
 
-Steps run side by side, each with its output in a log of its own, which is shown when the step has ended:
-most of them wait much, for JVMs to start and for one test at the end of a row.
+Checks run side by side, each with its output in a log of its own, which is shown when the step has ended.
+Steps that start JVMs have the machine to themselves: they use all cores by themselves.
 """
 
 import os
@@ -52,6 +52,7 @@ class Step:
     name: str
     run: Callable[[], int | Outcome]
     after: tuple[str, ...] = ()  # steps whose results it needs
+    alone: bool = False  # it keeps all cores busy, and its tests count what a thread got done
 
 
 _AT_ONCE = 2  # steps
@@ -268,18 +269,27 @@ def _oss_fuzz() -> Outcome:
 def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Step]:
     """In the order in which they begin: what takes longest, or what others wait for, first."""
     return [
-        Step("instrumented", _instrumented),
+        Step("instrumented", _instrumented, alone=True),
         Step("ruff", _ruff),
         Step("mypy", lambda: _python("mypy", "--cache-dir", str(paths.cache() / "mypy"))),
         Step(
             "clang-format",
             lambda: _call(["clang-format-19", "--dry-run", "-Werror", *_sources(_CODE_ENDINGS)]),
         ),
-        Step("ctest", lambda: _ctest(ci, whole)),
-        Step("pytest", lambda: _pytest(ci, pytest_args, "not long" if not pytest_args else "")),
-        Step("walkers", lambda: _walkers(ci)),
+        Step("ctest", lambda: _ctest(ci, whole), alone=True),
+        Step(
+            "pytest",
+            lambda: _pytest(ci, pytest_args, "not long" if not pytest_args else ""),
+            alone=True,
+        ),
+        Step("walkers", lambda: _walkers(ci), alone=True),
         # Replays crashes on what these two build.
-        Step("long", lambda: _pytest(ci, pytest_args, "long"), ("instrumented", "walkers")),
+        Step(
+            "long",
+            lambda: _pytest(ci, pytest_args, "long"),
+            ("instrumented", "walkers"),
+            alone=True,
+        ),
         Step("oss-fuzz", _oss_fuzz, ("instrumented",)),
         Step("clang-tidy", _clang_tidy),
     ]
@@ -333,7 +343,11 @@ def _run_side_by_side(chosen: list[Step]) -> dict[str, tuple[Outcome, float]]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         while waiting or running:
             ready = [one for one in waiting if not names & set(one.after) - set(ended)]
-            for step in ready[: _AT_ONCE - len(running)]:
+            for step in ready:
+                beside = [*running.values(), step]
+                crowded = len(beside) > 1 and any(one.alone for one in beside)
+                if crowded or len(beside) > _AT_ONCE:
+                    continue
                 waiting.remove(step)
                 steps.say(f"{step.name}: begins")
                 running[pool.submit(_run_step, step)] = step
