@@ -121,14 +121,16 @@ class FakePrograms(Planned):
         self._plan["programs"][name] = list(entries)
         self._save()
 
-    def install_afl(self, *found: str) -> None:
-        """An afl-fuzz that finds these inputs; put the folder on PATH."""
-        self._plan["found"] = list(found)
+    def install_afl(self, *found: str, rate: str = "123.45") -> None:
+        """An afl-fuzz that finds these inputs and says that it ran so many a second; put the folder on
+        PATH."""
+        self._plan |= {"found": list(found), "executions per second": rate}
         self._save()
         plan.install(self.folder / "afl-fuzz", "fake_afl")
-        (self.folder / "afl").mkdir()
+        (self.folder / "afl").mkdir(exist_ok=True)
         (self.folder / "afl" / "framestorm_afl_mutator.so").touch()
         for name in paths.TARGETS:
+            (self.folder / "afl" / name).unlink(missing_ok=True)
             (self.folder / "afl" / name).symlink_to(self.folder / name)
 
     def afl_start(self) -> tuple[list[str], dict[str, str]]:

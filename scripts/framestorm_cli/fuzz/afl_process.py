@@ -8,6 +8,7 @@ out/<run>/work/<n>-<target>/
 Each worker is a Process of the run, so that statistics and findings add up as they do for libFuzzer.
 """
 
+import math
 import os
 import select
 import time
@@ -54,7 +55,10 @@ class AflFigures(msgspec.Struct, forbid_unknown_fields=True):
     target: str
     folder: Annotated[str, said("Below work/.")]
     executions: Number
-    executions_per_second: Annotated[float, Meta(ge=0)]
+    executions_per_second: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        said("null where afl-fuzz ended within its first second: it divides by whole seconds."),
+    ]
     stability_percent: Annotated[
         float, said("Edges and cells that an input reaches every time, of all reached.")
     ]
@@ -158,11 +162,12 @@ class AflInstance(Process):
     def figures(self) -> AflFigures:
         """What AFL++ itself says, for summary.json."""
         told = records.read_fuzzer_stats(self.folder / "afl" / "default" / "fuzzer_stats")
+        rate = float(told.get("execs_per_sec", 0))
         return AflFigures(
             target=self.target,
             folder=self.folder.name,
             executions=int(told.get("execs_done", 0)),
-            executions_per_second=float(told.get("execs_per_sec", 0)),
+            executions_per_second=rate if math.isfinite(rate) else None,
             stability_percent=float(told.get("stability", "0").rstrip("%")),
             corpus=int(told.get("corpus_count", 0)),
             hangs=int(told.get("saved_hangs", 0)),

@@ -378,8 +378,10 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
 
 def _afl_line(figures: AflFigures) -> str:
     hangs = f", {figures.hangs:,} inputs that did not end" if figures.hangs else ""
+    rate = figures.executions_per_second
+    speed = f"{figures.executions:,} executions" if rate is None else f"{rate:,.0f} executions/s"
     return (
-        f"AFL++ on {figures.target}: {figures.executions_per_second:,.0f} executions/s, stability "
+        f"AFL++ on {figures.target}: {speed}, stability "
         f"{figures.stability_percent:.2f}%, {figures.corpus:,} inputs in its queue{hangs}"
     )
 

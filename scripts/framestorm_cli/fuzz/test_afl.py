@@ -200,6 +200,18 @@ def test_the_command_says_which_engine_it_was(
     assert "123 executions/s, stability 99.50%, 7 inputs in its queue, 1 inputs that did not" in out
 
 
+def test_afl_that_ended_within_a_second_has_no_speed(
+    afl_fakes: FakePrograms, tmp_path: Path
+) -> None:
+    # It divides by whole seconds, and JSON has no infinity.
+    afl_fakes.install_afl(rate="inf")
+    afl_fakes.plan("fuzz_stack", {"end": "hang"})
+    run = fuzz(afl_fakes, tmp_path / "out")
+    figures = run.afl[0].figures()
+    assert figures.executions_per_second is None
+    assert "321 executions, stability" in summary._afl_line(figures)
+
+
 def test_programs_that_were_not_built_are_named(fakes: FakePrograms) -> None:
     with pytest.raises(FramestormError, match="afl/fuzz_stack is missing"):
         afl.program(fakes.tools, "fuzz_stack")
