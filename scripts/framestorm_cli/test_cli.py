@@ -11,13 +11,14 @@ import msgspec
 import pytest
 
 from framestorm_cli import main
-from framestorm_cli.base import run_folder
+from framestorm_cli.base import files, run_folder
 from framestorm_cli.base.run_folder import check_room
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.conftest import TESTDATA, FakePrograms, Run
+from framestorm_cli.conftest import TESTDATA, FakePrograms, Run, compile_library
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Signature
 from framestorm_cli.fuzz import summary
+from framestorm_cli.replay import replaying
 from framestorm_cli.triage.signature import native_filter
 
 FUZZ = ("fuzz", "--target", "fuzz_stack", "--seconds", "2", "--jobs", "1", "--seed", "1")
@@ -279,9 +280,61 @@ def test_replay_gives_the_native_side_the_function_ranges(
     assert given == {"kind": "fault", "clause": "", "frames": [["libjvm.so", [start, end]]]}
 
 
+def test_a_walker_in_a_so_has_the_functions_of_its_signature(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    own = tmp_path / "walker.so"
+    compile_library('extern "C" __attribute__((noinline)) int step(int x) { return x + 1; }', own)
+    bare = tmp_path / "bare.so"
+    compile_library('extern "C" int hidden(int x) { return x; }', bare, "-Wl,--strip-all")
+    recorded = {
+        "signature": Signature("fault", "", ("step", "frame::sender")),
+        "walker_plugin": f"{own}=depth=3,x",
+    }
+    shrunk = tmp_path / "a.bin"
+    shrunk.write_bytes(b"FAKEa")
+    files.write_json(tmp_path / "a.bin.json", recorded)
+    fakes.plan("replay", {"findings": []})
+    framestorm(
+        "replay", shrunk, "--tries", 1, "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "o"
+    )
+    given = json.loads((tmp_path / "o" / "try01" / "signature.json").read_text())
+    assert [frame[0] for frame in given["frames"]] == ["walker.so", "libjvm.so"]
+    (start,) = fakes.starts("replay")
+    assert start[start.index("--walker-plugin") + 1] == f"{own}=depth=3,x"
+    framestorm(
+        "replay", shrunk, "--tries", 1, "--jdk", fakes.tools.jdk.home, "--walker-plugin", bare
+    )
+    assert f"{bare}=depth=3,x" in fakes.starts("replay")[-1]
+    anywhere = native_filter(Signature("fault", "", ("[bare.so]",)), Symbolizer(), [bare])
+    assert anywhere is not None
+    assert anywhere["frames"] == [["bare.so", [0, bare.stat().st_size]]]
+    assert native_filter(Signature("fault", "", ("nowhere",)), Symbolizer(), [own, bare]) is None
+
+
+def test_minimize_and_scenarios_take_a_walker_in_a_so(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    own = tmp_path / "walker.so"
+    own.touch()
+    common = ("--jdk", fakes.tools.jdk.home, "--walker-plugin", f"{own}=mask")
+    fakes.plan("replay", {"findings": [fakes.fault("a", "frame::sender")]})
+    fakes.plan("minimize", {"findings": [fakes.fault("a", "frame::sender")]})
+    code, _, _ = framestorm("minimize", artifact(tmp_path, SENDER), *common)
+    assert code == 0
+    assert f"{own}=mask" in fakes.starts("minimize")[0]
+    small = replaying.read_recorded(tmp_path / "a.min.bin", "25")
+    assert small.walker_plugin == f"{own}=mask"
+    fakes.answer("scenarios", [])
+    code, _, _ = framestorm("scenarios", *common)
+    assert code == 0
+    code, _, err = framestorm("scenarios", "--walker-plugin", tmp_path / "none.so=x")
+    assert (code, "none.so does not exist" in err) == (2, True)
+
+
 def test_overloads_share_a_name_so_each_of_their_ranges_counts(fakes: FakePrograms) -> None:
     wanted = Signature("fault", "", ("os::copy",))
-    given = native_filter(wanted, Symbolizer(), fakes.tools.jdk.libjvm)
+    given = native_filter(wanted, Symbolizer(), [fakes.tools.jdk.libjvm])
     assert given is not None
     (frame,) = given["frames"]
     assert frame[1:] == [list(found) for found in fakes.symbols.ranges("os::copy")]

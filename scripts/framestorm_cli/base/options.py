@@ -15,6 +15,10 @@ jvm_arg_option = click.option(
     "--jvm-arg", "jvm_args", multiple=True, metavar="ARG", help="Argument for the JVM; repeatable."
 )
 
+walker_plugin_option = click.option(
+    "--walker-plugin", metavar="FILE[=OPTIONS]",
+    help="The .so of --walker plugin, and what its init is given.",
+)  # fmt: skip
 artifact_argument = click.argument(
     "artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )

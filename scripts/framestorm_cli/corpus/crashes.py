@@ -71,6 +71,8 @@ def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries
     }
     if recorded.jvm_args:
         expected["jvm_args"] = list(recorded.jvm_args)
+    if recorded.walker_plugin:
+        expected["walker_plugin"] = recorded.walker_plugin
     files.write_json(folder / "expected.json", expected)
     click.echo(f"{paths.shown(folder)}: describe it in corpus/crashes/README.md")
     return 0

@@ -5,7 +5,13 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, instrumented_option, jdk_option, jvm_arg_option
+from framestorm_cli.base.options import (
+    exit_with,
+    instrumented_option,
+    jdk_option,
+    jvm_arg_option,
+    walker_plugin_option,
+)
 from framestorm_cli.experiments import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAULT_WALKER
 
 
@@ -57,8 +63,7 @@ def compare(**options: Any) -> None:
 @click.option("--seconds", type=click.FloatRange(min=1), default=10, show_default=True,
               help="About what a run without an agent takes; the work follows from it.")  # fmt: skip
 @click.option("--walker", default=DEFAULT_WALKER, show_default=True, help="As for `stress`.")
-@click.option("--walker-plugin", "plugin", type=click.Path(path_type=Path),
-              help="The .so of --walker plugin.")  # fmt: skip
+@walker_plugin_option
 @jdk_option
 @jvm_arg_option
 @click.option("--renaissance", type=click.Path(path_type=Path), help="Renaissance's jar.")

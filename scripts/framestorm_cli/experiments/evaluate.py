@@ -26,7 +26,7 @@ def evaluate_command(
     repetitions: int,
     seconds: float,
     walker: str,
-    plugin: Path | None,
+    walker_plugin: str | None,
     jdk: Path | None,
     jvm_args: tuple[str, ...],
     renaissance: Path | None,
@@ -47,7 +47,7 @@ def evaluate_command(
         walker,
         jvm_args,
         seconds,
-        planning.check_walkers([walker], plugin, found),
+        planning.check_walkers([walker], walker_plugin, found),
     )
     run_folder.check_room(folder)
     programs = [

@@ -145,7 +145,7 @@ def _measure(one: Planned, settings: Settings, folder: Path) -> Measured:
             f"walker={settings.walker},mode={one.condition},threads=running,seed={one.seed},"
             f"interval={units.interval_text(one.interval_ns)},{_LEAN},out={folder / agent.OUT}"
         )
-        options += f",plugin={settings.plugin}" if settings.plugin else ""
+        options += f",plugin={agent.quoted(settings.plugin)}" if settings.plugin else ""
         sampling = [f"-agentpath:{settings.found.java.agent}={options}"]
     command = _java(one.program, settings, sampling, one.program.command(None, one.seed))
     limit = settings.seconds * _LIMIT_FACTOR + _LEAST_LIMIT

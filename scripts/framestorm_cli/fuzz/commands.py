@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option
+from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, walker_plugin_option
 
 
 @click.command()
@@ -39,9 +39,7 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
 )
-@click.option(
-    "--walker-plugin", type=click.Path(path_type=Path), help="The .so of --walker plugin."
-)
+@walker_plugin_option
 @click.option(
     "--survey/--strict",
     default=True,

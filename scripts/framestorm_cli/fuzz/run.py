@@ -51,7 +51,7 @@ def fuzz_command(
     jvm_args: tuple[str, ...],
     corpus: tuple[Path, ...],
     out: Path | None,
-    walker_plugin: Path | None,
+    walker_plugin: str | None,
     survey: bool,
     verify: int,
     engine: str,

@@ -16,7 +16,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
               help="JDK source tree: built incrementally, as `jdk build --source` does.")  # fmt: skip
 @click.option("--jdk", type=click.Path(path_type=Path), metavar="PATH",
               help="A JDK's home, or instrumented[:VARIANT].")  # fmt: skip
-@click.option("--walker-plugin", type=click.Path(path_type=Path), metavar="SO",
+@click.option("--walker-plugin", metavar="SO[=OPTIONS]",
               help="A walker of your own, on --jdk.")  # fmt: skip
 @click.option("--walker", default="", metavar="NAME,NAME",
               help="Only these of the JDK's walkers.")  # fmt: skip

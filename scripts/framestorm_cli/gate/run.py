@@ -191,7 +191,7 @@ def _floor_of(change: Subject) -> Path | None:
 
 
 def gate_command(
-    *, jdk_source: Path | None, jdk: Path | None, walker_plugin: Path | None, walker: str, variant: str,
+    *, jdk_source: Path | None, jdk: Path | None, walker_plugin: str | None, walker: str, variant: str,
     boot_jdk: Path | None, base: Path | None, minutes: float, jobs: int | None, seed: int | None,
     out: Path | None, targets: tuple[str, ...], corpus: tuple[Path, ...], baseline: Path | None,
     write_baseline: Path | None, floor: Path | None, changed: tuple[str, ...], since: str,

@@ -8,7 +8,7 @@ from framestorm_cli.hotspot import building
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks import store
 from framestorm_cli.jdks.jdk import Jdk
-from framestorm_cli.native import toolchain
+from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.toolchain import Toolchain
 
 
@@ -18,7 +18,7 @@ class Request:
 
     source: Path | None = None
     jdk: Path | None = None
-    plugin: Path | None = None
+    plugin: str | None = None  # FILE[=OPTIONS]
     variant: str = "sanitized"
     boot_jdk: Path | None = None
     walker: str = ""  # as for fuzz; empty: all
@@ -56,18 +56,17 @@ def check(request: Request) -> None:
         )
     if request.plugin is not None and request.walker:
         raise FramestormError("--walker-plugin is the walker: leave out --walker")
-    if request.plugin is not None and not request.plugin.is_file():
-        raise FramestormError(f"walker plugin {request.plugin} does not exist")
+    walkers.resolve_plugin(request.plugin)
 
 
 def base_request(base: Path, request: Request) -> Request:
     """What --base means beside `request`. Raises FramestormError when the two cannot be compared."""
     if request.plugin is not None:
-        if not base.is_file():
+        if not walkers.split_plugin(str(base))[0].is_file():
             raise FramestormError(
                 f"--base {base} is no .so: that is what --walker-plugin compares with"
             )
-        return replace(request, plugin=base)
+        return replace(request, plugin=walkers.replaced_plugin(request.plugin, str(base)))
     if (base / "configure").exists():
         if request.source is None:
             raise FramestormError(
@@ -83,7 +82,7 @@ def prepare(request: Request, what: str) -> Subject:
     home = request.jdk
     if request.source is not None:
         home = _built(request, request.variant)
-    plugin = str(request.plugin.resolve()) if request.plugin is not None else ""
+    plugin = walkers.resolve_plugin(request.plugin)
     source = request.source.resolve() if request.source is not None else None
     tools = toolchain.prepare(home)
     stressed: Jdk | None = tools.jdk

@@ -169,7 +169,7 @@ def test_what_is_judged_is_one_thing(tmp_path: Path) -> None:
     with pytest.raises(FramestormError, match="is a source tree"):
         subject.base_request(tmp_path, Request(jdk=tmp_path))
     with pytest.raises(FramestormError, match=r"is no \.so"):
-        subject.base_request(tmp_path, Request(plugin=tmp_path / "w.so"))
+        subject.base_request(tmp_path, Request(plugin=str(tmp_path / "w.so")))
     assert subject.base_request(tmp_path, Request(source=tmp_path, variant="plain")) == Request(
         source=tmp_path, variant="plain"
     )

@@ -92,13 +92,37 @@ def names(walker: str) -> tuple[str, ...]:
     return tuple(name for name in walker.split(",") if name)
 
 
-def plugin_path(wanted: Collection[str], plugin: Path | None) -> str:
-    """Where the walker in a shared object is, empty without; `wanted`: the walkers asked for. Raises
-    FramestormError unless both name a plugin or neither."""
+def plugin_path(wanted: Collection[str], plugin: str | None) -> str:
+    """resolve_plugin() of what was given; `wanted`: the walkers asked for. Raises FramestormError unless
+    both name a plugin or neither."""
     if ("plugin" in wanted) != (plugin is not None):
         raise FramestormError("--walker plugin and --walker-plugin FILE go together")
-    if plugin is None:
+    return resolve_plugin(plugin)
+
+
+def split_plugin(plugin: str) -> tuple[Path, str]:
+    """File and options of FILE[=OPTIONS] (plugin_spec() of harness/walkers/plugin.cpp): a file that has a
+    = in its name can be given without options."""
+    file, _, options = ("", "", "") if Path(plugin).is_file() else plugin.partition("=")
+    return Path(file or plugin), options
+
+
+def resolve_plugin(plugin: str | None) -> str:
+    """FILE[=OPTIONS] with the file's whole path, as it is recorded; empty without one. Raises
+    FramestormError when there is no such file."""
+    if not plugin:
         return ""
-    if not plugin.is_file():
-        raise FramestormError(f"walker plugin {plugin} does not exist")
-    return str(plugin.resolve())
+    file, options = split_plugin(plugin)
+    if not file.is_file():
+        raise FramestormError(f"walker plugin {file} does not exist")
+    return f"{file.resolve()}={options}" if options else str(file.resolve())
+
+
+def replaced_plugin(recorded: str, given: str | None) -> str:
+    """What to replay with: `given`, if anything, and without options of its own with the recorded ones.
+    Raises FramestormError."""
+    if not given:
+        return recorded
+    options = split_plugin(recorded)[1]
+    own = split_plugin(given)[1]
+    return resolve_plugin(given if own or not options else f"{given}={options}")

@@ -5,7 +5,18 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import artifact_argument, exit_with, jdk_option, jvm_arg_option
+from framestorm_cli.base.options import (
+    artifact_argument,
+    exit_with,
+    jdk_option,
+    jvm_arg_option,
+)
+
+# Without options of its own, the recorded ones.
+walker_plugin_option = click.option(
+    "--walker-plugin", metavar="FILE[=OPTIONS]",
+    help="Another .so than the recorded one. Without OPTIONS it is given the recorded ones.",
+)  # fmt: skip
 
 
 @click.command()
@@ -21,6 +32,7 @@ from framestorm_cli.base.options import artifact_argument, exit_with, jdk_option
 @click.option("--out", type=click.Path(path_type=Path), help="Keep what the tries write here.")
 @jdk_option
 @jvm_arg_option
+@walker_plugin_option
 def replay(**options: Any) -> None:
     """Replay an artifact in fresh JVMs, or show a sample that `stress` kept (*.sample).
 
@@ -41,6 +53,7 @@ def replay(**options: Any) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Result.  [default: ARTIFACT.min.bin]")
 @jdk_option
 @jvm_arg_option
+@walker_plugin_option
 def minimize(**options: Any) -> None:
     """Shrink an artifact while its recorded signature holds.
 

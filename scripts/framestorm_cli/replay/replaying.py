@@ -17,6 +17,7 @@ from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.native.walkers import split_plugin
 from framestorm_cli.triage import collecting
 from framestorm_cli.triage.signature import native_filter, signatures_of
 
@@ -156,7 +157,8 @@ def _run(
     if request.walker_plugin:
         command += ["--walker-plugin", request.walker_plugin]
     if request.signature is not None:
-        wanted = native_filter(request.signature, symbolizer, toolchain.jdk.libjvm)
+        own = [split_plugin(request.walker_plugin)[0]] if request.walker_plugin else []
+        wanted = native_filter(request.signature, symbolizer, [*own, toolchain.jdk.libjvm])
         if wanted is not None:
             path = folder / "signature.json"
             path.write_text(json.dumps(wanted), encoding="utf-8")

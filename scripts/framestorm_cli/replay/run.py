@@ -14,7 +14,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
-from framestorm_cli.native import processes, toolchain
+from framestorm_cli.native import processes, toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded, Request, Try
@@ -42,12 +42,18 @@ def read_signature(path: Path) -> Signature:
         raise FramestormError(f"{path} holds no signature: {error}") from error
 
 
-def _request(artifact: Path, recorded: Recorded, jvm_args: tuple[str, ...], halts: int) -> Request:
+def _request(
+    artifact: Path,
+    recorded: Recorded,
+    jvm_args: tuple[str, ...],
+    walker_plugin: str | None,
+    halts: int,
+) -> Request:
     return Request(
         artifact.resolve(),
         recorded.signature,
         jvm_args or recorded.jvm_args,
-        recorded.walker_plugin,
+        walkers.replaced_plugin(recorded.walker_plugin, walker_plugin),
         halts,
     )
 
@@ -109,6 +115,7 @@ def replay_command(
     out: Path | None,
     jdk: Path | None,
     jvm_args: tuple[str, ...],
+    walker_plugin: str | None,
 ) -> int:
     """Exit code 0 when the recorded signature came back, 1 when it did not. A sample of `stress` is
     shown: 0."""
@@ -132,7 +139,7 @@ def replay_command(
             count += 1
             _report_try(count, tries, one)
 
-        request = _request(artifact, recorded, jvm_args, halts)
+        request = _request(artifact, recorded, jvm_args, walker_plugin, halts)
         done = replaying.run_tries(tools, symbolizer, request, tries, folder, on_done)
     return _verdict(done, recorded.signature)
 
@@ -160,7 +167,13 @@ def _verdict(done: list[Try], wanted: Signature | None) -> int:
 
 
 def minimize_command(
-    *, artifact: Path, tries: int, out: Path | None, jdk: Path | None, jvm_args: tuple[str, ...]
+    *,
+    artifact: Path,
+    tries: int,
+    out: Path | None,
+    jdk: Path | None,
+    jvm_args: tuple[str, ...],
+    walker_plugin: str | None,
 ) -> int:
     """Exit code 0 with a shrunk artifact, 1 when the signature did not come back."""
     tools = toolchain.prepare(jdk)
@@ -169,7 +182,7 @@ def minimize_command(
     symbolizer = Symbolizer()
     with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
         folder = Path(scratch)
-        request = _request(artifact, recorded, jvm_args, replaying.HALTS)
+        request = _request(artifact, recorded, jvm_args, walker_plugin, replaying.HALTS)
         if recorded.signature is None:
             request = _learn(tools, symbolizer, request, folder / "learn")
         assert request.signature is not None

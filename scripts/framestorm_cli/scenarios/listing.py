@@ -68,11 +68,15 @@ def _problems(row: dict[str, Any]) -> list[str]:
     return problems
 
 
-def scenarios_command(*, jdk: Path | None, jvm_args: tuple[str, ...]) -> int:
+def scenarios_command(
+    *, jdk: Path | None, jvm_args: tuple[str, ...], walker_plugin: str | None
+) -> int:
+    plugin = walkers.resolve_plugin(walker_plugin)
     tools = toolchain.prepare(jdk)
     with tempfile.TemporaryDirectory(prefix="framestorm-") as folder:
         out = Path(folder)
         arguments = processes.jvm_arguments(tools, None, jvm_args)
+        arguments += ["--walker-plugin", plugin] if plugin else []
         data = processes.query([tools.program(NATIVE), "scenarios", *arguments], out)
     rows = _answer(data, "scenarios")
     table = Table(box=box.SIMPLE, title=f"scenarios on {tools.jdk}", title_justify="left")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import urllib.parse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,11 @@ class Java:
     asan: Path | None = None  # ASan's runtime, of a JDK that was built with it
 
 
+def quoted(plugin: str) -> str:
+    """FILE[=OPTIONS] as the agent's option `plugin` has it."""
+    return urllib.parse.quote(plugin)
+
+
 def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
     """The text after `-agentpath:...=`. Raises FramestormError where a value cannot be said in it."""
     given: dict[str, str | int] = {
@@ -36,7 +42,7 @@ def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
         "out": str(out),
     }
     if "plugin" in cell.walker.split("+"):
-        given["plugin"] = plan.plugin
+        given["plugin"] = quoted(plan.plugin)
     for key, value in given.items():
         if "," in str(value):
             raise FramestormError(

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option
+from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, walker_plugin_option
 
 
 @click.command()
@@ -44,8 +44,7 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option
 @click.option("--seed", type=click.IntRange(min=0),
               help="Start of the random numbers.  [default: from the clock]")  # fmt: skip
 @jvm_arg_option
-@click.option("--walker-plugin", "plugin", type=click.Path(path_type=Path),
-              help="The .so of --walker plugin.")  # fmt: skip
+@walker_plugin_option
 @click.option("--renaissance", type=click.Path(path_type=Path),
               help="Renaissance's jar.  [default: FRAMESTORM_RENAISSANCE, else downloaded]")  # fmt: skip
 @click.option("--known", "known_file", type=click.Path(path_type=Path), metavar="FILE",

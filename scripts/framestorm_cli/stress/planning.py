@@ -40,7 +40,7 @@ class Options:
     seed: int | None = None
     parallel: int = 1
     jvm_args: tuple[str, ...] = ()
-    plugin: Path | None = None
+    walker_plugin: str | None = None
     renaissance: Path | None = None
     matrix: Path | None = None
 
@@ -60,7 +60,7 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
     chosen = resolve(axes.workloads, found, options.renaissance)
     axes = replace(axes, workloads=tuple(chosen))
     axes.check()
-    plugin = check_walkers(axes.walkers, options.plugin, found)
+    plugin = check_walkers(axes.walkers, options.walker_plugin, found)
     seed = options.seed if options.seed is not None else asked.seed
     seed = seed if seed is not None else int(time.time())
     fitting = (_fitting(cell, found.walkers) for cell in axes.cells(seed))
@@ -111,10 +111,10 @@ def resolve(names: Sequence[str], found: Tools, renaissance: Path | None) -> dic
 
 def _default_walkers(options: Options, found: Tools) -> list[str]:
     """All the JDK has, in turn, in one cell: a cell for each would leave none of them time."""
-    return ["plugin"] if options.plugin else found.walkers.samplers(found.jdk.libjvm)
+    return ["plugin"] if options.walker_plugin else found.walkers.samplers(found.jdk.libjvm)
 
 
-def check_walkers(walkers: Sequence[str], plugin: Path | None, found: Tools) -> str:
+def check_walkers(walkers: Sequence[str], plugin: str | None, found: Tools) -> str:
     """Raises FramestormError for one that is unknown or that the JDK has not; the plugin's path."""
     names = {name for walker in walkers if walker not in jfr.WALKERS for name in walker.split("+")}
     sampling = {name: one for name, one in found.walkers.walkers.items() if one.samples}

@@ -2,7 +2,7 @@
 broken contract, whose walk has returned, what the walker did instead."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -85,22 +85,32 @@ def signatures_of(finding: Finding) -> tuple[Signature, ...]:
     return (finding.signature, _by_victim(finding), *((sampled,) if state else ()))
 
 
+def _places(name: str, library: Path, symbolizer: Symbolizer) -> list[Any]:
+    """A library and where in it the function is; a frame that stands for a library without symbols is
+    anywhere in it. Empty: it has none."""
+    if name == f"[{library.name}]":
+        return [library.name, [0, library.stat().st_size]]
+    found = symbolizer.module(library).ranges(name)
+    return [library.name, *map(list, found)] if found else []
+
+
 def native_filter(
-    signature: Signature, symbolizer: Symbolizer, libjvm: Path
+    signature: Signature, symbolizer: Symbolizer, libraries: Sequence[Path]
 ) -> dict[str, Any] | None:
-    """The signature as address ranges of this libjvm, for the native programs; None when it cannot
-    be said that way (the process dies, a frame is not in libjvm)."""
+    """The signature as address ranges of these libraries, for the native programs; a function is that of
+    the first one which has it. None when it cannot be said that way (the process dies, a frame is in
+    none of them)."""
     if signature.kind == "process_death":
         return None  # seen from outside the process only
-    symbols = symbolizer.module(libjvm)
     frames: list[list[Any]] = []
     for name in signature.frames:
         if name.startswith(VICTIM):
             continue
-        found = symbols.ranges(name)
-        if not found:
+        places = (_places(name, library, symbolizer) for library in libraries)
+        found = next(filter(None, places), None)
+        if found is None:
             return None
-        frames.append([libjvm.name, *map(list, found)])
+        frames.append(found)
     wanted = {"kind": signature.kind, "clause": signature.clause, "frames": frames}
     if signature.walker:  # one that was written with the class of its detail
         wanted |= {"detail_class": signature.did, "walker": signature.walker}
