@@ -324,7 +324,7 @@ def test_minimize_and_scenarios_take_a_walker_in_a_so(
     assert code == 0
     assert f"{own}=mask" in fakes.starts("minimize")[0]
     small = replaying.read_recorded(tmp_path / "a.min.bin", "25")
-    assert small.walker_plugin == f"{own}=mask"
+    assert small.outside.spec == f"{own}=mask"
     fakes.answer("scenarios", [])
     code, _, _ = framestorm("scenarios", *common)
     assert code == 0

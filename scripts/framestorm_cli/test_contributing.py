@@ -37,6 +37,10 @@ def test_a_walker_is_a_row_and_an_adapter(name: str) -> None:
     assert all(place.startswith("harness/walkers/") for place in others)
 
 
+def test_a_profiler_is_a_row() -> None:
+    assert places('"java-profiler-agent"') == {"scripts/framestorm_cli/profilers/table.py"}
+
+
 @pytest.mark.parametrize("target", paths.TARGETS)
 def test_a_target_is_a_file(target: str) -> None:
     # Headers and help texts name one as an example.

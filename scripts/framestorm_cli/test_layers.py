@@ -21,6 +21,7 @@ LAYERS = (
     "jdks",
     "hotspot",  # builds of instrumented JDKs
     "native",  # native programs and their processes
+    "profilers",
     "artifacts",
     "triage",
     "reports",

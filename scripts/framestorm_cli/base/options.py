@@ -14,6 +14,10 @@ jdk_option = click.option(
 jvm_arg_option = click.option(
     "--jvm-arg", "jvm_args", multiple=True, metavar="ARG", help="Argument for the JVM; repeatable."
 )
+profiler_option = click.option(
+    "--profiler", metavar="NAME|FILE[=OPTIONS]",
+    help="Walk by the signal handler of a profiler: one of `framestorm profilers`, or an agent library.",
+)  # fmt: skip
 
 walker_plugin_option = click.option(
     "--walker-plugin", metavar="FILE[=OPTIONS]",

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, jvm_arg_option
+from framestorm_cli.base.options import exit_with, jvm_arg_option, profiler_option
 
 
 @click.command()
@@ -19,6 +19,7 @@ from framestorm_cli.base.options import exit_with, jvm_arg_option
     help="As for `fuzz`; repeatable: each is measured in turn.",
 )
 @jvm_arg_option
+@profiler_option
 def bench(**options: Any) -> None:
     """Measure the fuzz loop against bare walker calls on the same libjvm.
 

@@ -17,15 +17,23 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.machine import machine as this_machine
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes, toolchain
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 
 _IDLE_LOAD = 0.5
 _BENCHED = "fuzz_ucontext"
 
 
 def bench_command(
-    *, seconds: int, out: Path | None, jdks: tuple[Path, ...], jvm_args: tuple[str, ...]
+    *,
+    seconds: int,
+    out: Path | None,
+    jdks: tuple[Path, ...],
+    jvm_args: tuple[str, ...],
+    profiler: str | None,
 ) -> int:
     """Each JDK in turn, the default one when none is named."""
+    outside.check(None, profiler)
     folder = run_folder.new_folder(out, "bench")
     run_folder.check_room(folder)
     tools_of_each = [toolchain.prepare(jdk) for jdk in jdks or (None,)]
@@ -42,9 +50,10 @@ def bench_command(
     for number, tools in enumerate(tools_of_each):
         own = folder if len(tools_of_each) == 1 else folder / f"{number}-{tools.jdk.label}"
         own.mkdir(exist_ok=True)
-        figures = _measure(tools, own, seconds, jvm_args)
+        walked = outside.given(None, profiler, tools.jdk)
+        figures = _measure(tools, own, seconds, jvm_args, walked)
         jdk = {"version": tools.jdk.version, "vendor": tools.jdk.vendor, "label": tools.jdk.label}
-        measured.append({"jdk": jdk, "figures": figures})
+        measured.append({"jdk": jdk, **walked.recorded(), "figures": figures})
         files.write_json(path, record)
         try:
             _show(tools, figures)
@@ -61,9 +70,15 @@ def bench_command(
 
 
 def _measure(
-    tools: toolchain.Toolchain, folder: Path, seconds: int, jvm_args: tuple[str, ...]
+    tools: toolchain.Toolchain,
+    folder: Path,
+    seconds: int,
+    jvm_args: tuple[str, ...],
+    walked: OutsideWalker,
 ) -> Any:
-    arguments = processes.jvm_arguments(tools, folder, jvm_args)
+    arguments = processes.jvm_arguments(tools, folder, jvm_args) + walked.arguments(folder)
+    if walked:
+        arguments += ["--walker", walked.walker]
     arguments += ["--seconds", str(seconds), "--corpus", str(paths.SEEDS / _BENCHED)]
     data = processes.query([tools.program(_BENCHED), "--bench", *arguments], folder)
     try:

@@ -13,6 +13,7 @@ from framestorm_cli.base.options import (
     instrumented_option,
     jdk_option,
     jvm_arg_option,
+    profiler_option,
 )
 
 
@@ -74,6 +75,7 @@ def corpus_check(**options: Any) -> None:
     help="JDK to record; repeatable. Default: the newest installed one of each release.",
 )
 @click.option("--tries", type=click.IntRange(min=1), default=5, show_default=True)
+@profiler_option
 def corpus_add(**options: Any) -> None:
     """Replay an artifact on the installed JDKs and record what it does in corpus/crashes/ID.
 
@@ -93,6 +95,7 @@ def corpus_add(**options: Any) -> None:
               help="Seconds a JVM may take before it is killed and counted as hung.")  # fmt: skip
 @jdk_option
 @jvm_arg_option
+@profiler_option
 def judge(**options: Any) -> None:
     """Replay an artifact and say whether it does on this JDK what is expected of it.
 

@@ -20,6 +20,8 @@ from framestorm_cli.jdks import store
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import NATIVE
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request
 
@@ -40,7 +42,9 @@ def instrumented() -> list[Jdk]:
     return [jdks.validate(home) for _, home in sorted(newest.items())]
 
 
-def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries: int) -> int:
+def add_command(
+    *, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries: int, profiler: str | None
+) -> int:
     """Creates corpus/crashes/<name>. Exit code 1 when the artifact shows nothing on any JDK."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise FramestormError(f"--id {name}: use lower-case letters, digits and hyphens")
@@ -51,11 +55,15 @@ def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries
     if not chosen:
         raise FramestormError("no usable JDK is installed: give --jdk PATH")
     described = None
+    walked = outside.NONE
     per_jdk: dict[str, Json] = {}
     for jdk in chosen:
         tools = toolchain.prepare(jdk.home)
         described = codec.describe(tools.program(NATIVE), artifact)
-        per_jdk[jdk.label] = _assess(tools, artifact, tries)
+        walked = outside.again(
+            replaying.read_recorded(artifact, jdk.label).outside, None, profiler, jdk
+        )
+        per_jdk[jdk.label] = _assess(tools, artifact, tries, walked)
         steps.say(f"JDK {jdk.label}, {jdk.version}: {per_jdk[jdk.label]['status']}")
     if described is None or all(entry["status"] != "open" for entry in per_jdk.values()):
         click.echo(f"{artifact} shows nothing on {', '.join(j.version for j in chosen)}: not added")
@@ -71,20 +79,18 @@ def add_command(*, artifact: Path, name: str, jdk_paths: tuple[Path, ...], tries
     }
     if recorded.jvm_args:
         expected["jvm_args"] = list(recorded.jvm_args)
-    if recorded.walker_plugin:
-        expected["walker_plugin"] = recorded.walker_plugin
-    files.write_json(folder / "expected.json", expected)
+    files.write_json(folder / "expected.json", expected | walked.recorded())
     click.echo(f"{paths.shown(folder)}: describe it in corpus/crashes/README.md")
     return 0
 
 
-def _assess(tools: toolchain.Toolchain, artifact: Path, tries: int) -> Json:
+def _assess(tools: toolchain.Toolchain, artifact: Path, tries: int, walked: OutsideWalker) -> Json:
     """What an artifact does on one JDK: its recorded signature if that comes back, else whatever it
     shows most often."""
     symbolizer = Symbolizer()
     recorded = replaying.read_recorded(artifact, tools.jdk.label)
     for signature in dict.fromkeys((recorded.signature, None)):
-        request = Request(artifact.resolve(), signature, recorded.jvm_args, recorded.walker_plugin)
+        request = Request(artifact.resolve(), signature, recorded.jvm_args, walked)
         with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
             done = replaying.run_tries(tools, symbolizer, request, tries, Path(scratch))
         shown = Counter(

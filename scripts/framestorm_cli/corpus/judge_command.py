@@ -23,6 +23,7 @@ def judge_command(
     limit: float,
     jdk: Path | None,
     jvm_args: tuple[str, ...],
+    profiler: str | None,
 ) -> int:
     """Exit code 0 when the expectation holds, 1 when not, 5 when there is none for this JDK."""
     tools = toolchain.prepare(jdk)
@@ -34,7 +35,7 @@ def judge_command(
     with tempfile.TemporaryDirectory(prefix="framestorm-") as folder:
         result = judging.judge(
             tools, Symbolizer(), artifact, expectation, Path(folder),
-            jvm_args=jvm_args, limit=limit,
+            jvm_args=jvm_args, profiler=profiler, limit=limit,
         )  # fmt: skip
         if json_path is not None:
             data = judging.to_json(result, artifact, tools.jdk, text)

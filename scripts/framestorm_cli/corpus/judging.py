@@ -16,6 +16,7 @@ from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native.toolchain import Toolchain
+from framestorm_cli.profilers import outside
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request, Try
 from framestorm_cli.triage import expectations
@@ -103,6 +104,7 @@ def judge(
     folder: Path,
     *,
     jvm_args: tuple[str, ...] = (),
+    profiler: str | None = None,
     limit: float = replaying.TRY_LIMIT,
     on_done: Callable[[Try], None] = lambda _: None,
 ) -> Judgement:
@@ -115,7 +117,7 @@ def judge(
         artifact.resolve(),
         expectation.signature,
         jvm_args or recorded.jvm_args,
-        recorded.walker_plugin,
+        outside.again(recorded.outside, None, profiler, tools.jdk),
         limit=limit,
     )
     result = Judgement(expectation)

@@ -4,7 +4,7 @@ Installed under each program's name next to a plan.json:
     {"modules": {...}, "hs_err": path, "programs": {"fuzz_stack": [start, start, ...], "replay": [...]}}
 Each start of a program takes the next entry (the last one again when they run out):
     {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5, "corpus": ["..."], "edges": 7,
-     "reached": [[seconds, [edge, ...]], ...],
+     "reached": [[seconds, [edge, ...]], ...], "profiler": {"stored": 0},
      "end": "ok|setup|broken|die|hang|not-reusable|strict"}
 `after`: the share of the time it was given that it uses before it ends.
 """
@@ -85,6 +85,9 @@ def fuzz(asked: dict[str, Any], name: str) -> int:
         "error_codes": {"-5": 1},
         "unavailable": {"ffi-upcall": "needs JDK 22 or later"},
     }
+    if "--profiler" in sys.argv:
+        counted = {"signal": "SIGPROF", "handler_calls": walks, "stored": walks, "contained": 2}
+        stats["profiler"] = counted | entry.get("profiler", {})
     if walks:
         (out / "stats.jsonl").write_text(json.dumps(stats) + "\n" + '{"t": 99, "walks"')
     write_findings(out, findings)

@@ -5,7 +5,13 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, walker_plugin_option
+from framestorm_cli.base.options import (
+    exit_with,
+    jdk_option,
+    jvm_arg_option,
+    profiler_option,
+    walker_plugin_option,
+)
 
 
 @click.command()
@@ -40,6 +46,7 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, w
     "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
 )
 @walker_plugin_option
+@profiler_option
 @click.option(
     "--survey/--strict",
     default=True,

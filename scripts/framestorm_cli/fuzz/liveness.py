@@ -35,6 +35,12 @@ def problems(run: Run) -> list[str]:
             f"only {share:.1%} of {walks} unmutated walks of Java scenarios succeeded, at least "
             f"{MINIMUM_SUCCESS:.0%} must: `scripts/framestorm scenarios` shows which do not"
         )
+    counted = totals.get("profiler", {})
+    if counted.get("handler_calls") and not counted.get("stored"):
+        found.append(
+            f"{run.options.outside} stored no sample in {counted['handler_calls']:,} calls of its handler: "
+            "it may not have walked at all"
+        )
     if (
         share is None
         and totals.get("walks", 0) > 0

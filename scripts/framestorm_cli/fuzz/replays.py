@@ -42,7 +42,7 @@ class Replays:
             self._tries,
             options.jobs,
             options.jvm_args,
-            options.walker_plugin,
+            options.outside,
             confirm=lambda bucket: bool(bucket.write_ups),
         )
 

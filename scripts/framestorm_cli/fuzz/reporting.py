@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz.results import Results
+from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, issue_of
 
 
@@ -25,15 +26,16 @@ def to_report(results: Results, problems: Sequence[str], code: int, argv: Sequen
             for one in results.buckets
         ],
         problems=problems,
-        properties=_properties(results.jvm, run.options.seed),
+        properties=_properties(results.jvm, run.options),
     )
 
 
-def _properties(jvm: Json, seed: int) -> dict[str, str]:
+def _properties(jvm: Json, options: FuzzOptions) -> dict[str, str]:
     found = {
         "jdk": f"{jvm.get('version', '')} {jvm.get('home', '')}".strip(),
         "libjvm_build_id": str(jvm.get("libjvm_build_id", "")),
-        "seed": str(seed),
+        "seed": str(options.seed),
+        options.outside.walker: str(options.outside),
     }
     return {name: value for name, value in found.items() if value}
 

@@ -98,7 +98,7 @@ def _write(bucket: Bucket, run: Run, toolchain: Toolchain, jvm: Json) -> None:
     out = run.options.out
     folder = out / "artifacts"
     folder.mkdir(exist_ok=True)
-    recorded = Recorded(None, run.options.jvm_args, run.options.walker_plugin)
+    recorded = Recorded(None, run.options.jvm_args, run.options.outside)
     rest = [finding for finding in bucket.best_first() if finding is not bucket.best]
     for number, finding in enumerate([bucket.best, *rest][:KEPT]):
         source = finding.artifact
@@ -119,4 +119,6 @@ def _write(bucket: Bucket, run: Run, toolchain: Toolchain, jvm: Json) -> None:
     reports = out / "reports"
     reports.mkdir(exist_ok=True)
     bucket.report = reports / f"{bucket.id}.md"
-    bucket.report.write_text(report.markdown(bucket, jvm), encoding="utf-8")
+    bucket.report.write_text(
+        report.markdown(bucket, jvm, str(run.options.outside)), encoding="utf-8"
+    )

@@ -16,6 +16,7 @@ from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.names import check_names, known
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.profilers import outside
 from framestorm_cli.reports import junit, sarif, schema
 
 
@@ -52,6 +53,7 @@ def fuzz_command(
     corpus: tuple[Path, ...],
     out: Path | None,
     walker_plugin: str | None,
+    profiler: str | None,
     survey: bool,
     verify: int,
     engine: str,
@@ -59,7 +61,7 @@ def fuzz_command(
     """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
     known("target", targets, list(paths.TARGETS))
     check_corpus(corpus)
-    plugin = walkers.plugin_path(walkers.names(walker), walker_plugin)
+    outside.check_walker(walker, walker_plugin, profiler)
     folder = run_folder.new_folder(out, "fuzz")
     run_folder.check_room(folder)
     try:
@@ -67,6 +69,7 @@ def fuzz_command(
         if engine == "afl":
             afl.ensure(tools)
         check_names(tools, walker, scenarios, modes)
+        walked = outside.given(walker_plugin, profiler, tools.jdk)
         chosen = tuple(dict.fromkeys(targets)) or _usable_targets(tools, walker)
     except BaseException:
         if not any(folder.iterdir()):
@@ -79,19 +82,20 @@ def fuzz_command(
         seed=seed if seed is not None else int(time.time()),
         jobs=jobs or os.cpu_count() or 1,
         out=folder,
-        walker=walker,
+        walker=walker or walked.walker,
         scenarios=scenarios,
         modes=modes,
         jvm_args=jvm_args,
         corpus=tuple(entry.resolve() for entry in corpus),
-        walker_plugin=plugin,
+        outside=walked,
         strict=not survey,
         engine=engine,
     )
     limit = f"{options.runs:,} walks" if options.runs else f"{options.seconds:.0f} s"
     at_once = f", {options.jobs} processes at once" if options.jobs > 1 else ""
     by = " by AFL++" if engine == "afl" else ""
-    steps.say(f"fuzzing JDK {tools.jdk.version}{by} for {limit}{at_once}, seed {options.seed}")
+    what = f"{walked} on JDK" if walked else "JDK"
+    steps.say(f"fuzzing {what} {tools.jdk.version}{by} for {limit}{at_once}, seed {options.seed}")
     fuzzer = Fuzzer(tools, options)
     replays = Replays(tools, options, verify)
     with steps.termination_interrupts():

@@ -19,6 +19,8 @@ from framestorm_cli.fuzz import liveness
 from framestorm_cli.fuzz.afl_process import AflFigures
 from framestorm_cli.fuzz.fuzzing import Run
 from framestorm_cli.fuzz.results import Results
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.reports.schema import FORMAT, Number, Share, said
 from framestorm_cli.triage.buckets import Bucket
 from framestorm_cli.triage.report import jdk_identity
@@ -27,6 +29,26 @@ _COUNTERS = (
     "walks", "succeeded", "unmutated", "unmutated_java", "unmutated_java_succeeded", "findings",
     "executions", "contained", "halts",
 )  # fmt: skip
+
+
+class ProfilerRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """The profiler under test."""
+
+    name: str
+    version: Annotated[str, said("Empty: not known, or that of the JDK.")]
+    file: Annotated[str, said("Its library; `jvm`: the JVM's own options start it.")]
+    options: Annotated[str, said("%o stands for the folder of each process.")]
+    sha256: Annotated[str, said("Of the library.")]
+    jvm_args: list[str]
+
+
+class ProfilerFigures(msgspec.Struct):
+    """What came of the profiler's walks."""
+
+    signal: Annotated[str, said("The one whose handler was called; empty: none was found.")] = ""
+    handler_calls: Number = 0
+    stored: Annotated[int, said("Samples that the profiler itself counted.", ge=0)] = 0
+    contained: Annotated[int, said("Faults that it survived by itself; no findings.", ge=0)] = 0
 
 
 class Figures(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,6 +78,7 @@ class Figures(msgspec.Struct, forbid_unknown_fields=True):
     error_codes: Annotated[Json, said("How often the walker gave each negative frame count.")]
     unavailable: Annotated[Json, said("Scenarios this JDK cannot reach, and why.")]
     not_judged: Annotated[Json, said("Oracles that have not judged what they should, and why.")]
+    profiler: Annotated[ProfilerFigures | None, said("Null without --profiler.")]
 
 
 class ProcessRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -138,6 +161,7 @@ class OptionsRecord(msgspec.Struct):
     jvm_args: list[str]
     corpus: list[str]
     walker_plugin: str
+    profiler: ProfilerRecord | None
     strict: bool
 
 
@@ -220,6 +244,21 @@ def _figures(run: Run, target: str | None = None) -> Figures:
         error_codes=totals.get("error_codes", {}),
         unavailable=totals.get("unavailable", {}),
         not_judged=totals.get("not_judged", {}),
+        profiler=_profiler_figures(run.options.outside, totals.get("profiler", {})),
+    )
+
+
+def _profiler_figures(walked: OutsideWalker, counted: Json) -> ProfilerFigures | None:
+    if walked.walker != outside.PROFILER:
+        return None
+    return msgspec.convert(counted, ProfilerFigures)
+
+
+def _profiler(walked: OutsideWalker) -> ProfilerRecord | None:
+    if walked.walker != outside.PROFILER:
+        return None
+    return ProfilerRecord(
+        walked.name, walked.version, walked.file, walked.options, walked.sha256, [*walked.jvm_args]
     )
 
 
@@ -296,7 +335,8 @@ def of(results: Results, problems: list[str], exit_code: int, argv: list[str]) -
             modes=list(options.modes),
             jvm_args=list(options.jvm_args),
             corpus=[str(folder) for folder in options.corpus],
-            walker_plugin=options.walker_plugin,
+            walker_plugin=options.outside.spec if options.outside.walker == outside.PLUGIN else "",
+            profiler=_profiler(options.outside),
             strict=options.strict,
         ),
         totals=_figures(run),
@@ -335,6 +375,9 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
         console.print(
             f"JDK {jdk_identity(results.jvm, arguments=False)}", markup=False, soft_wrap=True
         )
+    if run.options.outside:
+        walked = run.options.outside
+        console.print(f"{walked.walker} {walked}", markup=False, soft_wrap=True)
     console.print(_target_table(run))
     share = totals.unmutated_java_success_share
     per_wall = totals.walks / run.wall if run.wall else 0
@@ -346,6 +389,11 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
     ]
     if totals.edges is not None:
         lines.append(f"{totals.edges:,} edges of libjvm covered")
+    if (own := totals.profiler) is not None:
+        lines.append(
+            f"{own.stored:,} samples stored by the profiler, {own.contained:,} faults that it survived, "
+            f"{own.handler_calls:,} calls of its handler ({own.signal or 'no signal'})"
+        )
     lines += [_afl_line(instance.figures()) for instance in run.afl]
     if totals.unavailable:
         shown = "; ".join(f"{name}: {why}" for name, why in sorted(totals.unavailable.items()))

@@ -12,6 +12,8 @@ from framestorm_cli.fuzz import found_inputs
 from framestorm_cli.fuzz.schedule import Slice
 from framestorm_cli.native import processes, walkers
 from framestorm_cli.native.toolchain import Toolchain
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 
 START_LIMIT = 90.0  # seconds a process may take to its first walk before it is ended
 END_LIMIT = 30.0  # seconds it may go on after its time
@@ -32,7 +34,7 @@ class FuzzOptions:
     modes: tuple[str, ...] = ()
     jvm_args: tuple[str, ...] = ()
     corpus: tuple[Path, ...] = ()
-    walker_plugin: str = ""
+    outside: OutsideWalker = outside.NONE
     strict: bool = False
     engine: str = ENGINES[0]
     unguided: bool = False  # the engine is not told what its inputs reach
@@ -162,8 +164,7 @@ def command_of(program: Path, toolchain: Toolchain, options: FuzzOptions, out: P
         command += ["--mode", name]
     for name in walkers.names(options.walker):
         command += ["--walker", name]
-    if options.walker_plugin:
-        command += ["--walker-plugin", options.walker_plugin]
+    command += options.outside.arguments(out)
     if options.strict:
         command.append("--strict")
     if options.unguided:

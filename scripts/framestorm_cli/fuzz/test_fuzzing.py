@@ -18,6 +18,7 @@ from framestorm_cli.fuzz.schedule import Slice
 from framestorm_cli.fuzz.target_process import FuzzOptions, Process
 from framestorm_cli.native import processes
 from framestorm_cli.native.processes import Popen
+from framestorm_cli.profilers import outside
 
 
 def fuzz(fakes: FakePrograms, out: Path, **options: Any) -> Run:
@@ -72,7 +73,7 @@ def test_all_options_reach_the_process(fakes: FakePrograms, tmp_path: Path) -> N
         scenarios=("c1", "osr"),
         modes=("same-thread",),
         walker="plugin",
-        walker_plugin="/x.so",
+        outside=outside.plugin("/x.so"),
         jvm_args=("-Xmx64m", "-Xint"),
         corpus=(tmp_path,),
         strict=True,

@@ -81,7 +81,7 @@ class Crossing:
             TRIES,
             self.jobs,
             self.jvm_args,
-            self.here.plugin,
+            self.here.outside,
             startup,
             soft_limit=own * 0.7,
         ).verify(list(unknown))
@@ -207,7 +207,7 @@ class Crossing:
         assert finding.artifact is not None
         folder = self.out / "work" / f"cross-{bucket.id}"
         request = Request(
-            finding.artifact, finding.signature, self.jvm_args, side.plugin, limit=_TRY_LIMIT
+            finding.artifact, finding.signature, self.jvm_args, side.outside, limit=_TRY_LIMIT
         )
         hits = made = 0
         try:
@@ -244,7 +244,7 @@ class Crossing:
         entry.artifact = folder / f"{self.here.what}-{bucket.id}.bin"
         shutil.copyfile(source, entry.artifact)
         entry.artifact.with_suffix(".txt").write_text(finding.text, encoding="utf-8")
-        recorded = Recorded(None, self.jvm_args, self.here.plugin)
+        recorded = Recorded(None, self.jvm_args, self.here.outside)
         replaying.write_sidecar(entry.artifact, finding.signature, self.jvm, recorded)
         arguments = replaying.common_arguments(self.here.tools, ())
         entry.command = " ".join(

@@ -57,7 +57,7 @@ def run(subject: Subject, fuzzing: Fuzzing, seconds: float, out: Path, step: Ste
         walker=subject.walker,
         jvm_args=fuzzing.jvm_args,
         corpus=(paths.SEEDS, *fuzzing.corpus),
-        walker_plugin=subject.plugin,
+        outside=subject.outside,
         weights=fuzzing.weights,
     )
     out.mkdir(parents=True, exist_ok=True)

@@ -44,8 +44,7 @@ def command(
         arguments += ["--workload", workload]
     if subject.walker:
         arguments += ["--walker", "+".join(walkers.names(subject.walker))]
-    if subject.plugin:
-        arguments += ["--walker-plugin", subject.plugin]
+    arguments += subject.outside.arguments(out)
     arguments += [f"--jvm-arg={argument}" for argument in jvm_args]
     return [*arguments, "--seed", str(seed), "--known", str(known_file), "--out", str(out)]
 
@@ -102,7 +101,7 @@ def _replay(entry: Entry, here: Subject, there: Subject | None, out: Path) -> No
         if side is None or side.stressed is None:
             continue
         request = Request(
-            entry.artifact.resolve(), entry.signature, (), side.plugin, limit=_TRY_LIMIT
+            entry.artifact.resolve(), entry.signature, (), side.outside, limit=_TRY_LIMIT
         )
         done = replaying.run_tries(
             toolchain.prepare(side.stressed.home), Symbolizer(), request, TRIES,

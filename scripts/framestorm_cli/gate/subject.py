@@ -10,6 +10,8 @@ from framestorm_cli.jdks import store
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.toolchain import Toolchain
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Subject:
     what: str  # "change" or "base"
     tools: Toolchain
     source: Path | None = None
-    plugin: str = ""
+    outside: OutsideWalker = outside.NONE
     stressed: Jdk | None = None  # at real speed: not one with sanitizers; None: there is none
     walker: str = ""
 
@@ -39,10 +41,10 @@ class Subject:
     def has_coverage(self) -> bool:
         """Whether its libjvm counts edges. A plugin's code is elsewhere."""
         record = store.read(self.tools.jdk.home)
-        return not self.plugin and record is not None and record.variant != "plain"
+        return not self.outside and record is not None and record.variant != "plain"
 
     def __str__(self) -> str:
-        of = self.plugin or self.source
+        of = self.outside.file or self.source
         return f"{of} ({self.tools.jdk})" if of else str(self.tools.jdk)
 
 
@@ -82,13 +84,13 @@ def prepare(request: Request, what: str) -> Subject:
     home = request.jdk
     if request.source is not None:
         home = _built(request, request.variant)
-    plugin = walkers.resolve_plugin(request.plugin)
+    walked = outside.plugin(walkers.resolve_plugin(request.plugin))
     source = request.source.resolve() if request.source is not None else None
     tools = toolchain.prepare(home)
     stressed: Jdk | None = tools.jdk
     if tools.jdk.has_asan:
         stressed = jdks.validate(_built(request, "plain")) if source else _sibling(tools.jdk)
-    return Subject(what, tools, source, plugin, stressed, "plugin" if plugin else request.walker)
+    return Subject(what, tools, source, walked, stressed, walked.walker or request.walker)
 
 
 def _built(request: Request, variant: str) -> Path:

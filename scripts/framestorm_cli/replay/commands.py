@@ -10,9 +10,9 @@ from framestorm_cli.base.options import (
     exit_with,
     jdk_option,
     jvm_arg_option,
+    profiler_option,
 )
 
-# Without options of its own, the recorded ones.
 walker_plugin_option = click.option(
     "--walker-plugin", metavar="FILE[=OPTIONS]",
     help="Another .so than the recorded one. Without OPTIONS it is given the recorded ones.",
@@ -33,6 +33,7 @@ walker_plugin_option = click.option(
 @jdk_option
 @jvm_arg_option
 @walker_plugin_option
+@profiler_option
 def replay(**options: Any) -> None:
     """Replay an artifact in fresh JVMs, or show a sample that `stress` kept (*.sample).
 
@@ -54,6 +55,7 @@ def replay(**options: Any) -> None:
 @jdk_option
 @jvm_arg_option
 @walker_plugin_option
+@profiler_option
 def minimize(**options: Any) -> None:
     """Shrink an artifact while its recorded signature holds.
 

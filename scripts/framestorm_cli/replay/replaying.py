@@ -17,7 +17,8 @@ from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
-from framestorm_cli.native.walkers import split_plugin
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.triage import collecting
 from framestorm_cli.triage.signature import native_filter, signatures_of
 
@@ -36,7 +37,7 @@ class Recorded:
 
     signature: Signature | None = None
     jvm_args: tuple[str, ...] = ()
-    walker_plugin: str = ""
+    outside: OutsideWalker = outside.NONE  # as recorded: outside.again() finds it
 
 
 def sidecar(artifact: Path) -> Path:
@@ -66,7 +67,7 @@ def read_recorded(artifact: Path, label: str) -> Recorded:
             return Recorded(
                 Signature.from_json(signature) if signature else None,
                 tuple(data.get("jvm_args") or ()),
-                str(data.get("walker_plugin") or ""),
+                outside.from_recorded(data),
             )
         except ValueError as error:
             raise FramestormError(f"{path}: {error}") from error
@@ -77,9 +78,7 @@ def write_sidecar(artifact: Path, signature: Signature, jvm: Json, recorded: Rec
     data: Json = {"signature": signature, "jdk": jvm}
     if recorded.jvm_args:
         data["jvm_args"] = list(recorded.jvm_args)
-    if recorded.walker_plugin:
-        data["walker_plugin"] = recorded.walker_plugin
-    files.write_json(sidecar(artifact), data)
+    files.write_json(sidecar(artifact), data | recorded.outside.recorded())
 
 
 @dataclass
@@ -109,7 +108,7 @@ class Request:
     artifact: Path
     signature: Signature | None
     jvm_args: tuple[str, ...] = ()
-    walker_plugin: str = ""
+    outside: OutsideWalker = outside.NONE
     halts: int = HALTS
     limit: float = TRY_LIMIT
 
@@ -154,11 +153,10 @@ def _run(
     command: list[str | Path] = [toolchain.program(NATIVE), action]
     command += processes.jvm_arguments(toolchain, folder, request.jvm_args)
     command += ["--artifact", request.artifact.resolve(), "--halts", str(request.halts)]
-    if request.walker_plugin:
-        command += ["--walker-plugin", request.walker_plugin]
+    command += request.outside.arguments(folder)
     if request.signature is not None:
-        own = [split_plugin(request.walker_plugin)[0]] if request.walker_plugin else []
-        wanted = native_filter(request.signature, symbolizer, [*own, toolchain.jdk.libjvm])
+        libraries = [*request.outside.libraries, toolchain.jdk.libjvm]
+        wanted = native_filter(request.signature, symbolizer, libraries)
         if wanted is not None:
             path = folder / "signature.json"
             path.write_text(json.dumps(wanted), encoding="utf-8")

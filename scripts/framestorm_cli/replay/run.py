@@ -14,8 +14,10 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
-from framestorm_cli.native import processes, toolchain, walkers
+from framestorm_cli.native import processes, toolchain
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded, Request, Try
 from framestorm_cli.triage.explain import explain
@@ -43,17 +45,13 @@ def read_signature(path: Path) -> Signature:
 
 
 def _request(
-    artifact: Path,
-    recorded: Recorded,
-    jvm_args: tuple[str, ...],
-    walker_plugin: str | None,
-    halts: int,
+    artifact: Path, recorded: Recorded, walked: OutsideWalker, jvm_args: tuple[str, ...], halts: int
 ) -> Request:
     return Request(
         artifact.resolve(),
         recorded.signature,
         jvm_args or recorded.jvm_args,
-        walkers.replaced_plugin(recorded.walker_plugin, walker_plugin),
+        walked,
         halts,
     )
 
@@ -116,17 +114,22 @@ def replay_command(
     jdk: Path | None,
     jvm_args: tuple[str, ...],
     walker_plugin: str | None,
+    profiler: str | None,
 ) -> int:
     """Exit code 0 when the recorded signature came back, 1 when it did not. A sample of `stress` is
     shown: 0."""
     if artifact.suffix == SAMPLE:
         return _show_sample(artifact)
+    outside.check(walker_plugin, profiler)
     tools = toolchain.prepare(jdk)
     text = codec.decode(tools.program(NATIVE), artifact)
     recorded = replaying.read_recorded(artifact, tools.jdk.label)
     if signature is not None:
         recorded = replace(recorded, signature=read_signature(signature))
+    walked = outside.again(recorded.outside, walker_plugin, profiler, tools.jdk)
     click.echo(f"JDK: {tools.jdk}")
+    if walked:
+        click.echo(f"{walked.walker}: {walked}")
     click.echo(f"input {artifact}:\n{text.rstrip()}\n")
     if recorded.signature is not None:
         click.echo(f"recorded signature: {recorded.signature}\n")
@@ -139,7 +142,7 @@ def replay_command(
             count += 1
             _report_try(count, tries, one)
 
-        request = _request(artifact, recorded, jvm_args, walker_plugin, halts)
+        request = _request(artifact, recorded, walked, jvm_args, halts)
         done = replaying.run_tries(tools, symbolizer, request, tries, folder, on_done)
     return _verdict(done, recorded.signature)
 
@@ -174,15 +177,18 @@ def minimize_command(
     jdk: Path | None,
     jvm_args: tuple[str, ...],
     walker_plugin: str | None,
+    profiler: str | None,
 ) -> int:
     """Exit code 0 with a shrunk artifact, 1 when the signature did not come back."""
+    outside.check(walker_plugin, profiler)
     tools = toolchain.prepare(jdk)
     before = codec.decode(tools.program(NATIVE), artifact)
     recorded = replaying.read_recorded(artifact, tools.jdk.label)
+    walked = outside.again(recorded.outside, walker_plugin, profiler, tools.jdk)
     symbolizer = Symbolizer()
     with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
         folder = Path(scratch)
-        request = _request(artifact, recorded, jvm_args, walker_plugin, replaying.HALTS)
+        request = _request(artifact, recorded, walked, jvm_args, replaying.HALTS)
         if recorded.signature is None:
             request = _learn(tools, symbolizer, request, folder / "learn")
         assert request.signature is not None
@@ -213,7 +219,7 @@ def minimize_command(
     target.with_suffix(".txt").write_text(after, encoding="utf-8")
     jvm = records.read_json(replaying.sidecar(artifact)).get("jdk", {})
     replaying.write_sidecar(
-        target, request.signature, jvm, Recorded(None, request.jvm_args, request.walker_plugin)
+        target, request.signature, jvm, Recorded(None, request.jvm_args, request.outside)
     )
     click.echo(after.rstrip())
     lines = [len(text.splitlines()) for text in (before, after)]

@@ -16,6 +16,8 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.finding import Finding
 from framestorm_cli.native.toolchain import Toolchain
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request, Try
 from framestorm_cli.triage.buckets import LEAST_SHARE, Bucket, Tried, Verification
@@ -122,7 +124,7 @@ class Verifier:
     tries: int
     jobs: int
     jvm_args: tuple[str, ...] = ()
-    walker_plugin: str = ""
+    outside: OutsideWalker = outside.NONE
     slowest_start: float = 2.0
     soft_limit: float = SOFT_LIMIT
     confirm: Callable[[Bucket], bool] = lambda _: False
@@ -220,7 +222,7 @@ class Verifier:
             finding.artifact,
             finding.signature,
             self.jvm_args,
-            self.walker_plugin,
+            self.outside,
             limit=TRY_LIMIT + STARTS * self.slowest_start,
         )
         folder = self.scratch / f"{number:03d}"

@@ -5,13 +5,20 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, walker_plugin_option
+from framestorm_cli.base.options import (
+    exit_with,
+    jdk_option,
+    jvm_arg_option,
+    profiler_option,
+    walker_plugin_option,
+)
 
 
 @click.command()
 @jdk_option
 @jvm_arg_option
 @walker_plugin_option
+@profiler_option
 def scenarios(**options: Any) -> None:
     """Start every scenario, walk it unmutated with every walker, and list them.
 

@@ -15,6 +15,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.native import processes, toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE
+from framestorm_cli.profilers import outside
 
 _SHOWN_WRONG = 3
 _WHERE = ", halted at "  # ends what was wrong (scripts/native/replay.cpp)
@@ -69,17 +70,18 @@ def _problems(row: dict[str, Any]) -> list[str]:
 
 
 def scenarios_command(
-    *, jdk: Path | None, jvm_args: tuple[str, ...], walker_plugin: str | None
+    *, jdk: Path | None, jvm_args: tuple[str, ...], walker_plugin: str | None, profiler: str | None
 ) -> int:
-    plugin = walkers.resolve_plugin(walker_plugin)
+    outside.check(walker_plugin, profiler)
     tools = toolchain.prepare(jdk)
+    walked = outside.given(walker_plugin, profiler, tools.jdk)
     with tempfile.TemporaryDirectory(prefix="framestorm-") as folder:
         out = Path(folder)
-        arguments = processes.jvm_arguments(tools, None, jvm_args)
-        arguments += ["--walker-plugin", plugin] if plugin else []
+        arguments = processes.jvm_arguments(tools, None, jvm_args) + walked.arguments(out)
         data = processes.query([tools.program(NATIVE), "scenarios", *arguments], out)
     rows = _answer(data, "scenarios")
-    table = Table(box=box.SIMPLE, title=f"scenarios on {tools.jdk}", title_justify="left")
+    title = f"scenarios on {tools.jdk}" + (f", {walked}" if walked else "")
+    table = Table(box=box.SIMPLE, title=title, title_justify="left")
     for name in ("scenario", "walks that gave frames", "what"):
         table.add_column(name, overflow="fold")
     bad = []

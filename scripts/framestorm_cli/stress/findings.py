@@ -11,6 +11,7 @@ from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
+from framestorm_cli.profilers import outside
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded
 from framestorm_cli.reports.known import Known
@@ -191,7 +192,7 @@ def _write(
     jvm = records.read_json(out / home.folder / agent.OUT / "jvm.json")
     for file in files:
         if file.suffix == ".bin":
-            recorded = Recorded(None, plan.vm_flags(home.cell), plan.plugin)
+            recorded = Recorded(None, plan.vm_flags(home.cell), outside.plugin(plan.plugin))
             # As an input it is one of the fuzzers'.
             signature = signature_of(samples[file])
             replaying.write_sidecar(file, signature, jvm, recorded)

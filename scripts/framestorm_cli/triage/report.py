@@ -35,8 +35,8 @@ def _block(lines: list[str], language: str = "") -> list[str]:
     return [f"```{language}", *lines, "```", ""]
 
 
-def markdown(bucket: Bucket, jvm: Json) -> str:
-    """The report's text."""
+def markdown(bucket: Bucket, jvm: Json, walked: str = "") -> str:
+    """The report's text. `walked`: the profiler or plugin that walked."""
     finding = bucket.best
     lines = [
         f"# {bucket.id}: {bucket.signature}",
@@ -46,6 +46,7 @@ def markdown(bucket: Bucket, jvm: Json) -> str:
         f"- state: {_STATES.get(bucket.state, 'not known')}",
         *(f"- {line}" for line in bucket.about),
         f"- JDK: {jdk_identity(jvm)}",
+        *([f"- walked by: {walked}"] if walked else []),
         f"- seen: {bucket.count} times, {len(bucket.findings)} recorded"
         + (f", by {', '.join(sorted({one.target for one in bucket.findings if one.target}))}"),
         f"- reproduction: {bucket.verification}",

@@ -1,0 +1,123 @@
+"""The profilers that `--profiler NAME` means: released versions, pinned. A row here is all one needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# In options and JVM arguments: the folder that the process writes into. Neither profiler has such a
+# pattern of its own (they have %p, %t, %n and %{...}).
+OUT = "%o"
+JVM = "jvm"  # in place of a library: the handler that the JVM's own options install
+
+
+@dataclass(frozen=True)
+class Released:
+    """A jar of a Maven repository with the profiler's library for each machine (platform.machine())."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str  # of the jar
+    libraries: Mapping[str, str]
+
+    @property
+    def coordinates(self) -> str:
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def jar(self) -> str:
+        """The file's name as Maven gives it."""
+        return f"{self.artifact}-{self.version}.jar"
+
+
+@dataclass(frozen=True)
+class Known:
+    """`released` None: it is part of the JVM, `jvm_args` start it: those of the newest release that is not
+    newer than the JDK."""
+
+    name: str
+    what: str
+    released: Released | None
+    options: str = ""
+    jvm_args: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    before_jdk: int | None = None  # its walker does not start on this release and later ones
+
+    @property
+    def version(self) -> str:
+        return self.released.version if self.released else ""
+
+    def arguments_on(self, feature: int) -> tuple[str, ...]:
+        fitting = [release for release in self.jvm_args if release <= feature]
+        return self.jvm_args[max(fitting)] if fitting else ()
+
+
+def _datadog(artifact: str, version: str, sha256: str, folder: str) -> Released:
+    libraries = {
+        machine: f"{folder}META-INF/native-libs/{name}/libjavaProfiler.so"
+        for machine, name in (("x86_64", "linux-x64"), ("aarch64", "linux-arm64"))
+    }
+    return Released("com.datadoghq", artifact, version, sha256, libraries)
+
+
+def _recording(event: str, rate: str) -> tuple[str, ...]:
+    settings = f"settings=none,+{event}#enabled=true,+{event}#{rate}=10ms"
+    return (f"-XX:StartFlightRecording=filename={OUT}/jfr.jfr,{settings}",)
+
+
+# They record into a file of the process's folder. What the profiler itself counts can be read from it,
+# its growth shows that samples are stored, and its traces can be judged. Without a file async-profiler
+# keeps counts in memory only, and java-profiler does not start. A sample takes 15 to 25 bytes.
+# memlimit: mutated walks give ever new traces, which stay in memory; samples beyond it have none.
+# filter= is no filter: java-profiler samples all threads, not only those that tell it to.
+_JAVA_PROFILER = f"start,cpu=10ms,cstack=vm,filter=,jfr,file={OUT}/java-profiler.jfr"
+
+KNOWN = (
+    Known(
+        "async-profiler",
+        "its own walker (cstack=vm, its default)",
+        Released(
+            "tools.profiler",
+            "async-profiler",
+            "4.6",
+            "a5d3d9f4582c2033fa9db518046e73ef97219801f3e7542b82e3e09261ebe493",
+            {
+                "x86_64": "linux-x64/libasyncProfiler.so",
+                "aarch64": "linux-arm64/libasyncProfiler.so",
+            },
+        ),
+        "start,event=ctimer,interval=10ms,cstack=vm,memlimit=512m,jfr,"
+        f"file={OUT}/async-profiler.jfr",
+    ),
+    Known(
+        "java-profiler",
+        "dd-trace's profiler as ddprof releases it",
+        _datadog(
+            "ddprof",
+            "1.22.0",
+            "5fa11cda627a82b5b335a15819336a22231844adb5a662ce3bd50b856be157e3",
+            "",
+        ),
+        _JAVA_PROFILER,
+        before_jdk=25,
+    ),
+    Known(
+        "java-profiler-agent",
+        "the newer library (1.52.1) inside dd-trace's agent",
+        _datadog(
+            "dd-java-agent",
+            "1.68.1",
+            "86c97c1348277bb024f6185c4fd15a5567c50ab648f88277dffc429adb4bf927",
+            "shared/",
+        ),
+        _JAVA_PROFILER,
+    ),
+    Known(
+        "jfr",
+        "JFR's sampler of the JDK under test: jdk.CPUTimeSample from 25 on, else jdk.ExecutionSample",
+        None,
+        jvm_args={
+            17: _recording("jdk.ExecutionSample", "period"),
+            25: _recording("jdk.CPUTimeSample", "throttle"),
+        },
+    ),
+)
+BY_NAME = {one.name: one for one in KNOWN}
