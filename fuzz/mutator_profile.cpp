@@ -19,6 +19,9 @@ RegisteredTarget::RegisteredTarget(MutatorProfile profile) {
   if (profile.iterator_calls) {
     std::erase_if(profile.walkers, [](WalkerId id) { return !traits_of(id).iterator_calls; });
   }
+  if (profile.stack_words || profile.thread_fields) {
+    std::erase_if(profile.walkers, [](WalkerId id) { return traits_of(id).at_polls_only; });
+  }
   registered().push_back(std::move(profile));
 }
 

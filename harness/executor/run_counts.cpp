@@ -55,10 +55,12 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
     ++error_codes_[std::min(code, error_codes_.size() - 1)];
   }
   // A depth of 0 asks for no frames, and some scenarios stand where a walker may give none by
-  // design; three registers alone do not say where Java begins.
+  // design; three registers alone do not say where Java begins, and some walkers choose.
   const ScenarioInfo& scenario = scenario_info(input.scenario);
-  if (outcome.unmutated && scenario.java && !traits_of(input.walker).needs_registers_only &&
-      input.call.depth == DepthKind::normal && scenario.asgct_percent == 100) {
+  const WalkerTraits& walker = traits_of(input.walker);
+  if (outcome.unmutated && scenario.java && !walker.needs_registers_only &&
+      !walker.chooses_its_threads && input.call.depth == DepthKind::normal &&
+      scenario.asgct_percent == 100) {
     ++unmutated_java_;
     if (outcome.succeeded()) ++unmutated_java_succeeded_;
   }

@@ -46,6 +46,7 @@ TEST(NamesOf, StandAtTheirEnumerators) {
   EXPECT_EQ(name_of(Mode::same_thread), "same-thread");
   EXPECT_EQ(name_of(WalkerId::asgst_env), "asgst-env");
   EXPECT_EQ(name_of(WalkerId::asgst_frame), "asgst-frame");
+  EXPECT_EQ(name_of(WalkerId::jfr_trace), "jfr-trace");
   EXPECT_EQ(name_of(IteratorCallKind::open_frame), "open-frame");
   EXPECT_EQ(name_of(IteratorCallKind::open_null), "open-null");
   EXPECT_EQ(name_of(ValueKind::guard_page), "guard-page");

@@ -26,6 +26,8 @@ enum class WalkerId : uint8_t {
   asgct2,
   asgst_iterator,  // ASGST_RunWithIterator
   asgst_frame,     // ASGST_RunWithIteratorFromFrame, with sp, fp and pc of the context
+  jfr_request,     // JfrSampleRequestBuilder: what JFR notes of an interrupted thread
+  jfr_trace,       // JfrThreadSampling and JfrStackTrace: the trace it makes of that at a poll
   count
 };
 
@@ -48,6 +50,7 @@ struct FrameLayout {
   int bci = -1;     // int32, or uint16 of which 65535 means none
   int pc = -1;      // pointer
   int sp = -1;      // pointer
+  int bcp = -1;     // pointer
   int type = -1;    // uint8
   int tier = -1;    // int8
   size_t bci_size = sizeof(int32_t);
@@ -101,6 +104,9 @@ struct WalkerTraits {
   // It gets the context's pc, sp and fp and nothing else. These do not say where Java begins, that
   // a frame is being built or taken down, nor whether pc is a return address.
   bool needs_registers_only = false;
+  // It is code that runs at a safepoint poll: walks halted threads in native code and blocked ones,
+  // nobody else running, and takes their stack and anchor for sound, which then are not mutated.
+  bool at_polls_only = false;
   uint32_t options = 0;  // the bits of CallArgs::options that mean something; 0: it has none
   bool masks = false;    // accepted_kinds, accepted_states
   bool iterator_calls = false;
@@ -128,6 +134,8 @@ struct WalkerTraits {
   bool looks_up_inlining_by_return_address = false;
   // Walks a thread in the VM by way of its C frames when there is no anchor.
   bool walks_without_an_anchor = false;
+  // Says nothing of threads in states of its choice, and may know no frame of the others.
+  bool chooses_its_threads = false;
 
   constexpr bool walks_in(Mode mode) const {
     return mode == Mode::same_thread ? same_thread : separate_thread;
@@ -138,6 +146,9 @@ struct WalkerTraits {
   constexpr bool is_fuzzed() const {
     return origin != WalkerOrigin::shared_object && !needs_running_vm;
   }
+  constexpr bool gives_traces() const { return layout.method >= 0; }
+  // Whether it may walk beside others, in a program that runs on.
+  constexpr bool is_comparable() const { return is_fuzzed() && gives_traces() && !at_polls_only; }
   constexpr bool borrows_identity() const { return finds_victim == FindsVictim::as_caller; }
   // Null for a code that is not listed.
   constexpr const WalkerError* find_error(int32_t code) const {
@@ -154,6 +165,10 @@ inline constexpr uint32_t kWalkDuringUnsafeStates = 4;
 inline constexpr uint32_t kWalkSameThread = 8;
 inline constexpr uint32_t kAsgstOptions =
     kIncludeCFrames | kIncludeNonJavaThreads | kWalkDuringUnsafeStates;
+
+// Options of the harness's own, none of them a bit of those.
+inline constexpr uint32_t kJavaSampler = 0x10;  // jfr-request: of jdk.ExecutionSample's sampler
+inline constexpr uint32_t kStaleSample = 0x20;  // jfr-trace: the request is the context's registers
 
 namespace walker_table {
 
@@ -196,6 +211,16 @@ inline constexpr WalkerError kIteratorErrors[] = {
     {"no_frame", 0},           {"no_thread", -1},  {"thread_exit", -2}, {"unsafe_state", -3},
     {"no_top_Java_frame", -4}, {"bad_stack", -17}, {"bad_pc", -18},     {"bad_frame", -19},
     {"no_unwind_info", -20},   {"too_deep", -21},
+};
+// JfrWalk_Result of jfrwalk.h.
+inline constexpr WalkerError kJfrErrors[] = {
+    {"biased", 0},
+    {"no_thread", -1},
+    {"no_context", -2},
+    {"wrong_thread_state", -3},
+    {"no_last_Java_frame", -4},
+    {"invalid_stack_trace", -5},
+    {"not_initialized", -6},
 };
 // Negated JVMTI errors.
 inline constexpr WalkerError kGstErrors[] = {{"thread_not_alive", -15}, {"invalid_thread", -10}};
@@ -328,6 +353,32 @@ inline constexpr std::array kRows = {
                  .errors = kIteratorErrors,
                  .native_bci = kNoBci,
                  .guesses_innermost_bci = true},
+    WalkerTraits{.id = WalkerId::jfr_request,
+                 .name = "jfr-request",
+                 .description = "what JFR's samplers note of an interrupted thread",
+                 .symbol = "JfrWalk_BuildRequest",
+                 .origin = WalkerOrigin::added,
+                 .layout = {.stride = 32, .bci = 24, .pc = 8, .sp = 0, .bcp = 16},
+                 .options = kJavaSampler,
+                 .errors = kJfrErrors,
+                 .chooses_its_threads = true},
+    WalkerTraits{.id = WalkerId::jfr_trace,
+                 .name = "jfr-trace",
+                 .description = "the trace JFR makes of that, of threads outside Java",
+                 .symbol = "JfrWalk_RecordTrace",
+                 .origin = WalkerOrigin::added,
+                 .layout = {.stride = 16,
+                            .method = 0,
+                            .bci = 8,
+                            .type = 12,
+                            .types = {FrameType::interpreted, FrameType::compiled,
+                                      FrameType::inlined, FrameType::native}},
+                 .at_polls_only = true,
+                 .options = kStaleSample,
+                 .errors = kJfrErrors,
+                 .lowest_bci = 0,
+                 .native_bci = 0,
+                 .chooses_its_threads = true},
 };
 
 constexpr bool is_in_order() {

@@ -111,7 +111,7 @@ constexpr Exemption kExemptions[] = {
 // there is already.
 bool is_refusal(std::string_view error) {
   return in(error, {"GC_active", "unsafe_state", "thread_exit", "deopt", "thread_not_Java",
-                    "contained_fault"});
+                    "contained_fault", "wrong_thread_state"});
 }
 
 bool is_exempt(const WalkerTraits& walker, const WalkView& view, int32_t result,
@@ -187,7 +187,7 @@ class AgreementOracle final : public Oracle {
     if (scenario != nullptr && !scenario->java) return false;
     const WalkerTraits& own = view.subject.walker->traits();
     if (is_somebody_elses(own)) return scenario == nullptr && record.result > 0;
-    return own.is_fuzzed();
+    return own.is_fuzzed() && own.gives_traces();
   }
 
   static bool is_somebody_elses(const WalkerTraits& walker) {
@@ -195,7 +195,9 @@ class AgreementOracle final : public Oracle {
   }
 
   static bool is_comparable(const WalkView& view, WalkerId other) {
-    return other != view.record.walker && traits_of(other).walks_in(view.subject.input->mode);
+    const WalkerTraits& traits = traits_of(other);
+    return other != view.record.walker && traits.gives_traces() &&
+           traits.walks_in(view.subject.input->mode);
   }
 
   static void java_frames(const Walker& walker, const WalkRecord& record,

@@ -140,7 +140,8 @@ class ContractOracle final : public Oracle {
     if (tier < kNoTier || tier > kHighestTier) {
       return wrong("tier-out-of-range", "has tier " + std::to_string(tier));
     }
-    if ((frame.type == FrameType::interpreted && tier != 0) ||
+    const bool tells_tier = view.subject.walker->layout().tier >= 0;
+    if ((frame.type == FrameType::interpreted && tells_tier && tier != 0) ||
         ((frame.type == FrameType::compiled || frame.type == FrameType::inlined) && tier == 0)) {
       return wrong("tier-disagrees-with-type", "has tier " + std::to_string(tier));
     }

@@ -14,6 +14,7 @@
 //   determinism    the same input gives the same trace
 //   options        with C frames contains without; unknown bits change nothing
 //   truth          the frames are the scenario's
+//   request        the frame that JFR notes is one of the thread's
 //   agreement      other walkers give the same Java frames
 //   liveness       over a whole run: enough walks succeeded
 //

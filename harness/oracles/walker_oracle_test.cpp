@@ -228,7 +228,8 @@ TEST_F(WalkerOracleTest, TheIdentityIsLentToThoseThatBorrowIt) {
     seen_thread = nullptr;
     walk(input(walker));
     const bool lent = seen_thread == victim(ScenarioId::c1).java_thread;
-    EXPECT_EQ(lent, walker == WalkerId::asgct2 || walker == WalkerId::asgst_iterator)
+    EXPECT_EQ(lent, walker == WalkerId::asgct2 || walker == WalkerId::asgst_iterator ||
+                        walker == WalkerId::jfr_request || walker == WalkerId::jfr_trace)
         << name_of(walker);
     session().release_world();
   }
@@ -249,6 +250,8 @@ constexpr auto kAsgst = WalkerId::asgst;
 INSTANTIATE_TEST_SUITE_P(
     Defects, EachWrongWalker,
     testing::Values(
+        WrongWalker{"RequestOfNoFrame", Defect::request_of_no_frame, WalkerId::jfr_request,
+                    "request-of-no-frame"},
         WrongWalker{"UnknownType", Defect::unknown_type, kAsgst, "frame-type-out-of-range"},
         WrongWalker{"TierOutOfRange", Defect::tier_out_of_range, kAsgst, "tier-out-of-range"},
         WrongWalker{"InlinedIntoNative", Defect::inlined_into_native, kAsgst,

@@ -244,6 +244,43 @@ TEST_F(AdaptersTest, FrameWalksBeginAtTheContextsRegisters) {
   EXPECT_FALSE(walker->traits().borrows_identity());
 }
 
+TEST_F(AdaptersTest, ARequestIsAFrameOfItsOwnUnlessItIsBiased) {
+  const auto walker = make_walker(WalkerId::jfr_request, exports_);
+  auto frames = walk(*walker);
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].sp, 0x1010U);
+  EXPECT_EQ(frames[0].pc, 0x20U);
+  EXPECT_EQ(frames[0].bcp, 0U);
+  EXPECT_EQ(frames[0].bci, kNoBci);
+  EXPECT_EQ(control_->options, 0U);
+  target_.options = kJavaSampler | 0x80000000U;
+  walk(*walker);
+  EXPECT_EQ(control_->options, 1U) << "which sampler, and no other bit";
+  EXPECT_TRUE(walk(*walker, 0).empty());
+  control_->stack = [](void*, StandInFrame*, size_t) -> size_t { return 0; };
+  walk(*walker);
+  EXPECT_EQ(walker->error_name(result_), "biased");
+  control_->defect = Defect::refuses;
+  walk(*walker);
+  EXPECT_EQ(walker->error_name(result_), "wrong_thread_state");
+}
+
+TEST_F(AdaptersTest, FramesOfJfrHaveItsTypesAndNoTier) {
+  const auto walker = make_walker(WalkerId::jfr_trace, exports_);
+  auto frames = walk(*walker);
+  ASSERT_EQ(types_of(frames),
+            (std::vector{FrameType::native, FrameType::inlined, FrameType::inlined,
+                         FrameType::compiled, FrameType::interpreted}));
+  EXPECT_EQ(frames[0].bci, walker->traits().native_bci);
+  EXPECT_EQ(frames[1].method, method(2));
+  EXPECT_EQ(frames[1].bci, 7);
+  EXPECT_EQ(frames[1].tier, kNoTier);
+  EXPECT_EQ(control_->options, 0U);
+  target_.options = kStaleSample;
+  EXPECT_EQ(walk(*walker, 2).size(), 2U);
+  EXPECT_EQ(control_->options, 1U) << "the request is the registers'";
+}
+
 TEST_F(AdaptersTest, WhatTheJdkDoesNotExportIsRefusedWithTheWayOut) {
   const Exports nothing("libjvm.so", [](const char*) -> void* { return nullptr; });
   for (const WalkerId id : kAddedWalkers) {
@@ -251,7 +288,7 @@ TEST_F(AdaptersTest, WhatTheJdkDoesNotExportIsRefusedWithTheWayOut) {
       make_walker(id, nothing);
       FAIL() << "accepted";
     } catch (const SetupError& error) {
-      EXPECT_NE(std::string(error.what()).find("does not export A"), std::string::npos)
+      EXPECT_NE(std::string(error.what()).find("does not export "), std::string::npos)
           << error.what();
       EXPECT_NE(std::string(error.what()).find("framestorm jdk build"), std::string::npos);
     }

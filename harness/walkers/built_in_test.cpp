@@ -51,7 +51,7 @@ TEST_F(BuiltInTest, UnmutatedWalksOfEveryScenarioAreRight) {
       ASSERT_FALSE(HasFatalFailure());
       for (const WalkerId walker : kAddedWalkers) {
         for (const Mode mode : kModes) {
-          for (const uint32_t options : {0U, 1U, 3U, 7U}) {
+          for (const uint32_t options : {0U, 1U, 3U, 7U, kJavaSampler | kStaleSample}) {
             Input plain;
             plain.scenario = scenario;
             plain.walker = walker;

@@ -77,6 +77,7 @@ Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t inde
     frame.pc = read_at<uintptr_t>(at, static_cast<size_t>(layout.pc));
   }
   if (layout.sp >= 0) frame.sp = read_at<uintptr_t>(at, static_cast<size_t>(layout.sp));
+  if (layout.bcp >= 0) frame.bcp = read_at<uintptr_t>(at, static_cast<size_t>(layout.bcp));
   if (layout.tier >= 0) frame.tier = read_at<int8_t>(at, static_cast<size_t>(layout.tier));
   return frame;
 }

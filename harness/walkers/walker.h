@@ -30,6 +30,7 @@ struct Frame {
   int32_t bci = 0;
   uintptr_t pc = 0;
   uintptr_t sp = 0;
+  uintptr_t bcp = 0;
   FrameType type = FrameType::none;
   int8_t tier = kNoTier;
   bool operator==(const Frame&) const = default;

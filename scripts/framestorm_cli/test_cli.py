@@ -458,6 +458,7 @@ def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
             "asgst": {"walks": 100, "succeeded": 100},
             "asgst-env": {"walks": 50, "succeeded": 50},
             "asgst-frame": {"walks": 100, "succeeded": 12},
+            "jfr-trace": {"walks": 100, "succeeded": 0, "chooses": True},
         },
     }
     gc = {
@@ -473,7 +474,7 @@ def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
     code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
     assert code == 0
     assert "unavailable: needs JDK 22 or later" in out
-    assert "asgct 99 of 100, asgst-frame 12 of 100, others all" in out
+    assert "asgct 99 of 100, asgst-frame 12 of 100, jfr-trace none, others all" in out
 
 
 @pytest.mark.parametrize(

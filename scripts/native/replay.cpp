@@ -213,7 +213,10 @@ class ScenarioWalks {
     for (const WalkerId walker : walkers_of(session_)) {
       const WalkerTraits& traits = traits_of(walker);
       const bool stops = traits.ends_where_it_distrusts_a_frame && !info_.asgct_trace.empty();
-      if (stops || traits.needs_registers_only || !traits.is_fuzzed()) continue;
+      if (stops || traits.needs_registers_only || traits.chooses_its_threads ||
+          !traits.is_fuzzed()) {
+        continue;
+      }
       session_.halt_world(info_.id, HaltPoint{}, 0);
       const std::string difference = session_.compare_with_gst(info_.id, walker);
       if (!difference.empty()) wrong_.push_back(said_of(walker, "reference: " + difference));
@@ -258,6 +261,7 @@ class ScenarioWalks {
       counts = {{"walks", 0}, {"succeeded", 0}, {"right", 0}, {"error_codes", json::object()}};
     }
     const auto count = [](json& value) { value = value.get<int>() + 1; };
+    if (traits_of(walker).chooses_its_threads) counts["chooses"] = true;
     count(counts["walks"]);
     if (outcome.succeeded()) {
       count(counts["succeeded"]);

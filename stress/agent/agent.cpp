@@ -88,7 +88,10 @@ class Agent {
     // A walker that was asked for has to be there; make_walker says why it is not.
     for (const WalkerId id : kFuzzedWalkers) {
       const bool asked = std::ranges::count(options_.walkers, id) > 0;
-      if (!asked && !traits_of(id).walks_in(input_mode(options_.mode))) continue;
+      const WalkerTraits& traits = traits_of(id);
+      if (!asked && (!traits.is_comparable() || !traits.walks_in(input_mode(options_.mode)))) {
+        continue;
+      }
       try {
         make_walker(id, jvm);
         setup.comparable.push_back(id);

@@ -144,6 +144,9 @@ void check(const Options& options) {
   bool has_plugin = false;
   for (const WalkerId walker : options.walkers) {
     has_plugin = has_plugin || traits_of(walker).origin == WalkerOrigin::shared_object;
+    if (traits_of(walker).at_polls_only || !traits_of(walker).gives_traces()) {
+      fail("walker", name_of(walker), "is one of halted worlds: fuzz it");
+    }
     if (!traits_of(walker).walks_in(input_mode(options.mode))) {
       fail("walker", name_of(walker),
            "does not walk in mode=" + std::string(name_of(options.mode)));

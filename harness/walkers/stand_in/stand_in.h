@@ -1,4 +1,4 @@
-// Stands for a libjvm with the walkers of profile.h, profile2.h and asgct2.h: right ones, and wrong
+// Stands for a libjvm with the walkers of profile.h, profile2.h, asgct2.h and jfrwalk.h: right ones, and wrong
 // ones. The stack that they walk is made up by the test.
 #pragma once
 
@@ -67,7 +67,9 @@ enum class Defect : uint8_t {
   thread_state_changes,
   frames_change,
   nested_give_another_kind,
-  sp_of_inlined_differs
+  sp_of_inlined_differs,
+  // JFR
+  request_of_no_frame
 };
 
 struct Control {

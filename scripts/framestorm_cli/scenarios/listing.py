@@ -61,7 +61,7 @@ def _problems(row: dict[str, Any]) -> list[str]:
         silent = [
             name
             for name, counts in by_walker.items()
-            if name != "asgct" and int(counts["succeeded"]) == 0
+            if name != "asgct" and int(counts["succeeded"]) == 0 and not counts.get("chooses")
         ]
         problems += [f"no frames by {name}" for name in silent]
     if any(not str(wrong).startswith("asgct:") for wrong in row.get("wrong", ())):

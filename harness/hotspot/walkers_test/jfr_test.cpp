@@ -1,0 +1,160 @@
+// JFR's two stages on live victims: what requests are of which scenario, what they leave behind,
+// and what was predicted of them by reading JDK 25's sources. All oracles look at each walk.
+#include <jfrwalk.h>
+
+#include "harness/executor/jvm_fixture.h"
+#include "harness/input/text.h"
+#include "harness/input/walker_table.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::explain;
+using jvm_test::JvmTest;
+using jvm_test::Walked;
+
+Input input_of(const std::string& lines) {
+  Input input;
+  TextError error;
+  EXPECT_TRUE(parse_text("framestorm-input 1\n" + lines, &input, &error)) << error.message;
+  return input;
+}
+
+class JfrTest : public JvmTest {
+ protected:
+  static Input plain(ScenarioId scenario, WalkerId walker, uint32_t options = 0) {
+    Input input;
+    input.scenario = scenario;
+    input.walker = walker;
+    input.call.options = options;
+    return input;
+  }
+  std::string error_of(const Walked& walked) {
+    return std::string(executor().walker(WalkerId::jfr_request)->error_name(walked.outcome.result));
+  }
+};
+
+TEST_F(JfrTest, RequestsInCompiledCodeAreOfTheContext) {
+  start({ScenarioId::c2_inlined});
+  halt_in_java(ScenarioId::c2_inlined);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const uint32_t sampler : {0U, kJavaSampler}) {
+    const Walked walked = walk(plain(ScenarioId::c2_inlined, WalkerId::jfr_request, sampler));
+    EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+    ASSERT_EQ(walked.frames.size(), 1U) << error_of(walked);
+    EXPECT_EQ(walked.frames[0].pc, victim(ScenarioId::c2_inlined).pc);
+    EXPECT_EQ(walked.frames[0].bcp, 0U);
+  }
+}
+
+TEST_F(JfrTest, RequestsInTheInterpreterHaveABytecode) {
+  start({ScenarioId::interpreted_recursion});
+  halt_in_java(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const uint32_t sampler : {0U, kJavaSampler}) {
+    const Walked walked =
+        walk(plain(ScenarioId::interpreted_recursion, WalkerId::jfr_request, sampler));
+    EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+    ASSERT_EQ(walked.frames.size(), 1U) << error_of(walked);
+    EXPECT_NE(walked.frames[0].bcp, 0U);
+    EXPECT_GE(walked.frames[0].bci, 0);
+  }
+}
+
+TEST_F(JfrTest, OnlyOneSamplerAsksInNativeCode) {
+  start({ScenarioId::native_method});
+  halt(ScenarioId::native_method);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(walk(plain(ScenarioId::native_method, WalkerId::jfr_request)).frames.size(), 1U);
+  EXPECT_EQ(error_of(walk(plain(ScenarioId::native_method, WalkerId::jfr_request, kJavaSampler))),
+            "wrong_thread_state");
+}
+
+TEST_F(JfrTest, AStubHasNoFrame) {
+  start({ScenarioId::digest});
+  halt_in_java(ScenarioId::digest);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(error_of(walk(plain(ScenarioId::digest, WalkerId::jfr_request))), "biased");
+}
+
+TEST_F(JfrTest, TracesOutsideJavaAreWhole) {
+  start({ScenarioId::native_method, ScenarioId::jni_sandwich, ScenarioId::parked, ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  for (const ScenarioId scenario :
+       {ScenarioId::native_method, ScenarioId::jni_sandwich, ScenarioId::parked}) {
+    halt(scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    for (const uint32_t stale : {0U, kStaleSample}) {
+      const Walked walked = walk(plain(scenario, WalkerId::jfr_trace, stale));
+      EXPECT_TRUE(walked.outcome.succeeded()) << name_of(scenario) << error_of(walked);
+      EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+    }
+  }
+  EXPECT_EQ(error_of(walk(plain(ScenarioId::parked, WalkerId::jfr_request))), "wrong_thread_state");
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(error_of(walk(plain(ScenarioId::c1, WalkerId::jfr_trace))), "wrong_thread_state");
+}
+
+// A sample that was taken deeper or higher on the stack than the thread is when it answers: JFR
+// looks for its frame and, if it is not there, takes the innermost one that is.
+TEST_F(JfrTest, StaleSamplesGiveFramesOfTheThread) {
+  start({ScenarioId::native_method});
+  halt(ScenarioId::native_method);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const char* sp : {"real-sp - 4096", "real-sp", "real-sp + 64", "real-sp + 256"}) {
+    const Walked walked = walk(input_of(
+        std::string("scenario native-method\nwalker jfr-trace\noptions 0x20\nregister sp = ") + sp +
+        "\nregister pc = nmethod \"framestorm/NativeMethod.call\" verified-entry + 8\n"));
+    EXPECT_TRUE(walked.findings.empty()) << sp << ": " << explain(walked);
+    ASSERT_TRUE(walked.outcome.succeeded()) << sp << ": " << error_of(walked);
+    EXPECT_EQ(walked.methods.back(), "framestorm/Victim.run") << sp;
+  }
+}
+
+// Each makes the state of which reading said that JFR trusts it.
+struct Trusted {
+  const char* name;
+  WalkEnd end;
+  const char* lines;
+};
+
+class EachTrustedState : public JfrTest, public testing::WithParamInterface<Trusted> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Predicted, EachTrustedState,
+    testing::Values(
+        // sender_for_interpreter_frame() takes any link within the stack for the caller's frame
+        // pointer: build() and build_for_interpreter() call each other as long as it leads on.
+        Trusted{"ALinkToItself", WalkEnd::hang,
+                "scenario interpreted-recursion\nwalker jfr-request\n"
+                "stack fp + 0 = real-fp\nstack fp + 1 = codelet \"return\" entry + 8\n"
+                "register pc = codelet \"return\" entry + 8\nregister sp = real-fp\n"},
+        // fp_in_stack() accepts the last word of the stack, and the return address is behind it.
+        Trusted{"AReturnAddressBehindTheStack", WalkEnd::fault,
+                "scenario interpreted-recursion\nwalker jfr-request\n"
+                "register pc = codelet \"return\" entry + 8\n"
+                "register sp = stack-base - 8\nregister fp = stack-base - 8\n"},
+        // build_from_ljf() reads sp[-1] of an anchor without pc; that sp is on the stack is only
+        // asserted.
+        Trusted{"AnAnchorWithoutPc", WalkEnd::fault,
+                "scenario native-method\nwalker jfr-request\n"
+                "thread last-java-pc = raw 0x0\nthread last-java-sp = guard-page + 8\n"},
+        // compute_sender_frame() only asserts that the sampled frame is met.
+        Trusted{"AFrameAboveAllOthers", WalkEnd::fault,
+                "scenario native-method\nwalker jfr-trace\noptions 0x20\n"
+                "register pc = codelet \"return\" entry + 8\nregister fp = stack-base - 8\n"}),
+    [](const auto& trusted) { return trusted.param.name; });
+
+TEST_P(EachTrustedState, IsTrusted) {
+  const Input input = input_of(GetParam().lines);
+  start({input.scenario});
+  halt(input.scenario);
+  ASSERT_FALSE(HasFatalFailure());
+  const Walked walked = walk(input);
+  EXPECT_EQ(walked.outcome.unresolved, 0U);
+  EXPECT_EQ(walked.outcome.end, GetParam().end) << error_of(walked) << explain(walked);
+}
+
+}  // namespace
+}  // namespace framestorm

@@ -1,0 +1,102 @@
+// The frame that an unbiased request names (JFR's samplers) is one of the thread's.
+//
+//   bcp          demanded of sp and pc
+//   ──────────── ─────────────────────────────────────────────────────────────────────────────────
+//   null         the innermost frame that is not below sp is at pc: JFR takes that one when it
+//                answers, and pc for where it is
+//   not null     sp is the frame pointer of an interpreted frame. Whether bcp is in its method JFR
+//                looks at when it answers, and if it is not, takes the frame's own; where it is,
+//                that is where the frame is
+//
+// Compared with a walker that tells where frames are, of an unmutated victim.
+#include <algorithm>
+#include <cstdio>
+
+#include "harness/input/walker_table.h"
+#include "harness/oracles/oracle.h"
+
+namespace framestorm {
+namespace {
+
+constexpr bool tells_places(const WalkerTraits& walker) {
+  return walker.is_comparable() && walker.layout.sp >= 0 && walker.layout.pc >= 0 &&
+         walker.layout.tier >= 0 && !walker.needs_registers_only;
+}
+constexpr const WalkerTraits& kWitness = *std::ranges::find_if(kWalkers, tells_places);
+
+class RequestOracle final : public Oracle {
+ public:
+  static void ask(const WalkView& view, FurtherWalks* out) {
+    if (applies(view)) out->add(FurtherWalk::as(view, kWitness.id, 0).with_depth(kDepth));
+  }
+
+  void check(const WalkView& view, Further& further, Violations* out) override {
+    if (!applies(view)) return;
+    const WalkRecord* const walk =
+        further.make(FurtherWalk::as(view, kWitness.id, 0).with_depth(kDepth));
+    if (walk == nullptr || walk->result <= 0) return;
+    const Frame request = view.frame(0);
+    const bool interpreted = request.bcp != 0;
+    const auto count = walk->frame_count();
+    size_t i = 0;
+    // An interpreted frame's sp is below its frame pointer.
+    const auto passed = [&](size_t at) {
+      return interpreted ? at + 1 < count && frame_of(*walk, at + 1).sp <= request.sp
+                         : frame_of(*walk, at).sp < request.sp;
+    };
+    while (i < count && passed(i)) ++i;
+    if (i == count || (i + 1 == count && walk->result == walk->depth)) {
+      if (i == count && walk->stopped() == nullptr && walk->result < walk->depth) {
+        report(view, request, "is above all frames", out);
+      }
+      return;
+    }
+    const Frame frame = frame_of(*walk, i);
+    if (!interpreted) {
+      if (frame.pc != request.pc) report(view, request, "is not where the frame at sp is", out);
+      return;
+    }
+    const bool is_interpreted =
+        frame.type != FrameType::cpp && frame.type != FrameType::inlined && frame.tier == 0;
+    if (!is_interpreted || frame.sp > request.sp) {
+      report(view, request, "is of no interpreted frame", out);
+    } else if (request.bci >= 0 && frame.bci >= 0 && i > 0 && request.bci != frame.bci) {
+      report(view, request,
+             "has bci " + std::to_string(request.bci) + ", its frame " + std::to_string(frame.bci),
+             out);
+    }
+  }
+
+ private:
+  static constexpr int32_t kDepth = 1024;
+
+  static bool applies(const WalkView& view) {
+    const WalkRecord& record = view.record;
+    return view.subject.unmutated && view.subject.walker->layout().bcp >= 0 &&
+           record.end == WalkEnd::returned && record.frame_count() == 1 &&
+           kWitness.walks_in(view.subject.input->mode);
+  }
+
+  static Frame frame_of(const WalkRecord& walk, size_t index) {
+    return read_frame(kWitness.layout, walk.frames, index);
+  }
+
+  static void report(const WalkView& view, const Frame& request, const std::string& what,
+                     Violations* out) {
+    const Victim& victim = *view.subject.victim;
+    const CodeEntry* const code = view.subject.jvm->code_map().find(request.pc);
+    char place[64];
+    std::snprintf(place, sizeof place, "%s, sp %+ld from the thread's, ",
+                  request.bcp == 0 ? "compiled" : "interpreted",
+                  static_cast<long>(request.sp - victim.sp));
+    out->add(FindingKind::contract, "request-of-no-frame",
+             "the request (" + std::string(place) + "in " +
+                 (code == nullptr ? "no known code" : code->name) + ") " + what);
+  }
+};
+
+const RegisteredOracle<RequestOracle> kRegistered(
+    {.name = "request", .order = 115, .needs = {Need::further_walks}, .ask = &RequestOracle::ask});
+
+}  // namespace
+}  // namespace framestorm

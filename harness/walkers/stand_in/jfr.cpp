@@ -1,0 +1,65 @@
+#include <jfrwalk.h>
+
+#include <array>
+
+#include "harness/walkers/stand_in/stand_in.h"
+
+namespace framestorm::stand_in {
+namespace {
+
+uint8_t type_of(const Frame& frame) {
+  switch (frame.type) {
+    case Type::inlined:
+      return JFR_WALK_FRAME_INLINE;
+    case Type::native:
+      return JFR_WALK_FRAME_NATIVE;
+    default:
+      return frame.tier == 0 ? JFR_WALK_FRAME_INTERPRETER : JFR_WALK_FRAME_JIT;
+  }
+}
+
+bool initialized = false;
+
+}  // namespace
+}  // namespace framestorm::stand_in
+
+extern "C" {
+
+using namespace framestorm::stand_in;
+
+// The first Java frame, as if it were compiled.
+jint JfrWalk_BuildRequest(void* ucontext, int sampler, JfrWalk_Request* request) {
+  Control& control = *framestorm_stand_in();
+  control.options = static_cast<uint32_t>(sampler);
+  if (control.defect == Defect::refuses) return JFR_WALK_WRONG_STATE;
+  static std::array<Frame, 4096> stack;
+  const size_t size = control.stack(ucontext, stack.data(), stack.size());
+  for (size_t i = 0; i < size; ++i) {
+    if (stack[i].type == Type::cpp) continue;
+    *request = {reinterpret_cast<void*>(stack[i].sp), reinterpret_cast<void*>(stack[i].pc), nullptr,
+                -1};
+    if (control.defect == Defect::request_of_no_frame) request->pc = request->sp;
+    return 1;
+  }
+  return JFR_WALK_BIASED;
+}
+
+void JfrWalk_Initialize() { initialized = true; }
+
+jint JfrWalk_RecordTrace(void* ucontext, int stale, JfrWalk_Frame* frames, jint depth) {
+  Control& control = *framestorm_stand_in();
+  control.options = static_cast<uint32_t>(stale);
+  if (!initialized) return JFR_WALK_NOT_INITIALIZED;
+  if (control.defect == Defect::refuses) return JFR_WALK_WRONG_STATE;
+  static std::array<Frame, 4096> stack;
+  const size_t size = control.stack(ucontext, stack.data(), stack.size());
+  jint count = 0;
+  for (size_t i = 0; i < size && count < depth; ++i) {
+    const Frame& frame = stack[i];
+    if (frame.type == Type::cpp) continue;
+    const bool native = frame.type == Type::native;
+    frames[count++] = {frame.method, native || frame.bci < 0 ? 0 : frame.bci, type_of(frame)};
+  }
+  return count;
+}
+}
