@@ -133,9 +133,9 @@ TEST(Codec, NamesSayWhatWalkersAndTargetsAre) {
   const auto& targets = names.at("targets");
   EXPECT_EQ(entry_of(targets, "fuzz_iterator").at("walkers"),
             (nlohmann::json{"asgst-iterator", "asgst-frame"}));
-  const auto& frame_walkers = entry_of(targets, "fuzz_frame").at("walkers");
+  const auto frame_walkers = entry_of(targets, "fuzz_frame").at("walkers");
   EXPECT_EQ(frame_walkers.size(), walkers.size() - 2);
-  const auto& stack_walkers = entry_of(targets, "fuzz_stack").at("walkers");
+  const auto stack_walkers = entry_of(targets, "fuzz_stack").at("walkers");
   EXPECT_EQ(stack_walkers.size(), frame_walkers.size() - 1);
   EXPECT_EQ(std::ranges::find(stack_walkers, "jfr-trace"), stack_walkers.end());
 }
