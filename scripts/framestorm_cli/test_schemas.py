@@ -8,6 +8,7 @@ import pytest
 
 from framestorm_cli.base import paths
 from framestorm_cli.fuzz.summary import Summary as FuzzSummary
+from framestorm_cli.gate.reporting import GateRecord
 from framestorm_cli.reports import schema
 from framestorm_cli.stress.summary import Summary as StressSummary
 
@@ -15,10 +16,11 @@ WRITE = "FRAMESTORM_WRITE_SCHEMAS"
 
 
 @pytest.mark.parametrize(
-    ("file", "record"),
-    [(paths.SUMMARY_SCHEMA, FuzzSummary), (paths.STRESS_SUMMARY_SCHEMA, StressSummary)],
+    ("name", "record"),
+    [("summary", FuzzSummary), ("stress-summary", StressSummary), ("gate", GateRecord)],
 )
-def test_schemas_are_those_of_the_records(file: Path, record: type[msgspec.Struct]) -> None:
+def test_schemas_are_those_of_the_records(name: str, record: type[msgspec.Struct]) -> None:
+    file = paths.CHECKOUT / "docs" / "reference" / f"{name}.schema.json"
     wanted = schema.document(record)
     if os.environ.get(WRITE):
         file.write_bytes(wanted)

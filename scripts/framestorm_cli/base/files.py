@@ -10,6 +10,14 @@ import msgspec
 T = TypeVar("T")
 
 
+def read_text(path: Path) -> str:
+    """What another program wrote; empty when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Replaces a file in one step, on the disk before this returns. Raises OSError."""
     # A name of its own for each thread that writes the same file.

@@ -12,6 +12,14 @@ from rich.table import Table
 PLAIN_EVERY = 5.0  # seconds
 
 
+def results_console() -> Console:
+    """For stdout; wide enough for a table where there is no terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 140)
+    return console
+
+
 def duration(seconds: float) -> str:
     minutes, rest = divmod(max(0, int(seconds)), 60)
     return f"{minutes}:{rest:02d}"

@@ -2,7 +2,6 @@
 
 import os
 import platform
-from typing import Any
 
 import msgspec
 import psutil
@@ -17,11 +16,7 @@ class Machine(msgspec.Struct):
     arch: str
 
 
-def machine() -> dict[str, Any]:
+def machine() -> Machine:
     """The machine a run was made on."""
-    return {
-        "cores": os.cpu_count() or 1,
-        "memory_mb": psutil.virtual_memory().total >> 20,
-        "kernel": platform.release(),
-        "arch": platform.machine(),
-    }
+    memory = psutil.virtual_memory().total >> 20
+    return Machine(os.cpu_count() or 1, memory, platform.release(), platform.machine())

@@ -10,8 +10,6 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 SCRIPTS = CHECKOUT / "scripts"
 SEEDS = CHECKOUT / "corpus" / "seeds"
 CRASHES = CHECKOUT / "corpus" / "crashes"
-SUMMARY_SCHEMA = CHECKOUT / "docs" / "reference" / "summary.schema.json"
-STRESS_SUMMARY_SCHEMA = CHECKOUT / "docs" / "reference" / "stress-summary.schema.json"
 TARGETS = tuple(sorted(file.stem for file in (CHECKOUT / "fuzz").glob("fuzz_*.cpp")))
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from framestorm_cli.base import files, paths, run_folder
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.live import results_console
 from framestorm_cli.base.machine import machine as this_machine
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes, toolchain
@@ -41,7 +42,11 @@ def bench_command(
     measured: list[Json] = []
     record: Json = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {**this_machine(), "cpu": _cpu_model(), "load": round(load, 1)},
+        "machine": {
+            **msgspec.structs.asdict(this_machine()),
+            "cpu": _cpu_model(),
+            "load": round(load, 1),
+        },
         "measured": measured,
     }
     machine = record["machine"]
@@ -90,9 +95,7 @@ def _measure(
 def _show(tools: toolchain.Toolchain, figures: Json) -> None:
     edges = int(figures["edges"])
     guided = f"guided by {edges:,} edge counters" if edges else "no edge counters"
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 140)
+    console = results_console()
     click.echo(f"\n{tools.jdk.label}: {tools.jdk.vendor} {tools.jdk.version}, {guided}")
     for title, table in (
         (

@@ -49,13 +49,9 @@ def read_known(
 
 def learn_command(*, into: Path, summaries: tuple[Path, ...]) -> int:
     """Adds the buckets of finished runs to a list of known buckets. Raises FramestormError."""
-    notes: dict[Signature, str] = known_buckets.read(into).notes if into.exists() else {}
-    before = len(notes)
-    for signature in (one for path in summaries for one in _signatures(path)):
-        notes.setdefault(signature, "")
-    into.parent.mkdir(parents=True, exist_ok=True)
-    known_buckets.write(into, Known(notes))
-    click.echo(f"{len(notes)} signatures, {len(notes) - before} of them new: {paths.shown(into)}")
+    signatures = [one for path in summaries for one in _signatures(path)]
+    number, new = known_buckets.add(into, signatures)
+    click.echo(f"{number} signatures, {new} of them new: {paths.shown(into)}")
     return 0
 
 

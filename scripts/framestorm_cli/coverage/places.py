@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import paths
+from framestorm_cli.base import files, paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import elf
 
@@ -37,10 +37,7 @@ def places_of(libjvm: Path, pcs: Sequence[int]) -> list[Place]:
         for pc, place in zip(absent, _symbolize(libjvm, absent), strict=True):
             known[str(pc)] = (place.function, place.file, place.line)
         cache.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"format": _CACHE_FORMAT, "places": known})
-        temporary = cache.with_suffix(".tmp")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(cache)
+        files.write_json(cache, {"format": _CACHE_FORMAT, "places": known})
     return [Place(*known[str(pc)]) for pc in pcs]
 
 

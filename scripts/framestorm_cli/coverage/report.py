@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jinja2
 
+from framestorm_cli.base import files
 from framestorm_cli.coverage.measuring import Measured
 from framestorm_cli.coverage.tables import SourceFile, Tables
 
@@ -53,11 +54,8 @@ def page_name(source: str) -> str:
 
 def _lines(file: SourceFile, sources: Path | None) -> list[Line]:
     """The whole source where it is there, else only the lines that have edges."""
-    if sources is None:
-        return [_line(file, number, "") for number in sorted(file.lines)]
-    try:
-        texts = (sources / file.source).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
+    texts = files.read_text(sources / file.source).splitlines() if sources is not None else []
+    if not texts:
         return [_line(file, number, "") for number in sorted(file.lines)]
     return [_line(file, number, text) for number, text in enumerate(texts, 1)]
 

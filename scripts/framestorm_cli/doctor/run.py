@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import psutil
 
-from framestorm_cli.base import packages, paths, run_folder
+from framestorm_cli.base import files, packages, paths, run_folder
 from framestorm_cli.fuzz import afl
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdk import run as command
@@ -39,13 +39,6 @@ def _first_line(command: list[str]) -> str:
     except OSError:
         return ""
     return (done.stdout.splitlines() or [""])[0].strip()
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
 
 
 def check_machine() -> list[Check]:
@@ -165,13 +158,17 @@ def check_instrumented() -> list[Check]:
 
 
 def check_limits() -> list[Check]:
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     core, _ = resource.getrlimit(resource.RLIMIT_CORE)
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
-    pattern = _read("/proc/sys/kernel/core_pattern")
-    paranoid = _read("/proc/sys/kernel/perf_event_paranoid")
+    pattern = files.read_text(Path("/proc/sys/kernel/core_pattern")).strip()
+    paranoid = files.read_text(Path("/proc/sys/kernel/perf_event_paranoid")).strip()
     checks = [
-        Check(OK if files >= 256 else BAD, "open files", f"{files} (ulimit -n), 256 needed"),
+        Check(
+            OK if descriptors >= 256 else BAD,
+            "open files",
+            f"{descriptors} (ulimit -n), 256 needed",
+        ),
         Check(
             OK if space == resource.RLIM_INFINITY else NOTE,
             "address space",

@@ -1,7 +1,7 @@
 """The runs of a comparison, one after the other, each as `framestorm fuzz` makes it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from framestorm_cli.binaries.symbols import Symbolizer
@@ -63,11 +63,7 @@ def take_in(
             findings.append((before + (process.fuzzed if died else finding.t), finding))
         before += process.fuzzed
     measured = Measured(
-        engine=planned.engine,
-        target=planned.target,
-        guided=planned.guided,
-        repetition=planned.repetition,
-        seed=planned.seed,
+        **asdict(planned),
         seconds=round(before, 3),
         walks=sum(process.walks for process in run.processes),
         processes=len(run.processes),

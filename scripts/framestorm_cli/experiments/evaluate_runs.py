@@ -1,6 +1,5 @@
 """The runs of an evaluation: the same work each time, timed from outside."""
 
-import json
 import random
 import threading
 import time
@@ -8,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.experiments import shared
 from framestorm_cli.experiments.measured import CONDITIONS, NONE, Measured, broken, roots
@@ -17,7 +17,7 @@ from framestorm_cli.native import processes
 from framestorm_cli.renaissance import outcome, suite
 from framestorm_cli.stress import agent, flames, units
 from framestorm_cli.stress.tools import Tools
-from framestorm_cli.stress.workloads import PROOF, Workload
+from framestorm_cli.stress.workloads import Workload, proof
 
 _LIMIT_FACTOR = 20.0  # a run that takes this many times as long as it should hangs
 _LEAST_LIMIT = 120.0
@@ -90,16 +90,10 @@ def calibrated(program: Program, settings: Settings) -> Program:
 
 
 def _iterations(workload: Workload, folder: Path) -> int:
-    text = (folder / "log.txt").read_text(encoding="utf-8", errors="replace")
+    log = folder / "log.txt"
     if workload.renaissance:
-        return outcome.judge(text, 0, folder / suite.RESULTS).iterations
-    for line in reversed(text.splitlines()):
-        if line.startswith(PROOF):
-            try:
-                return int(json.loads(line.removeprefix(PROOF))["iterations"])
-            except (ValueError, KeyError, TypeError):
-                return 0
-    return 0
+        return outcome.judge(files.read_text(log), 0, folder / suite.RESULTS).iterations
+    return int(proof(log).get("iterations") or 0)
 
 
 def plan(

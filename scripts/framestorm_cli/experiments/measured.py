@@ -71,7 +71,7 @@ class Row:
     @property
     def crashes(self) -> Proportion:
         hits = sum(run.crashes for run in self.runs)
-        return Proportion(hits, max(hits, self.samples))
+        return Proportion.of(hits, max(hits, self.samples))
 
     @property
     def trace_share(self) -> float | None:

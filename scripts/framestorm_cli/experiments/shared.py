@@ -24,7 +24,7 @@ def header() -> Json:
         "format": FORMAT,
         "command": sys.argv[1:],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
+        "machine": msgspec.structs.asdict(machine()),
     }
 
 

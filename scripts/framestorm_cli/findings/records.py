@@ -5,11 +5,13 @@ A process can die in the middle of a line, so a torn last line is normal and is 
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from framestorm_cli.base import files, steps
 from framestorm_cli.findings.finding import Count, Finding, read_line
 
 Json = dict[str, Any]
@@ -123,27 +125,17 @@ def read_exit(folder: Path) -> int | None:
 
 def read_fuzzer_stats(path: Path) -> dict[str, str]:
     """AFL++'s `name : value` lines; empty when there is no such file yet."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
-    pairs = (line.partition(":") for line in lines)
+    pairs = (line.partition(":") for line in files.read_text(path).splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-_EDGES = re.compile(rb"^#\d+.*\bcov: (\d+)", re.MULTILINE)
+_EDGES = re.compile(r"^#\d+.*\bcov: (\d+)", re.MULTILINE)
 
 
 def read_edges(folder: Path) -> int | None:
     """Edges of libjvm that a process has covered, as libFuzzer's last `cov:` in its log says; None:
     unknown."""
-    try:
-        with (folder / "log.txt").open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - 16 * 1024))
-            found = _EDGES.findall(file.read())
-    except OSError:
-        return None
+    found = _EDGES.findall(steps.tail(folder / "log.txt", sys.maxsize))
     return int(found[-1]) if found else None
 
 

@@ -1,4 +1,4 @@
-"""AFL++: what its tools need to run a fuzz target. `afl-fuzz`, `afl-cmin` and `afl-tmin` share it.
+"""AFL++: what its tools need to run a fuzz target.
 
 The targets for AFL++ are other programs (bin/afl, bin/asan/afl) over the same code; fuzz/README.md says
 how they work and how to run the tools by hand.
@@ -111,15 +111,3 @@ def fuzz_command(
     if runs is not None:
         command += ["-E", str(runs)]
     return [*command, "--", *target]
-
-
-def cmin_command(target: Sequence[str], *, inputs: Path, out: Path) -> list[str]:
-    """afl-cmin: the smallest part of a folder of binary inputs that covers what all of it does."""
-    limits = ["-t", str(TIMEOUT_MS)]
-    return ["afl-cmin", "-i", str(inputs), "-o", str(out), *limits, "--", *target, "--one-halt"]
-
-
-def tmin_command(target: Sequence[str], *, artifact: Path, out: Path) -> list[str]:
-    """afl-tmin: the shortest input that covers what `artifact` does."""
-    limits = ["-t", str(TIMEOUT_MS)]
-    return ["afl-tmin", "-i", str(artifact), "-o", str(out), *limits, "--", *target, "--one-halt"]

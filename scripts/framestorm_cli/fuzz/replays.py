@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psutil
 
-from framestorm_cli.base import paths, steps
+from framestorm_cli.base import steps
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.finding import Finding, state_rank
 from framestorm_cli.fuzz.fuzzing import Run
@@ -31,7 +31,7 @@ class Replays:
         self._tries = 0 if options.strict else tries
         self._strict = options.strict
         self._why = "--strict" if options.strict else "--verify 0"
-        self._replay = replaying.common_arguments(toolchain, ())
+        self._toolchain = toolchain
         self._taken: dict[Path, int] = {}  # how many findings of a process
         self._findings: list[Finding] = []
         self._next = 0.0
@@ -81,8 +81,7 @@ class Replays:
             assert finding.artifact is not None
             steps.say(f"the first to do so, {self.first_seconds:.0f} s after the command's start:")
             steps.say(f"  {explain(finding)}")
-            command = ["scripts/framestorm replay", paths.shown(finding.artifact), *self._replay]
-            steps.say(f"  {' '.join(command)}")
+            steps.say(f"  {replaying.command_line(self._toolchain, finding.artifact)}")
 
     def _take_new(self, run: Run) -> None:
         for process in run.processes:

@@ -1,7 +1,6 @@
 """A fuzz run for JUnit and SARIF: a target is a check, a bucket an issue."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz.results import Results
@@ -12,12 +11,11 @@ from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, i
 def to_report(results: Results, problems: Sequence[str], code: int, argv: Sequence[str]) -> Report:
     """`problems` and `code` are the run's, as in summary.json."""
     run = results.run
-    started = datetime.now(UTC).timestamp() - run.wall - results.verify_seconds
     return Report(
         command="fuzz",
         run=run.options.out.name,
         exit=code,
-        started=datetime.fromtimestamp(started, UTC).isoformat(timespec="seconds"),
+        started=results.started,
         seconds=run.wall,
         argv=argv,
         checks=[_check(results, target) for target in run.options.targets],

@@ -3,9 +3,10 @@
 import shutil
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from framestorm_cli.artifacts import codec
-from framestorm_cli.base import paths, steps
+from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
@@ -34,6 +35,12 @@ class Results:
     verify_seconds: float = 0.0
     unreadable_lines: int = 0
     first_seconds: float | None = None  # from the command's start until a finding came back
+
+    @property
+    def started(self) -> str:
+        """UTC, ISO 8601."""
+        began = datetime.now(UTC) - timedelta(seconds=self.run.wall + self.verify_seconds)
+        return began.isoformat(timespec="seconds")
 
 
 def gather(run: Run, toolchain: Toolchain, symbolizer: Symbolizer) -> list[Finding]:
@@ -112,10 +119,7 @@ def _write(bucket: Bucket, run: Run, toolchain: Toolchain, jvm: Json) -> None:
         replaying.write_sidecar(artifact, finding.signature, jvm, recorded)
         if number == 0:
             bucket.artifact, bucket.text = artifact, text
-            arguments = replaying.common_arguments(toolchain, ())
-            bucket.replay_command = " ".join(
-                ["scripts/framestorm replay", paths.shown(artifact), *arguments]
-            )
+            bucket.replay_command = replaying.command_line(toolchain, artifact)
     reports = out / "reports"
     reports.mkdir(exist_ok=True)
     bucket.report = reports / f"{bucket.id}.md"

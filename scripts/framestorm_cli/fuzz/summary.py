@@ -1,7 +1,6 @@
 """summary.json (docs/reference/summary.schema.json) and the summary a person reads."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from framestorm_cli.base import paths
+from framestorm_cli.base.live import results_console
 from framestorm_cli.base.machine import Machine, machine
 from framestorm_cli.base.paths import relative
 from framestorm_cli.findings.finding import STATES, Signature
@@ -21,13 +21,16 @@ from framestorm_cli.fuzz.fuzzing import Run
 from framestorm_cli.fuzz.results import Results
 from framestorm_cli.profilers import outside
 from framestorm_cli.profilers.outside import OutsideWalker
-from framestorm_cli.reports.schema import FORMAT, Number, Share, said
-from framestorm_cli.triage.buckets import Bucket
+from framestorm_cli.reports.schema import FORMAT, Number, Share, record, said
+from framestorm_cli.triage.buckets import Bucket, Tried
 from framestorm_cli.triage.report import jdk_identity
 
 _COUNTERS = (
     "walks", "succeeded", "unmutated", "unmutated_java", "unmutated_java_succeeded", "findings",
     "executions", "contained", "halts",
+)  # fmt: skip
+_COUNTED_BY = (
+    "by_scenario", "by_mode", "by_walker", "error_codes", "unavailable", "not_judged",
 )  # fmt: skip
 
 
@@ -92,18 +95,12 @@ class ProcessRecord(msgspec.Struct, forbid_unknown_fields=True):
     seconds: Annotated[float, said("Since its first walk.")]
 
 
-class TriedRecord(msgspec.Struct, forbid_unknown_fields=True):
-    artifact: Annotated[str, said("Below the run's folder.")]
-    tries: Number
-    reproduced: Number
-
-
 class VerificationRecord(msgspec.Struct, forbid_unknown_fields=True):
     status: Literal["not verified", "not reproduced", "sometimes reproduced", "reproduced"]
     tries: Annotated[int, said("Fresh JVMs `artifact` was replayed in.", ge=0)]
     reproduced: Number
     tried: Annotated[
-        list[TriedRecord],
+        list[Tried],
         said(
             "Every artifact that was tried; `artifact` is a copy of the one that reproduced best."
         ),
@@ -225,7 +222,8 @@ def _ratio(part: float, whole: float) -> float | None:
 def _figures(run: Run, target: str | None = None) -> Figures:
     totals = run.totals(target)
     processes = [one for one in run.processes if target in (None, one.target)]
-    counted = {name: int(totals.get(name, 0)) for name in _COUNTERS}
+    maps: Json = {name: totals.get(name, {}) for name in _COUNTED_BY}
+    counted: Json = {name: int(totals.get(name, 0)) for name in _COUNTERS}
     fuzzed = sum(process.fuzzed for process in processes)
     return Figures(
         **counted,
@@ -238,13 +236,8 @@ def _figures(run: Run, target: str | None = None) -> Figures:
         edges=run.edges(target),
         rss_kb=int(totals.get("rss_kb", 0)),
         startup_seconds=float(totals.get("startup", 0.0)),
-        by_scenario=totals.get("by_scenario", {}),
-        by_mode=totals.get("by_mode", {}),
-        by_walker=totals.get("by_walker", {}),
-        error_codes=totals.get("error_codes", {}),
-        unavailable=totals.get("unavailable", {}),
-        not_judged=totals.get("not_judged", {}),
         profiler=_profiler_figures(run.options.outside, totals.get("profiler", {})),
+        **maps,
     )
 
 
@@ -257,41 +250,29 @@ def _profiler_figures(walked: OutsideWalker, counted: Json) -> ProfilerFigures |
 def _profiler(walked: OutsideWalker) -> ProfilerRecord | None:
     if walked.walker != outside.PROFILER:
         return None
-    return ProfilerRecord(
-        walked.name, walked.version, walked.file, walked.options, walked.sha256, [*walked.jvm_args]
-    )
+    return record(ProfilerRecord, walked, jvm_args=[*walked.jvm_args])
 
 
 def _bucket(bucket: Bucket, out: Path) -> BucketRecord:
     verification = bucket.verification
-    return BucketRecord(
-        id=bucket.id,
-        state=bucket.state or None,  # type: ignore[arg-type]
-        known=bucket.known,
-        write_ups=list(bucket.write_ups),
-        victims=bucket.victims,
-        signature=bucket.signature,
+    tried = [
+        msgspec.structs.replace(one, artifact=one.artifact.removeprefix(f"{out}/"))
+        for one in verification.tried
+    ]
+    return record(
+        BucketRecord,
+        bucket,
+        state=bucket.state or None,
         merged_signatures=bucket.merged,
-        count=bucket.count,
         recorded=len(bucket.findings),
         targets=sorted({finding.target for finding in bucket.findings}),
-        explanation=bucket.explanation,
         detail=bucket.best.detail,
         artifact=relative(bucket.artifact, out),
         text=relative(bucket.text, out),
         report=relative(bucket.report, out),
         replay=bucket.replay_command or None,
         reproduces=verification.reproduces if verification.tries else None,
-        verification=VerificationRecord(
-            verification.status,  # type: ignore[arg-type]
-            verification.tries,
-            verification.reproduced,
-            [
-                TriedRecord(one.artifact.removeprefix(f"{out}/"), one.tries, one.reproduced)
-                for one in verification.tried
-            ],
-            verification.skipped,
-        ),
+        verification=record(VerificationRecord, verification, tried=tried),
         rechecks=bucket.best.rechecks,
         rechecks_hit=bucket.best.rechecks_hit,
     )
@@ -311,45 +292,34 @@ def _states(buckets: Sequence[Bucket]) -> dict[str, StateRecord]:
 def of(results: Results, problems: list[str], exit_code: int, argv: list[str]) -> Summary:
     """The run as summary.json holds it."""
     run, options = results.run, results.run.options
-    began = datetime.now(UTC).timestamp() - run.wall - results.verify_seconds
     first = results.first_seconds
     return Summary(
         format=1,
         run=options.out.name,
         command=argv,
         engine=options.engine,  # type: ignore[arg-type]
-        started=datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
+        started=results.started,
         seconds=round(run.wall, 3),
         exit=exit_code,  # type: ignore[arg-type]
         stopped=run.stopped,
         jdk=results.jvm,
-        machine=Machine(**machine()),
-        options=OptionsRecord(
-            targets=list(options.targets),
-            seconds=options.seconds,
-            runs=options.runs,
-            seed=options.seed,
-            jobs=options.jobs,
-            walker=options.walker,
-            scenarios=list(options.scenarios),
-            modes=list(options.modes),
-            jvm_args=list(options.jvm_args),
-            corpus=[str(folder) for folder in options.corpus],
+        machine=machine(),
+        options=record(
+            OptionsRecord,
+            options,
+            corpus=[str(one) for one in options.corpus],
             walker_plugin=options.outside.spec if options.outside.walker == outside.PLUGIN else "",
             profiler=_profiler(options.outside),
-            strict=options.strict,
         ),
         totals=_figures(run),
         targets={target: _figures(run, target) for target in options.targets},
         processes=[
-            ProcessRecord(
-                target=process.target,
+            record(
+                ProcessRecord,
+                process,
                 folder=str(process.folder.relative_to(options.out)),
-                seed=process.seed,
-                exit=process.exit,
                 death=process.death.how if process.death else None,
                 error=process.setup_error,
-                walks=process.walks,
                 seconds=round(process.fuzzed, 3),
             )
             for process in run.processes
@@ -366,9 +336,7 @@ def of(results: Results, problems: list[str], exit_code: int, argv: list[str]) -
 
 def show(results: Results, problems: list[str], console: Console | None = None) -> None:
     """The summary a person reads, to stdout."""
-    console = console or Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 140)
+    console = console or results_console()
     run = results.run
     totals = _figures(run)
     if results.jvm:

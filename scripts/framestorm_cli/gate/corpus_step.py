@@ -42,13 +42,7 @@ def run(here: Subject, there: Subject | None, jvm_args: tuple[str, ...], step: S
         if not any(one.walked or one.findings for one in result.tries):
             step.problems.append(f"{folder.name} was never walked: {result.problem}")
         elif (entry := _entry(folder, result, other, label)) is not None:
-            entry.command = " ".join(
-                [
-                    "scripts/framestorm replay",
-                    str(artifact),
-                    *replaying.common_arguments(here.tools, ()),
-                ]
-            )
+            entry.command = replaying.command_line(here.tools, artifact)
             entries.append(entry)
     step.lines.append(
         f"{count} of {len(expectations.folders())} crashes have an expectation for JDK {label}"

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.finding import Finding
@@ -246,10 +245,7 @@ class Crossing:
         entry.artifact.with_suffix(".txt").write_text(finding.text, encoding="utf-8")
         recorded = Recorded(None, self.jvm_args, self.here.outside)
         replaying.write_sidecar(entry.artifact, finding.signature, self.jvm, recorded)
-        arguments = replaying.common_arguments(self.here.tools, ())
-        entry.command = " ".join(
-            ["scripts/framestorm replay", paths.shown(entry.artifact), *arguments]
-        )
+        entry.command = replaying.command_line(self.here.tools, entry.artifact)
         bucket.artifact, bucket.replay_command = entry.artifact, entry.command
         entry.report = folder / f"{self.here.what}-{bucket.id}.md"
         entry.report.write_text(report.markdown(bucket, self.jvm), encoding="utf-8")

@@ -2,12 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated, Literal
 
 import click
+import msgspec
 
-from framestorm_cli.base import files, paths
-from framestorm_cli.findings.finding import state_rank
-from framestorm_cli.findings.records import Json
+from framestorm_cli.base import paths
+from framestorm_cli.findings.finding import Signature, state_rank
 from framestorm_cli.gate.changes import Changes
 from framestorm_cli.gate.outcome import Outcome
 from framestorm_cli.gate.shares import Reach
@@ -22,10 +23,10 @@ from framestorm_cli.gate.verdict import (
     Entry,
     Step,
 )
-from framestorm_cli.reports import junit, sarif
+from framestorm_cli.reports import junit, sarif, schema
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
+from framestorm_cli.reports.schema import FORMAT, Number, record, said
 
-FORMAT = 1
 _MARKS = {0: "✅", 1: "❌", 2: "⚠️"}
 _HEADS = {
     NEW: "New",
@@ -64,8 +65,7 @@ def touched_lines(touched: Changes, reach: Reach) -> list[str]:
 def write(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> None:
     """Writes all files and prints the summary. Raises OSError."""
     verdict = outcome.verdict
-    data = to_json(outcome, out, seconds, argv)
-    files.write_json(out / "gate.json", data)
+    schema.write(out / "gate.json", of(outcome, out, seconds, argv))
     text = markdown(outcome, seconds)
     (out / "summary.md").write_text(text, encoding="utf-8")
     report = to_report(outcome, out, seconds, argv)
@@ -75,45 +75,74 @@ def write(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> None:
     click.echo(f"{verdict.word} (exit {verdict.exit}): {paths.shown(out)}")
 
 
-def to_json(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> Json:
+class EntryRecord(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Literal["new", "fixed", "unchanged", "known", "not reproduced", "too rare to compare"]
+    step: Literal["corpus", "fuzz", "stress"]
+    id: str
+    state: Annotated[
+        Literal["real", "torn", "corrupt"] | None,
+        said("How far the artifact's state is from one that a thread can have; null: not known."),
+    ]
+    write_ups: Annotated[list[str], said("Where the known causes that it is are written up.")]
+    signature: Signature
+    explanation: str
+    how: Annotated[str, said("How often it came back where.")]
+    count: Number
+    stack: list[str]
+    artifact: Annotated[str | None, said("Below the run's folder, like report, if it is there.")]
+    report: str | None
+    command: Annotated[str | None, said("Shows it again.")]
+
+
+class GateRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """gate.json of `framestorm gate`."""
+
+    format: Annotated[Literal[1], FORMAT]
+    run: Annotated[str, said("Name of the run's folder.")]
+    command: list[str]
+    exit: Annotated[Literal[0, 1, 2], said("0: nothing new, 1: something new, 2: could not judge.")]
+    verdict: Annotated[str, said("The exit code in words.")]
+    seconds: float
+    change: Annotated[str | None, said("What was judged; null: the gate did not get that far.")]
+    base: Annotated[str | None, said("What it was compared with.")]
+    baseline: Annotated[str | None, said("The list of known buckets.")]
+    problems: list[str]
+    steps: list[Step]
+    shares: Annotated[dict[str, float], said("Weights of the targets.")]
+    counts: Annotated[dict[str, int], said("Entries by kind.")]
+    entries: list[EntryRecord]
+
+
+def of(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> GateRecord:
+    """The run as gate.json holds it."""
     verdict = outcome.verdict
-    return {
-        "format": FORMAT,
-        "run": out.name,
-        "command": argv,
-        "exit": verdict.exit,
-        "verdict": verdict.word,
-        "seconds": round(seconds, 1),
-        "change": str(outcome.change) if outcome.change else None,
-        "base": str(outcome.base) if outcome.base else None,
-        "baseline": str(outcome.baseline) if outcome.baseline else None,
-        "problems": verdict.problems,
-        "steps": [
-            {"name": s.name, "seconds": round(s.seconds, 1), "did": s.lines, "problems": s.problems}
-            for s in verdict.steps
-        ],
-        "shares": outcome.reach.weights if outcome.reach else {},
-        "counts": {kind: len(verdict.of(kind)) for kind in KINDS},
-        "entries": [_entry(entry, out) for entry in verdict.entries],
-    }
+    return record(
+        GateRecord,
+        verdict,
+        format=1,
+        run=out.name,
+        command=argv,
+        verdict=verdict.word,
+        seconds=round(seconds, 1),
+        change=str(outcome.change) if outcome.change else None,
+        base=str(outcome.base) if outcome.base else None,
+        baseline=str(outcome.baseline) if outcome.baseline else None,
+        steps=[msgspec.structs.replace(s, seconds=round(s.seconds, 1)) for s in verdict.steps],
+        shares=outcome.reach.weights if outcome.reach else {},
+        counts={kind: len(verdict.of(kind)) for kind in KINDS},
+        entries=[_entry(entry, out) for entry in verdict.entries],
+    )
 
 
-def _entry(entry: Entry, out: Path) -> Json:
-    return {
-        "kind": entry.kind,
-        "step": entry.step,
-        "id": entry.id,
-        "state": entry.state or None,
-        "write_ups": list(entry.write_ups),
-        "signature": entry.signature,
-        "explanation": entry.explanation,
-        "how": entry.how,
-        "count": entry.count,
-        "stack": list(entry.stack),
-        "artifact": _below(entry.artifact, out),
-        "report": _below(entry.report, out),
-        "command": entry.command or None,
-    }
+def _entry(entry: Entry, out: Path) -> EntryRecord:
+    return record(
+        EntryRecord,
+        entry,
+        state=entry.state or None,
+        artifact=_below(entry.artifact, out),
+        report=_below(entry.report, out),
+        command=entry.command or None,
+    )
 
 
 def _below(path: Path | None, out: Path) -> str | None:
@@ -135,15 +164,19 @@ def to_report(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> R
         argv=argv,
         checks=[_check(step, verdict.of(NEW)) for step in verdict.steps],
         issues=[
-            Issue(
-                e.id, e.signature, e.explanation, e.count, e.kind != NEW, e.state, e.write_ups, e.how,
-                e.stack, _below(e.report, out), _below(e.artifact, out), e.command,
+            record(
+                Issue,
+                e,
+                known=e.kind != NEW,
+                detail=e.how,
+                report=_below(e.report, out),
+                artifact=_below(e.artifact, out),
             )
             for e in shown
         ],
         problems=verdict.problems,
         properties={"change": str(outcome.change), "base": str(outcome.base)},
-    )  # fmt: skip
+    )
 
 
 def _check(step: Step, new: list[Entry]) -> Check:

@@ -14,7 +14,6 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.corpus.known import read_known
 from framestorm_cli.coverage import run as coverage_command
 from framestorm_cli.coverage import tables
-from framestorm_cli.findings.finding import Signature
 from framestorm_cli.fuzz import run as fuzz_command
 from framestorm_cli.gate import (
     changes,
@@ -237,9 +236,6 @@ def _write_baseline(gate: Gate, path: Path | None) -> None:
     """Adds every bucket of this run: what is there now is known from here on."""
     if path is None:
         return
-    notes: dict[Signature, str] = known_buckets.read(path).notes if path.exists() else {}
-    for entry in gate.outcome.verdict.entries:
-        if entry.step != "corpus":
-            notes.setdefault(entry.signature, "")
-    known_buckets.write(path, Known(notes))
+    entries = gate.outcome.verdict.entries
+    known_buckets.add(path, [entry.signature for entry in entries if entry.step != "corpus"])
     steps.say(f"known buckets: {paths.shown(path)}")

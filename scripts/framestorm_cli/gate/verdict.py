@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
 
 from framestorm_cli.findings.finding import Signature
+from framestorm_cli.reports.schema import said
 
 NEW, FIXED, UNCHANGED, KNOWN = "new", "fixed", "unchanged", "known"
 NOT_REPRODUCED, TOO_RARE = "not reproduced", "too rare to compare"
@@ -30,12 +34,13 @@ class Entry:
     write_ups: tuple[str, ...] = ()  # links, of those that it is
 
 
-@dataclass
-class Step:
+class Step(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     seconds: float = 0.0
-    lines: list[str] = field(default_factory=list)  # what it did, in figures
-    problems: list[str] = field(default_factory=list)  # why it could not judge
+    lines: Annotated[list[str], said("What it did, in figures.")] = msgspec.field(
+        name="did", default_factory=list
+    )
+    problems: Annotated[list[str], said("Why it could not judge.")] = []
 
 
 @dataclass

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import elf
 from framestorm_cli.jdks import store
@@ -59,10 +60,7 @@ class Jdk:
 
 def read_release(home: Path) -> dict[str, str]:
     """The `release` file of a JDK; empty when there is none."""
-    try:
-        text = (home / "release").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return {}
+    text = files.read_text(home / "release")
     return dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, re.MULTILINE))
 
 

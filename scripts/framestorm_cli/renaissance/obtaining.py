@@ -7,7 +7,6 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
@@ -17,7 +16,6 @@ from framestorm_cli.renaissance.suite import Suite
 ENVIRONMENT = "FRAMESTORM_RENAISSANCE"
 _DOWNLOAD_PAGE = "https://renaissance.dev/download"
 _CONNECT_SECONDS = 20
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -79,22 +77,23 @@ def _download(release: Release, into: Path) -> None:
         f"and give it with --renaissance PATH or {ENVIRONMENT}=PATH"
     )
     steps.say(f"downloading {release.url}")
-    digest = hashlib.sha512()
     try:
         with (
             urllib.request.urlopen(release.url, timeout=_CONNECT_SECONDS) as response,
-            into.open("wb") as file,
+            into.open("w+b") as file,
         ):
             _check_room(into.parent, int(response.headers.get("Content-Length") or 0))
-            _copy(response, file, digest)
+            shutil.copyfileobj(response, file)
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha512").hexdigest()
     except (urllib.error.URLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise FramestormError(
             f"Renaissance could not be downloaded from {release.url} ({reason}): {by_hand}"
         ) from error
-    if digest.hexdigest() != release.sha512:
+    if digest != release.sha512:
         raise FramestormError(
-            f"what came from {release.url} has the SHA-512 {digest.hexdigest()}, expected was "
+            f"what came from {release.url} has the SHA-512 {digest}, expected was "
             f"{release.sha512}; it was thrown away. Try again, or {by_hand}"
         )
 
@@ -106,9 +105,3 @@ def _check_room(folder: Path, size: int) -> None:
             f"Renaissance is {size >> 20} MiB, {folder} has {free >> 20} MiB of free disk: make room "
             "there, or name another cache folder with FRAMESTORM_CACHE"
         )
-
-
-def _copy(source: BinaryIO, target: BinaryIO, digest: "hashlib._Hash") -> None:
-    while chunk := source.read(_CHUNK):
-        digest.update(chunk)
-        target.write(chunk)

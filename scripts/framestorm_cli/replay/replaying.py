@@ -4,12 +4,12 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli.base import files
+from framestorm_cli.base import files, paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
@@ -228,9 +228,6 @@ def minimize(
         return None
 
 
-def common_arguments(toolchain: Toolchain, jvm_args: Sequence[str]) -> list[str]:
-    """--jdk and --jvm-arg as they have to be given to repeat a command."""
-    arguments = ["--jdk", str(toolchain.jdk.home)]
-    for argument in jvm_args:
-        arguments += ["--jvm-arg", argument]
-    return arguments
+def command_line(toolchain: Toolchain, artifact: Path) -> str:
+    """What replays an artifact again."""
+    return f"scripts/framestorm replay {paths.shown(artifact)} --jdk {toolchain.jdk.home}"

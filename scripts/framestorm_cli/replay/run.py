@@ -1,8 +1,6 @@
 """`framestorm replay` and `framestorm minimize`."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,16 +21,6 @@ from framestorm_cli.replay.replaying import Recorded, Request, Try
 from framestorm_cli.triage.explain import explain
 
 SAMPLE = ".sample"  # of what the stress agent keeps whole
-
-
-@contextmanager
-def _workspace(out: Path | None) -> Iterator[Path]:
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        yield out.resolve()
-        return
-    with tempfile.TemporaryDirectory(prefix="framestorm-") as folder:
-        yield Path(folder)
 
 
 def read_signature(path: Path) -> Signature:
@@ -134,7 +122,8 @@ def replay_command(
     if recorded.signature is not None:
         click.echo(f"recorded signature: {recorded.signature}\n")
     symbolizer = Symbolizer()
-    with _workspace(out) as folder:
+    with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
+        folder = out.resolve() if out is not None else Path(scratch)
         count = 0
 
         def on_done(one: Try) -> None:

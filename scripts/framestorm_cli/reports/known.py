@@ -80,3 +80,14 @@ def write(path: Path, known: Known) -> None:
         files.write_json(path, known.to_json())
     except OSError as error:
         raise FramestormError(f"cannot write the known buckets {path}: {error.strerror}") from error
+
+
+def add(path: Path, signatures: Iterable[Signature]) -> tuple[int, int]:
+    """Adds to a list, or begins one; how many signatures it has then, and how many are new."""
+    notes = dict(read(path).notes) if path.exists() else {}
+    before = len(notes)
+    for signature in signatures:
+        notes.setdefault(signature, "")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path, Known(notes))
+    return len(notes), len(notes) - before

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from framestorm_cli.base.paths import relative
 from framestorm_cli.findings.finding import Signature
+from framestorm_cli.reports.schema import record
 from framestorm_cli.triage.buckets import Bucket
 
 PASSED, FAILED, ERROR = "passed", "failed", "error"
 
 
-@dataclass(frozen=True)
-class Issue:
+class Issue(msgspec.Struct, frozen=True):
     """A bucket as a report shows it. Paths are relative to the report's folder."""
 
     id: str
@@ -40,14 +42,10 @@ class Issue:
 
 def issue_of(bucket: Bucket, out: Path, *, known: bool = False, detail: str = "") -> Issue:
     """A bucket of a run in the folder `out`."""
-    return Issue(
-        id=bucket.id,
-        signature=bucket.signature,
-        explanation=bucket.explanation,
-        count=bucket.count,
+    return record(
+        Issue,
+        bucket,
         known=known,
-        state=bucket.state,
-        write_ups=bucket.write_ups,
         detail=detail or bucket.best.detail,
         stack=tuple(frame.name for frame in bucket.best.frames),
         report=relative(bucket.report, out),

@@ -1,12 +1,14 @@
 """JSON that a command writes, by the types of its records. The schemas in docs/reference are made of them."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from framestorm_cli.base import files
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 Number = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -18,6 +20,12 @@ def said(description: str, ge: int | None = None) -> Meta:
 
 
 FORMAT = said("Changes when a reader of the old form would misread the new one.")
+
+
+def record(kind: type[T], source: Any, **others: Any) -> T:
+    """A record with `others`, and for the rest the attributes of that name of `source`."""
+    names = (name for name in kind.__struct_fields__ if name not in others)
+    return kind(**{name: getattr(source, name) for name in names}, **others)
 
 
 def document(kind: type) -> bytes:

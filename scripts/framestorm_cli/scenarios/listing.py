@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.live import results_console
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.native import processes, toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE
@@ -19,13 +19,6 @@ from framestorm_cli.profilers import outside
 
 _SHOWN_WRONG = 3
 _WHERE = ", halted at "  # ends what was wrong (scripts/native/replay.cpp)
-
-
-def _console() -> Console:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 140)
-    return console
 
 
 def _answer(data: bytes, command: str) -> Any:
@@ -97,7 +90,7 @@ def scenarios_command(
             for wrong, times in wrongs.most_common(_SHOWN_WRONG):
                 state += f"\n{wrong}" + (f" ({times} times)" if times > 1 else "")
         table.add_row(row["name"], state, row.get("description", ""))
-    _console().print(table)
+    results_console().print(table)
     if bad:
         click.echo(f"do not walk as they should: {', '.join(bad)}")
         return 1
@@ -113,5 +106,5 @@ def walkers_command(jdk: Path | None) -> int:
     for name, walker in walkers.table(native).walkers.items():
         why = walker.why_missing(chosen.libjvm)
         table.add_row(name, f"no: {why}" if why else "yes", walker.description)
-    _console().print(table)
+    results_console().print(table)
     return 0

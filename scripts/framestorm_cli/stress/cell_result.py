@@ -1,6 +1,5 @@
 """What a cell came to, and the record of it that outlives this process."""
 
-import json
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from framestorm_cli.stress.cell_process import TERMINATED, CellProcess
 from framestorm_cli.stress.cells import JFR_MODE, Cell
 from framestorm_cli.stress.proportion import Proportion
 from framestorm_cli.stress.verdicts import CLEAN, CRASH, FINDINGS, HANG, HARMED, UNJUDGED
-from framestorm_cli.stress.workloads import NOT_DONE, PROOF
+from framestorm_cli.stress.workloads import NOT_DONE, proof
 from framestorm_cli.triage import hs_err
 
 RECORD = "cell.json"
@@ -89,7 +88,7 @@ class CellResult:
     def crashes(self) -> Proportion:
         """Walks that did not return, of all: contained ones, and the one the process died in."""
         lost = int(self.stats.get("contained") or 0) + int(self.died_in_walk)
-        return Proportion(lost, max(self.samples, lost))
+        return Proportion.of(lost, max(self.samples, lost))
 
     @property
     def judged(self) -> bool:
@@ -134,7 +133,7 @@ def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> Cell
     used = process.used
     cpu = round(used.ru_utime + used.ru_stime, 3) if used is not None else None
     stats, problem = _stats(process, jdk, cpu or 0.0)
-    work = _proof(process.folder / "log.txt")
+    work = proof(process.folder / "log.txt")
     report = _newest(process.folder, "hs_err*.log")
     core = _core(process.folder)
     verdict, why = _verdict(process, code, stats, work, report)
@@ -216,7 +215,9 @@ def _verdict(
     if code == _AGENT_FAILED and said.startswith(_AGENT_SAYS):
         return UNJUDGED, f"the agent could not go on: {said.removeprefix(_AGENT_SAYS)}"
     if process.workload.renaissance:
-        ended = outcome.judge(_text(log), None if asked else code, process.folder / suite.RESULTS)
+        ended = outcome.judge(
+            files.read_text(log), None if asked else code, process.folder / suite.RESULTS
+        )
         if ended.failure is not None:
             return UNJUDGED, f"the benchmark failed by itself: {ended.failure}"
     if not stats:
@@ -241,13 +242,6 @@ def _verdict(
     return CLEAN, ""
 
 
-def _text(log: Path) -> str:
-    try:
-        return log.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
 def _died_in_walk(process: CellProcess, verdict: str, report: Path | None) -> bool:
     if verdict == HANG:
         return bool(stacks.walker_stack(process.folder))
@@ -266,17 +260,6 @@ def _setup_line(log: Path) -> str:
         if _SETUP.search(line) or line.startswith("framestorm"):
             return line.strip()[:300]
     return ""
-
-
-def _proof(log: Path) -> Json:
-    for line in reversed(steps.tail(log, 60).splitlines()):
-        if line.startswith(PROOF):
-            try:
-                found = json.loads(line.removeprefix(PROOF))
-            except ValueError:
-                return {}
-            return found if isinstance(found, dict) else {}
-    return {}
 
 
 def _core(folder: Path) -> Path | None:

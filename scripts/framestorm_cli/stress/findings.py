@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from framestorm_cli.base import paths
+from framestorm_cli.base import files, paths
 from framestorm_cli.binaries.symbols import Frame, Symbolizer
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
@@ -115,11 +115,7 @@ def _findings(result: CellResult, out: Path, symbolizer: Symbolizer, found: Foun
 
 def _of_sanitizer(log: Path) -> tuple[list[Finding], int]:
     """Reports of walks, and the number of others: those are HotSpot's habits, not a walker's."""
-    try:
-        text = log.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return [], 0
-    if not sanitizer.has_report(text):
+    if not sanitizer.has_report(files.read_text(log)):
         return [], 0
     recorded = collecting.of_sanitizer(log)
     own = [

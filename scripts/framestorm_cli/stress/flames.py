@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from framestorm_cli.base import files
+
 FOLDED = "flames.folded"
 LEAST_SHARE = 0.001  # of a cell's samples: what is narrower cannot be seen
 MOST_DEPTH = 160
@@ -38,11 +40,7 @@ def parse(lines: Iterable[str]) -> list[tuple[list[str], int]]:
 
 def read(path: Path) -> list[tuple[list[str], int]]:
     """Empty when there is no such file."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return parse(file)
-    except OSError:
-        return []
+    return parse(files.read_text(path).splitlines(keepends=True))
 
 
 def boxes(stacks: list[tuple[list[str], int]]) -> list[Box]:

@@ -3,6 +3,7 @@
 import json
 import math
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from framestorm_cli.findings.records import Json
 from framestorm_cli.stress import agent, figures, flames, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import DEFAULT, Cell
-from framestorm_cli.stress.figures import QUANTILES, Figures
+from framestorm_cli.stress.figures import OK, QUANTILES, Figures
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved, promised
 from framestorm_cli.stress.verdicts import FOUND, UNJUDGED, VERDICTS
@@ -23,7 +24,6 @@ _SETTINGS = ("walker", "mode", "interval_ns", "gc", "jit")
 # A latency's axis: 100 ns to 100 ms, in powers of ten.
 _LEAST_POWER, _MOST_POWER = 2.0, 8.0
 _WORST = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
-_OK = "ok"
 
 
 def page(outcome: Outcome, argv: Sequence[str]) -> str:
@@ -59,7 +59,7 @@ def _context(outcome: Outcome, argv: Sequence[str]) -> dict[str, Any]:
         ],
         "codes": _codes(total),
         "lost": _lost(total, results),
-        "checks": sorted(total.checks.items()),
+        "checks": total.checks,
         "details": _json([_detail(one) for one in results]),
         "flames": _json(_flames(results, outcome)),
         "slug": _slug,
@@ -102,8 +102,8 @@ def _heat_cell(group: list[CellResult]) -> Json:
     total = figures.of(group)
     worst = max(group, key=lambda one: _WORST[one.verdict])
     asked = 1e9 / group[0].cell.interval_ns
-    share = total.rate / asked if total.rate is not None else None
-    p99 = _quantile(group, "p99")
+    share = total.rate_hz / asked if total.rate_hz is not None else None
+    p99 = figures.worst_p99(group)
     again = f" of {len(group)}" if len(group) > 1 else ""
     bad = sum(1 for one in group if one.verdict == worst.verdict)
     shown = {
@@ -112,21 +112,21 @@ def _heat_cell(group: list[CellResult]) -> Json:
         "rate": "-" if share is None else f"{share:.0%}",
         "traces": "-" if total.ok_share is None else f"{total.ok_share:.0%}",
         "p99": "-" if p99 is None else units.nanoseconds_text(p99),
-        "crashes": f"{total.crashes.rate:.2g}" if total.crashes.rate else "0",
+        "crashes": f"{total.walk_crashes.rate:.2g}" if total.walk_crashes.rate else "0",
     }
     heat = {
         "findings": _log_heat(total.findings, 1, 1e4),
         "rate": None if share is None else 1 - min(1.0, share),
         "traces": None if total.ok_share is None else 1 - total.ok_share,
         "p99": None if p99 is None else _log_heat(p99, 1e3, 1e7),
-        "crashes": _log_heat(total.crashes.rate or 0.0, 1e-7, 1e-1),
+        "crashes": _log_heat(total.walk_crashes.rate or 0.0, 1e-7, 1e-1),
     }
     return {
         "number": worst.number,
         "verdict": worst.verdict,
         "slow": any(one.slow for one in group),
         "title": f"{worst.cell}: {worst.verdict}. {worst.why or worst.slow}\n"
-        f"{total.samples:,} walks; did not return: {total.crashes}; died: {total.cell_crashes}",
+        f"{total.samples:,} walks; did not return: {total.walk_crashes}; died: {total.cell_crashes}",
         "shown": _json_text(shown),
         "heat": _json_text(heat),
         "text": shown["verdict"],
@@ -141,17 +141,6 @@ def _log_heat(value: float, low: float, high: float) -> float:
     if value <= 0:
         return 0.0
     return min(1.0, max(0.05, math.log(value / low) / math.log(high / low)))
-
-
-def _quantile(group: Sequence[CellResult], name: str) -> float | None:
-    """The worst of the group's cells and walkers."""
-    values = [
-        float(one[name])
-        for result in group
-        for one in (result.stats.get("latency_ns") or {}).values()
-        if one.get("count")
-    ]
-    return max(values, default=None)
 
 
 def _position(nanoseconds: float) -> float:
@@ -202,14 +191,14 @@ def _frames(result: CellResult) -> str:
 def _codes(total: Figures) -> list[Json]:
     """Per walker a table: thread states down, codes across, with shares of the state."""
     tables = []
-    for walker in sorted({walker for walker, _, _ in total.codes}):
-        own = {(s, c): n for (w, s, c), n in total.codes.items() if w == walker}
-        by_code: dict[str, int] = {}
-        by_state: dict[str, int] = {}
+    for walker in sorted({one.walker for one in total.codes}):
+        own = {(one.state, one.code): one.count for one in total.codes if one.walker == walker}
+        by_code: Counter[str] = Counter()
+        by_state: Counter[str] = Counter()
         for (state, code), count in own.items():
-            by_code[code] = by_code.get(code, 0) + count
-            by_state[state] = by_state.get(state, 0) + count
-        codes = sorted(by_code, key=lambda code: (code != _OK, -by_code[code]))
+            by_code[code] += count
+            by_state[state] += count
+        codes = sorted(by_code, key=lambda code: (code != OK, -by_code[code]))
         rows = [
             {
                 "state": state,
@@ -218,20 +207,20 @@ def _codes(total: Figures) -> list[Json]:
                     {
                         "count": own.get((state, code), 0),
                         "share": own.get((state, code), 0) / count if count else 0.0,
-                        "ok": code == _OK,
+                        "ok": code == OK,
                     }
                     for code in codes
                 ],
             }
-            for state, count in sorted(by_state.items(), key=lambda item: -item[1])
+            for state, count in by_state.most_common()
         ]
         tables.append(
             {
                 "walker": walker,
                 "codes": codes,
                 "rows": rows,
-                "count": sum(by_state.values()),
-                "ok": by_code.get(_OK, 0),
+                "count": by_state.total(),
+                "ok": by_code[OK],
             }
         )
     return tables
@@ -240,7 +229,7 @@ def _codes(total: Figures) -> list[Json]:
 def _lost(total: Figures, results: Sequence[CellResult]) -> list[Json]:
     """Causes with their share of all that was due, and the cell that lost most by each."""
     rows = []
-    for cause, count in sorted(total.lost.items(), key=lambda item: -item[1]):
+    for cause, count in total.lost.items():
         if count:
             most = max(results, key=lambda one, c=cause: _lost_by(one, c))  # type: ignore[misc]
             rows.append(

@@ -1,7 +1,6 @@
 """How sure a rate is."""
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import msgspec
@@ -12,8 +11,10 @@ CONFIDENCE = 0.95
 _Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 
 
-class ProportionRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """With Wilson's score interval at 95 %."""
+class Proportion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`hits` of `trials`, with Wilson's score interval at 95 %: it is never empty, so that no crash in
+    few walks does not read as certainty, and holds for rates near 0, where these are. Everything where
+    nothing was tried."""
 
     hits: Number
     trials: Number
@@ -21,41 +22,23 @@ class ProportionRecord(msgspec.Struct, forbid_unknown_fields=True):
     low: Share
     high: Share
 
-
-@dataclass(frozen=True)
-class Proportion:
-    """`hits` of `trials`, with Wilson's score interval: it is never empty, so that no crash in few walks
-    does not read as certainty, and holds for rates near 0, where these are."""
-
-    hits: int
-    trials: int
-
-    @property
-    def rate(self) -> float | None:
-        return self.hits / self.trials if self.trials else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Low and high end at CONFIDENCE; everything where nothing was tried."""
-        if not self.trials:
-            return 0.0, 1.0
-        n, p = self.trials, self.hits / self.trials
+    @staticmethod
+    def of(hits: int, trials: int) -> "Proportion":
+        if not trials:
+            return Proportion(hits, trials, None, 0.0, 1.0)
+        n, p = trials, hits / trials
         square = _Z * _Z
         middle = (p + square / (2 * n)) / (1 + square / n)
         half = _Z / (1 + square / n) * math.sqrt(p * (1 - p) / n + square / (4 * n * n))
-        low = 0.0 if self.hits == 0 else max(0.0, middle - half)
-        high = 1.0 if self.hits == self.trials else min(1.0, middle + half)
-        return low, high
-
-    @property
-    def record(self) -> "ProportionRecord":
-        return ProportionRecord(self.hits, self.trials, self.rate, *self.interval)
+        low = 0.0 if hits == 0 else max(0.0, middle - half)
+        high = 1.0 if hits == trials else min(1.0, middle + half)
+        return Proportion(hits, trials, p, low, high)
 
     def __str__(self) -> str:
         if not self.trials:
             return "-"
-        low, high = self.interval
-        return f"{self.hits:,} of {self.trials:,} ({_percent(low)} to {_percent(high)})"
+        low, high = _percent(self.low), _percent(self.high)
+        return f"{self.hits:,} of {self.trials:,} ({low} to {high})"
 
 
 def _percent(share: float) -> str:

@@ -1,10 +1,8 @@
 """`framestorm stress`: options to a plan, a run, its reports, and an exit code."""
 
-import signal
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from framestorm_cli.base import files, paths, run_folder, steps
@@ -36,10 +34,6 @@ from framestorm_cli.triage import expectations
 _WITH_RESUME = ("parallel", "renaissance")
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def stress_command(
     *,
     jdk: Path | None,
@@ -64,9 +58,7 @@ def stress_command(
         run_folder.check_room(folder)
         plan.write(folder)
     _announce(plan, found)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    with StressProgress() as progress:
+    with steps.termination_interrupts(), StressProgress() as progress:
         run = Runner(plan, folder, found, workloads).run_all(progress)
     try:
         return _conclude(run, already, write_known)

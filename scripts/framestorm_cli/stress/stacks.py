@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from framestorm_cli.base import files
 from framestorm_cli.binaries.normalise import normalise
 from framestorm_cli.native import processes
 from framestorm_cli.triage.signature import ENTRY_POINT
@@ -82,21 +83,13 @@ def _to_file(command: Sequence[str], path: Path, limit: float) -> bool:
 
 def crashed_stack(path: Path) -> list[str]:
     """Names of the frames of a core's crashed thread, as of_core() wrote them; empty: unknown."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    first = _THREAD.split(text)[0]
+    first = _THREAD.split(files.read_text(path))[0]
     return [normalise(name) for name in _GDB_FRAME.findall(first)]
 
 
 def walker_stack(folder: Path) -> list[str]:
     """Names of the frames of the first thread that is in a walk, innermost first; empty: none is."""
-    try:
-        text = (folder / NATIVE_STACKS).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    for thread in _THREAD.split(text)[1:]:
+    for thread in _THREAD.split(files.read_text(folder / NATIVE_STACKS))[1:]:
         names = [normalise(name) for name in _GDB_FRAME.findall(thread)]
         if any(ENTRY_POINT.fullmatch(name) for name in names):
             return names

@@ -11,15 +11,16 @@ from rich.console import Console
 from rich.table import Table
 
 from framestorm_cli.base import paths
+from framestorm_cli.base.live import results_console
 from framestorm_cli.base.machine import Machine, machine
 from framestorm_cli.base.paths import relative
 from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, issue_of
-from framestorm_cli.reports.schema import FORMAT, Number, said
+from framestorm_cli.reports.schema import FORMAT, Number, record, said
 from framestorm_cli.stress import figures, units
 from framestorm_cli.stress.cell_result import CellResult
-from framestorm_cli.stress.figures import Figures, FiguresRecord
+from framestorm_cli.stress.figures import Figures
 from framestorm_cli.stress.findings import StressBucket
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved
@@ -70,7 +71,7 @@ class CellRecord(msgspec.Struct, forbid_unknown_fields=True):
     latency_ns: Annotated[Json, said("By walker: count, p50, p99, p99.9, max.")]
     threads: Json
     work: Annotated[Json, said("What the workload says it did.")]
-    figures: FiguresRecord
+    figures: Figures
 
 
 class BucketRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -114,7 +115,7 @@ class Summary(msgspec.Struct, forbid_unknown_fields=True):
     jdk: JdkRecord
     machine: Machine
     plan: PlanRecord
-    totals: FiguresRecord
+    totals: Figures
     cells: list[CellRecord]
     buckets: list[BucketRecord]
     unreadable_lines: Number
@@ -134,17 +135,14 @@ def of(outcome: Outcome, argv: Sequence[str]) -> Summary:
         stopped=run.stopped,
         problems=outcome.problems,
         jdk=JdkRecord(plan.jdk_home, plan.jdk_version, plan.libjvm_build_id),
-        machine=Machine(**machine()),
-        plan=PlanRecord(
-            len(plan.cells), plan.seconds, plan.iterations, plan.limit, plan.seed, plan.threads,
-            plan.parallel, list(plan.jvm_args),
-        ),
-        totals=figures.record(figures.of(run.finished)),
+        machine=machine(),
+        plan=record(PlanRecord, plan, cells=len(plan.cells)),
+        totals=figures.of(run.finished),
         cells=[_cell(result) for result in outcome.results],
         buckets=[_bucket(one, run.out) for one in outcome.found.buckets],
         unreadable_lines=outcome.found.unreadable_lines,
         sanitizer_reports_elsewhere=outcome.found.reports_elsewhere,
-    )  # fmt: skip
+    )
 
 
 def _started(outcome: Outcome) -> str:
@@ -155,45 +153,33 @@ def _started(outcome: Outcome) -> str:
 
 def _cell(result: CellResult) -> CellRecord:
     stats = result.stats
-    return CellRecord(
+    return record(
+        CellRecord,
+        result,
         **asdict(result.cell),
         interval=result.cell.interval,
-        number=result.number,
-        folder=result.folder,
-        seed=result.seed,
-        verdict=result.verdict,  # type: ignore[arg-type]
-        why=result.why,
         rate_too_low=result.slow,
-        exit=result.exit,
-        seconds=result.seconds,
-        cpu_seconds=result.cpu_seconds,
-        samples=result.samples,
         rate_hz=achieved(stats),
         rate_asked_hz=1e9 / result.cell.interval_ns,
         latency_ns=stats.get("latency_ns") or {},
         threads=stats.get("threads") or {},
-        work=result.work,
-        figures=figures.record(figures.of([result])),
+        figures=figures.of([result]),
     )
 
 
 def _bucket(one: StressBucket, out: Path) -> BucketRecord:
     bucket = one.bucket
-    return BucketRecord(
-        id=bucket.id,
-        state=bucket.state or None,  # type: ignore[arg-type]
-        write_ups=list(bucket.write_ups),
-        victims=bucket.victims,
-        signature=bucket.signature,
+    return record(
+        BucketRecord,
+        bucket,
+        state=bucket.state or None,
         merged_signatures=bucket.merged,
-        count=bucket.count,
         known=one.known,
-        explanation=bucket.explanation,
         detail=bucket.best.detail,
         cells=[result.number for result in one.cells],
-        report=str(relative(bucket.report, out)),
-        repro=str(relative(one.repro, out)),
-        files=[str(relative(file, out)) for file in one.files],
+        report=relative(bucket.report, out),
+        repro=relative(one.repro, out),
+        files=[relative(file, out) for file in one.files],
     )
 
 
@@ -258,9 +244,7 @@ def _check(result: CellResult, new: list[StressBucket], known: list[StressBucket
 
 def show(outcome: Outcome, console: Console | None = None) -> None:
     """The summary a person reads, to stdout."""
-    console = console or Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 140)
+    console = console or results_console()
     run, plan = outcome.run, outcome.plan
     total = figures.of(run.finished)
     console.print(f"JDK {plan.jdk_version} ({plan.jdk_home})", markup=False, soft_wrap=True)
@@ -270,14 +254,13 @@ def show(outcome: Outcome, console: Console | None = None) -> None:
         f"{units.duration_text(run.wall)}"
         + (f" ({run.resumed} cells were there already)" if run.resumed else "")
         + (f"; {total.ok_share:.1%} gave a trace" if total.ok_share is not None else ""),
-        f"walks that did not return: {total.crashes}; cells that died: {total.cell_crashes}",
+        f"walks that did not return: {total.walk_crashes}; cells that died: {total.cell_crashes}",
     ]
     if total.lost:
-        most = sorted(total.lost.items(), key=lambda item: -item[1])
-        shown = ", ".join(f"{count:,} {cause}" for cause, count in most if count)
+        shown = ", ".join(f"{count:,} {cause}" for cause, count in total.lost.items() if count)
         lines.append(f"lost samples: {shown or 'none'}")
-    if broken := {name: (m, b) for name, (m, b) in total.checks.items() if b}:
-        shown = ", ".join(f"{name} {b:,} of {m:,}" for name, (m, b) in broken.items())
+    if broken := [(name, one) for name, one in total.checks.items() if one.broken]:
+        shown = ", ".join(f"{name} {one.broken:,} of {one.made:,}" for name, one in broken)
         lines.append(f"checks broken: {shown}")
     if outcome.found.unreadable_lines:
         lines.append(f"unreadable lines in findings: {outcome.found.unreadable_lines}")
@@ -300,33 +283,19 @@ def _table(outcome: Outcome) -> Table:
     table.add_column("verdict")
     groups = figures.by(outcome.results, "workload", "walker", "mode", "interval_ns", "gc", "jit")
     for group in sorted(groups.values(), key=lambda one: (one[0].cell.workload, one[0].number)):
-        total = figures.of(group)
+        total, p99 = figures.of(group), figures.worst_p99(group)
         table.add_row(
             group[0].cell.workload,
             group[0].cell.settings,
             f"{total.samples:,}",
-            _rate(total) + ("!" if any(one.slow for one in group) else ""),
+            ("-" if total.rate_hz is None else f"{total.rate_hz:,.0f}")
+            + ("!" if any(one.slow for one in group) else ""),
             "-" if total.ok_share is None else f"{total.ok_share:.1%}",
-            _latency(group),
+            "-" if p99 is None else units.nanoseconds_text(p99),
             f"{total.findings:,}",
             _verdicts(group),
         )
     return table
-
-
-def _rate(total: Figures) -> str:
-    return "-" if total.rate is None else f"{total.rate:,.0f}"
-
-
-def _latency(group: list[CellResult]) -> str:
-    """The worst of their walkers' p99."""
-    found = [
-        float(one["p99"])
-        for result in group
-        for one in (result.stats.get("latency_ns") or {}).values()
-        if one.get("count")
-    ]
-    return units.nanoseconds_text(max(found)) if found else "-"
 
 
 def _verdicts(group: list[CellResult]) -> str:

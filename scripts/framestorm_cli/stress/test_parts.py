@@ -74,8 +74,8 @@ def test_what_is_no_duration(text: str) -> None:
     ],
 )
 def test_wilson(hits: int, trials: int, low: float, high: float) -> None:
-    found = Proportion(hits, trials).interval
-    assert found == pytest.approx((low, high), abs=1e-6)
+    found = Proportion.of(hits, trials)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6)
 
 
 def test_wilson_covers_as_often_as_it_says() -> None:
@@ -84,15 +84,15 @@ def test_wilson_covers_as_often_as_it_says() -> None:
     rate, trials, held = 0.02, 400, 0
     for _ in range(500):
         hits = sum(numbers.random() < rate for _ in range(trials))
-        low, high = Proportion(hits, trials).interval
-        held += low <= rate <= high
+        found = Proportion.of(hits, trials)
+        held += found.low <= rate <= found.high
     assert 0.91 <= held / 500 <= 0.99
 
 
 def test_a_proportion_in_words() -> None:
-    assert str(Proportion(0, 0)) == "-"
-    assert str(Proportion(592, 808_000)) == "592 of 808,000 (0.068 % to 0.079 %)"
-    assert str(Proportion(0, 10_000_000)).startswith("0 of 10,000,000 (0 % to 0.000038 %")
+    assert str(Proportion.of(0, 0)) == "-"
+    assert str(Proportion.of(592, 808_000)) == "592 of 808,000 (0.068 % to 0.079 %)"
+    assert str(Proportion.of(0, 10_000_000)).startswith("0 of 10,000,000 (0 % to 0.000038 %")
 
 
 AXES = Axes(("a", "b"), ("asgct",), ("same-thread", "unstopped"), (1000,), repetitions=2)

@@ -1,5 +1,6 @@
 """What --workload names: built-in programs, Renaissance, and anybody's own."""
 
+import contextlib
 import fnmatch
 import json
 import shlex
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.findings.records import Json
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.renaissance import obtaining, suite
 
@@ -167,3 +169,14 @@ def matching(
             elif say_left_out:
                 steps.say(f"without {one.name}: needs JDK {one.minimum_jdk} or later")
     return list(chosen.values())
+
+
+def proof(log: Path) -> Json:
+    """What a built-in workload says that it did, at the end of its log; empty when it does not."""
+    for line in reversed(steps.tail(log, 60).splitlines()):
+        if line.startswith(PROOF):
+            with contextlib.suppress(ValueError):
+                found = json.loads(line.removeprefix(PROOF))
+                return found if isinstance(found, dict) else {}
+            return {}
+    return {}

@@ -4,7 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta
 from rapidfuzz.distance import Indel
 
 from framestorm_cli.findings.finding import Finding, Signature, state_rank
@@ -20,13 +23,12 @@ COMPARED = 8
 LEAST_SHARE = 0.9
 
 
-@dataclass(frozen=True)
-class Tried:
+class Tried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One artifact in fresh JVMs."""
 
-    artifact: str  # its path when it was tried, below the run's work folder
-    tries: int
-    reproduced: int
+    artifact: Annotated[str, Meta(description="Below the run's folder.")]
+    tries: Annotated[int, Meta(ge=0)]
+    reproduced: Annotated[int, Meta(ge=0)]
 
 
 @dataclass(frozen=True)
