@@ -8,7 +8,8 @@ import click
 jdk_option = click.option(
     "--jdk",
     type=click.Path(path_type=Path),
-    help="Home of the JDK under test, or instrumented[:VARIANT] for one that `jdk build` makes. "
+    help="Home of the JDK under test, a release such as 21, or instrumented[:VARIANT] for one that "
+    "`jdk build` makes. "
     "Default: JAVA_HOME, else the newest installed HotSpot.",
 )
 jvm_arg_option = click.option(

@@ -16,7 +16,7 @@ from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.records import Json
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk as jdks
-from framestorm_cli.jdks import store
+from framestorm_cli.jdks import runtimes, store
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import NATIVE
@@ -51,7 +51,7 @@ def add_command(
     folder = paths.CRASHES / name
     if folder.exists():
         raise FramestormError(f"{folder} exists already: give another --id or remove it")
-    chosen = [choosing.choose(path) for path in jdk_paths] or one_per_feature(jdks.usable())
+    chosen = [choosing.choose(path) for path in jdk_paths] or one_per_feature(runtimes.usable())
     if not chosen:
         raise FramestormError("no usable JDK is installed: give --jdk PATH")
     described = None

@@ -16,6 +16,7 @@ from framestorm_cli.fuzz import afl
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdk import run as command
 from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks import runtimes
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
 
@@ -116,7 +117,11 @@ def check_jdks() -> list[Check]:
             checks.append(Check(OK, "JDK", f"{found}, {tools}"))
         else:
             checks.append(Check(NOTE, "JDK", f"not usable: {found.message} [{path}]"))
-    if not any(check.state == OK for check in checks):
+    for feature, wheel in runtimes.WHEELS.items():
+        home = runtimes.home_of(wheel)
+        detail = f"{home}, no javac" if home.exists() else f"fetched by `fuzz --jdk {feature}`"
+        checks.append(Check(OK if home.exists() else NOTE, f"JDK {feature}", detail))
+    if not any(check.state == OK and check.what == "JDK" for check in checks):
         can = os.geteuid() == 0 or shutil.which("sudo") is not None
         checks.append(
             Check(

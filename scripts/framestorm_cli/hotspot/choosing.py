@@ -7,7 +7,7 @@ from pathlib import Path
 from framestorm_cli.base import packages, steps
 from framestorm_cli.hotspot import building, variants
 from framestorm_cli.hotspot.building import Request
-from framestorm_cli.jdks import store
+from framestorm_cli.jdks import runtimes, store
 from framestorm_cli.jdks.jdk import JVM_FOLDER, Jdk, UnusableJdkError, usable, validate
 
 INSTRUMENTED = Path("instrumented")  # as --jdk: the default variant
@@ -17,8 +17,11 @@ _ASKED = re.compile(r"instrumented(?::(.*))?")
 def choose(option: Path | None, *, may_install: bool = True) -> Jdk:
     """--jdk, else JAVA_HOME, else the newest installed HotSpot, else one that apt installs.
 
-    `instrumented[:VARIANT]` is an instrumented JDK, which is built when there is none.
+    `instrumented[:VARIANT]` is an instrumented JDK, which is built when there is none. A number is a
+    release: the newest installed one, else one that is fetched.
     """
+    if option is not None and str(option).isdecimal():
+        return runtimes.provide(int(str(option)))
     if option is not None:
         return validate(instrumented(option) if is_instrumented(option) else option)
     java_home = os.environ.get("JAVA_HOME")

@@ -22,7 +22,7 @@ import click
 from framestorm_cli.base import packages, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import choosing
-from framestorm_cli.jdks import jdk
+from framestorm_cli.jdks import runtimes
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.test import failed_tests
 from framestorm_cli.test.failed_tests import FailedTest
@@ -154,10 +154,10 @@ def _clang_tidy() -> int:
 
 
 def _ctest(ci: bool, whole: bool) -> Outcome:
-    """All C++ tests with the newest JDK, and if `whole` those on a live JVM with every other one too. The
-    walkers' own need a JDK that has them: _walkers()."""
+    """All C++ tests with the newest JDK, and if `whole` those on a live JVM with every other one too, and
+    with the releases that are fetched. The walkers' own need a JDK that has them: _walkers()."""
     newest = choosing.choose(None)
-    others = [other for other in jdk.usable() if whole and other.home != newest.home]
+    others = [other for other in runtimes.usable() if whole and other.home != newest.home]
     code, words, failures = 0, [], list[FailedTest]()
     for index, under_test in enumerate([newest, *others]):
         classes = str(toolchain.victims(under_test))
@@ -316,6 +316,9 @@ def test_command(
     )
     chosen = [step for step in every if step.name in wanted]
     packages.ensure()
+    if ci or {"ctest", "long"} & set(only):
+        for feature in runtimes.WHEELS:
+            runtimes.provide(feature)
     if {"ctest", "walkers", "clang-tidy"} & wanted:
         toolchain.build(())
     outcomes = _run_side_by_side(chosen)
