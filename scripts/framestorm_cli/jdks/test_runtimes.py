@@ -48,3 +48,4 @@ def test_its_programs_run(feature: int) -> None:
     )
     assert found.version.encode() in done.stderr
     assert os.access(found.home / "lib" / "jspawnhelper", os.X_OK)
+    assert (found.libjvm.parent / "classes.jsa").exists()
