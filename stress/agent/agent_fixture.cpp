@@ -64,6 +64,9 @@ AgentTest::AgentTest() {
     return;
   }
   jdk_ = jdk;
+  // A runtime has no compiler for the source: it is given the class.
+  const char* const compiled = std::getenv("FRAMESTORM_TEST_SAMPLED");
+  if (compiled != nullptr) sampled_ = "-cp " + std::string(compiled) + " Sampled";
   std::string name = (std::filesystem::temp_directory_path() / "agent-test-XXXXXX").string();
   if (mkdtemp(name.data()) != nullptr) folder_ = name;
 }
@@ -90,8 +93,8 @@ Ran AgentTest::run(const std::string& options, const std::string& arguments,
   const std::string output = out + ".txt";
   const int status =
       run_command("cd " + folder_ + " && timeout -s KILL 200 " + launcher + " " + jdk_ +
-                  "/bin/java -agentpath:" + agent_ + "=out=" + out + "," + options +
-                  " -Xmx512m " FRAMESTORM_SAMPLED " " + arguments + " > " + output + " 2>&1");
+                  "/bin/java -agentpath:" + agent_ + "=out=" + out + "," + options + " -Xmx512m " +
+                  sampled_ + " " + arguments + " > " + output + " 2>&1");
   return collect(status, out, output);
 }
 
@@ -101,8 +104,8 @@ Ran AgentTest::attach(const std::string& options, const std::string& arguments) 
   // jcmd takes what has an '=' for an argument of its own, unless it is quoted for it too.
   const std::string keep = folder_ + "/keep";
   const std::string script =
-      "touch " + keep + "\n" + "timeout -s KILL 200 " + jdk_ + "/bin/java -Dkeep=" + keep +
-      " " FRAMESTORM_SAMPLED " " + arguments + " > " + output + " 2>&1 &\n" +
+      "touch " + keep + "\n" + "timeout -s KILL 200 " + jdk_ + "/bin/java -Dkeep=" + keep + " " +
+      sampled_ + " " + arguments + " > " + output + " 2>&1 &\n" +
       "program=$!\n"
       "until pid=$(pgrep -P $program java); do sleep 0.1; done\n"
       "until grep -q Sampled /proc/$pid/cmdline; do sleep 0.1; done\n" +

@@ -44,6 +44,7 @@ class AgentTest : public testing::Test {
  private:
   Ran collect(int status, const std::string& folder, const std::string& output_file) const;
   std::string jdk_;
+  std::string sampled_ = FRAMESTORM_SAMPLED;  // the program, as `java` takes it
   std::string folder_;
   int runs_ = 0;
 };

@@ -4,7 +4,7 @@ Installed under each program's name next to a plan.json:
     {"modules": {...}, "hs_err": path, "programs": {"fuzz_stack": [start, start, ...], "replay": [...]}}
 Each start of a program takes the next entry (the last one again when they run out):
     {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5, "corpus": ["..."], "edges": 7,
-     "reached": [[seconds, [edge, ...]], ...], "profiler": {"stored": 0},
+     "reached": [[seconds, [edge, ...]], ...], "profiler": {"succeeded": 0},
      "end": "ok|setup|broken|die|hang|not-reusable|strict"}
 `after`: the share of the time it was given that it uses before it ends.
 """
@@ -86,8 +86,9 @@ def fuzz(asked: dict[str, Any], name: str) -> int:
         "unavailable": {"ffi-upcall": "needs JDK 22 or later"},
     }
     if "--profiler" in sys.argv:
-        counted = {"signal": "SIGPROF", "handler_calls": walks, "stored": walks, "contained": 2}
-        stats["profiler"] = counted | entry.get("profiler", {})
+        counted = {"walks": walks, "succeeded": walks, "contained_faults": 2}
+        stats["by_walker"] = {"profiler": counted | entry.get("profiler", {})}
+        stats["profiler"] = {"signal": signal.SIGPROF, "counts_samples": True}
     if walks:
         (out / "stats.jsonl").write_text(json.dumps(stats) + "\n" + '{"t": 99, "walks"')
     write_findings(out, findings)

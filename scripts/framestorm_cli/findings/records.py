@@ -140,14 +140,14 @@ def read_edges(folder: Path) -> int | None:
 
 
 def merge_stats(into: Json, stats: Json) -> None:
-    """Adds one process's last stats: numbers are summed (of memory, start and edges the largest counts),
-    objects merged."""
+    """Adds one process's last stats: numbers are summed (of memory, start and edges the largest counts; a
+    signal's number is its name), objects merged."""
     for name, value in stats.items():
         if isinstance(value, dict):
             merge_stats(into.setdefault(name, {}), value)
         elif isinstance(value, bool) or not isinstance(value, int | float):
             into[name] = value
-        elif name in ("rss_kb", "startup", "edges"):
+        elif name in ("rss_kb", "startup", "edges", "signal"):
             into[name] = max(into.get(name, 0), value)
         else:
             into[name] = into.get(name, 0) + value

@@ -1,6 +1,9 @@
 """Liveness: a run that did nothing must not pass. What a run has to have done to be believed."""
 
+from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz.fuzzing import Run
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
 
 # Share of unmutated walks of Java scenarios that have to succeed. A healthy harness has 0.99 and more;
 # less than this means that victims are not what they claim or the walker is not really called.
@@ -12,7 +15,7 @@ ENOUGH_WALKS = 50
 def success_share(totals: dict[str, int]) -> float | None:
     """Succeeded share of unmutated Java walks; None when there were none."""
     walks = totals.get("unmutated_java", 0)
-    return totals.get("unmutated_java_succeeded", 0) / walks if walks else None
+    return min(totals.get("unmutated_java_succeeded", 0) / walks, 1.0) if walks else None
 
 
 def problems(run: Run) -> list[str]:
@@ -35,12 +38,8 @@ def problems(run: Run) -> list[str]:
             f"only {share:.1%} of {walks} unmutated walks of Java scenarios succeeded, at least "
             f"{MINIMUM_SUCCESS:.0%} must: `scripts/framestorm scenarios` shows which do not"
         )
-    counted = totals.get("profiler", {})
-    if counted.get("handler_calls") and not counted.get("stored"):
-        found.append(
-            f"{run.options.outside} stored no sample in {counted['handler_calls']:,} calls of its handler: "
-            "it may not have walked at all"
-        )
+    if run.options.outside.walker == outside.PROFILER:
+        found += _of_profiler(run.options.outside, totals)
     if (
         share is None
         and totals.get("walks", 0) > 0
@@ -51,3 +50,18 @@ def problems(run: Run) -> list[str]:
             "no unmutated walk of a Java scenario was made, so it is unknown whether walks work at all"
         )
     return found
+
+
+def _of_profiler(walked: OutsideWalker, totals: Json) -> list[str]:
+    """A profiler gives no trace: only its own count of samples shows that it walked."""
+    counted = totals.get("by_walker", {}).get(walked.walker, {})
+    calls = counted.get("walks", 0)
+    if not calls or counted.get("succeeded"):
+        return []
+    if totals.get("profiler", {}).get("counts_samples"):
+        return [
+            f"{walked} stored no sample in {calls:,} calls of its handler: does it walk at all?"
+        ]
+    return [
+        f"{walked}: framestorm cannot read how many samples it stores, so nothing shows its walks"
+    ]

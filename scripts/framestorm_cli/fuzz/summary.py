@@ -15,12 +15,12 @@ from framestorm_cli.base.machine import Machine, machine
 from framestorm_cli.base.paths import relative
 from framestorm_cli.findings.finding import STATES, Signature
 from framestorm_cli.findings.records import Json
-from framestorm_cli.fuzz import liveness
+from framestorm_cli.fuzz import liveness, profiler_figures
 from framestorm_cli.fuzz.afl_process import AflFigures
 from framestorm_cli.fuzz.fuzzing import Run
+from framestorm_cli.fuzz.profiler_figures import ProfilerFigures, ProfilerRecord
 from framestorm_cli.fuzz.results import Results
 from framestorm_cli.profilers import outside
-from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.reports.schema import FORMAT, Number, Share, record, said
 from framestorm_cli.triage.buckets import Bucket, Tried
 from framestorm_cli.triage.report import jdk_identity
@@ -32,26 +32,6 @@ _COUNTERS = (
 _COUNTED_BY = (
     "by_scenario", "by_mode", "by_walker", "error_codes", "unavailable", "not_judged",
 )  # fmt: skip
-
-
-class ProfilerRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """The profiler under test."""
-
-    name: str
-    version: Annotated[str, said("Empty: not known, or that of the JDK.")]
-    file: Annotated[str, said("Its library; `jvm`: the JVM's own options start it.")]
-    options: Annotated[str, said("%o stands for the folder of each process.")]
-    sha256: Annotated[str, said("Of the library.")]
-    jvm_args: list[str]
-
-
-class ProfilerFigures(msgspec.Struct):
-    """What came of the profiler's walks."""
-
-    signal: Annotated[str, said("The one whose handler was called; empty: none was found.")] = ""
-    handler_calls: Number = 0
-    stored: Annotated[int, said("Samples that the profiler itself counted.", ge=0)] = 0
-    contained: Annotated[int, said("Faults that it survived by itself; no findings.", ge=0)] = 0
 
 
 class Figures(msgspec.Struct, forbid_unknown_fields=True):
@@ -216,7 +196,8 @@ class Summary(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _ratio(part: float, whole: float) -> float | None:
-    return round(part / whole, 6) if whole else None
+    """A profiler may have stored a sample or two that nobody asked it for."""
+    return min(round(part / whole, 6), 1.0) if whole else None
 
 
 def _figures(run: Run, target: str | None = None) -> Figures:
@@ -236,21 +217,9 @@ def _figures(run: Run, target: str | None = None) -> Figures:
         edges=run.edges(target),
         rss_kb=int(totals.get("rss_kb", 0)),
         startup_seconds=float(totals.get("startup", 0.0)),
-        profiler=_profiler_figures(run.options.outside, totals.get("profiler", {})),
+        profiler=profiler_figures.of(run.options.outside, totals),
         **maps,
     )
-
-
-def _profiler_figures(walked: OutsideWalker, counted: Json) -> ProfilerFigures | None:
-    if walked.walker != outside.PROFILER:
-        return None
-    return msgspec.convert(counted, ProfilerFigures)
-
-
-def _profiler(walked: OutsideWalker) -> ProfilerRecord | None:
-    if walked.walker != outside.PROFILER:
-        return None
-    return record(ProfilerRecord, walked, jvm_args=[*walked.jvm_args])
 
 
 def _bucket(bucket: Bucket, out: Path) -> BucketRecord:
@@ -309,7 +278,7 @@ def of(results: Results, problems: list[str], exit_code: int, argv: list[str]) -
             options,
             corpus=[str(one) for one in options.corpus],
             walker_plugin=options.outside.spec if options.outside.walker == outside.PLUGIN else "",
-            profiler=_profiler(options.outside),
+            profiler=profiler_figures.named(options.outside),
         ),
         totals=_figures(run),
         targets={target: _figures(run, target) for target in options.targets},
@@ -357,11 +326,8 @@ def show(results: Results, problems: list[str], console: Console | None = None) 
     ]
     if totals.edges is not None:
         lines.append(f"{totals.edges:,} edges of libjvm covered")
-    if (own := totals.profiler) is not None:
-        lines.append(
-            f"{own.stored:,} samples stored by the profiler, {own.contained:,} faults that it survived, "
-            f"{own.handler_calls:,} calls of its handler ({own.signal or 'no signal'})"
-        )
+    if totals.profiler is not None:
+        lines += profiler_figures.lines(totals.profiler)
     lines += [_afl_line(instance.figures()) for instance in run.afl]
     if totals.unavailable:
         shown = "; ".join(f"{name}: {why}" for name, why in sorted(totals.unavailable.items()))

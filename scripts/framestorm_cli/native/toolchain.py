@@ -168,6 +168,17 @@ def _up_to_date(folder: Path, targets: tuple[str, ...]) -> bool:
     return dry.returncode == 0 and "no work to do" in dry.stdout
 
 
+def sampled_by_tests(jdk: Jdk) -> Path:
+    """Compiles what the agent's tests sample: for a runtime, which cannot do so when it starts it."""
+    return java_sources.compiled(
+        jdk,
+        name="sampled",
+        what="the program that the agent's tests sample",
+        root=paths.CHECKOUT / "stress" / "agent" / "programs",
+        parts=[Part(".", 17, ("--release", "17"))],
+    )
+
+
 def victims(jdk: Jdk) -> Path:
     """Compiles the Java victims for this JDK and returns the class folder."""
     newer = ["-source", str(jdk.feature), "-target", str(jdk.feature), "-Xlint:-options"]

@@ -234,7 +234,7 @@ def test_a_profiler_that_stores_nothing_does_not_pass(
 ) -> None:
     out = tmp_path / "out"
     code, said, summary = fuzzed(
-        framestorm, fakes, out, "--profiler", "jvm", profiler={"stored": 0}
+        framestorm, fakes, out, "--profiler", "jvm", profiler={"succeeded": 0}
     )
     assert code == 2
     assert "jvm stored no sample in 1,000 calls of its handler" in said

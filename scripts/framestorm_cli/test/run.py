@@ -23,6 +23,7 @@ from framestorm_cli.base import packages, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import runtimes
+from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.test import failed_tests
 from framestorm_cli.test.failed_tests import FailedTest
@@ -163,7 +164,7 @@ def _ctest(ci: bool, whole: bool) -> Outcome:
         classes = str(toolchain.victims(under_test))
         steps.say(f"C++ tests on {under_test}")
         only = ["-LE", "walkers"] if index == 0 else ["-L", "jvm"]
-        environment = _test_environment(under_test.home, classes)
+        environment = _test_environment(under_test, classes)
         outcome = _run_ctest([*_ctest_options(ci), *only], environment)
         code = outcome.code or code
         words.append(f"JDK {under_test.version}: {outcome.words}")
@@ -181,8 +182,11 @@ def _ctest_options(ci: bool) -> list[str]:
     return options + (["--no-label-summary"] if ci else [])
 
 
-def _test_environment(home: Path, classes: str) -> dict[str, str]:
-    return {"FRAMESTORM_TEST_JDK": str(home), "FRAMESTORM_TEST_CLASSES": classes}
+def _test_environment(under_test: Jdk, classes: str) -> dict[str, str]:
+    environment = {"FRAMESTORM_TEST_JDK": str(under_test.home), "FRAMESTORM_TEST_CLASSES": classes}
+    if under_test.javac is None:
+        environment["FRAMESTORM_TEST_SAMPLED"] = str(toolchain.sampled_by_tests(under_test))
+    return environment
 
 
 def _walkers(ci: bool) -> Outcome:
@@ -191,7 +195,7 @@ def _walkers(ci: bool) -> Outcome:
     plain = choosing.choose(Path("instrumented:plain"))
     classes = str(toolchain.victims(plain))
     steps.say(f"tests of the walkers on {plain}")
-    environment = _test_environment(plain.home, classes)
+    environment = _test_environment(plain, classes)
     return _run_ctest([*_ctest_options(ci), "-L", "walkers"], environment)
 
 

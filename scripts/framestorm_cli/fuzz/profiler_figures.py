@@ -1,0 +1,92 @@
+"""What came of a profiler's walks, for summary.json and for a person."""
+
+import functools
+from collections import Counter
+from typing import Annotated
+
+import msgspec
+
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings.records import Json
+from framestorm_cli.native import processes
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
+from framestorm_cli.reports.schema import Number, record, said
+
+_SHOWN_FUNCTIONS = 5
+
+
+class ProfilerRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """The profiler under test."""
+
+    name: str
+    version: Annotated[str, said("Empty: not known, or that of the JDK.")]
+    file: Annotated[str, said("Its library; `jvm`: the JVM's own options start it.")]
+    options: Annotated[str, said("%o stands for the folder of each process.")]
+    sha256: Annotated[str, said("Of the library.")]
+    jvm_args: list[str]
+
+
+class ProfilerFigures(msgspec.Struct, forbid_unknown_fields=True):
+    """What came of the profiler's walks."""
+
+    signal: Annotated[str, said("The one whose handler was called; empty: none was found.")]
+    own_siginfo: Annotated[
+        bool, said("Whether the handler was given what came with a signal of the profiler's own.")
+    ]
+    handler_calls: Number
+    stored: Annotated[
+        int | None, said("Samples that the profiler itself counted; null: its count is not known.")
+    ]
+    contained: Annotated[int, said("Faults that it survived by itself; no findings.", ge=0)]
+    contained_in: Annotated[
+        dict[str, int], said("How often, by function; the most frequent first.")
+    ]
+
+
+def of(walked: OutsideWalker, totals: Json) -> ProfilerFigures | None:
+    if walked.walker != outside.PROFILER:
+        return None
+    counted = totals.get("by_walker", {}).get(walked.walker, {})
+    told = totals.get("profiler", {})
+    return ProfilerFigures(
+        signal=processes.signal_name(told["signal"]) if told.get("signal") else "",
+        own_siginfo=told.get("own_siginfo", False),
+        handler_calls=counted.get("walks", 0),
+        stored=counted.get("succeeded", 0) if told.get("counts_samples") else None,
+        contained=counted.get("contained_faults", 0),
+        contained_in=_by_function(walked, told.get("contained_places", {})),
+    )
+
+
+@functools.cache
+def _symbolizer() -> Symbolizer:
+    return Symbolizer()
+
+
+def _by_function(walked: OutsideWalker, places: dict[str, int]) -> dict[str, int]:
+    """Counts of places, by the functions that the profiler's library has there."""
+    modules = {library.name: str(library) for library in walked.libraries}
+    counts: Counter[str] = Counter()
+    for place, count in places.items():
+        counts[_symbolizer().frame(place, modules, is_return=False).name] += count
+    return dict(counts.most_common())
+
+
+def named(walked: OutsideWalker) -> ProfilerRecord | None:
+    if walked.walker != outside.PROFILER:
+        return None
+    return record(ProfilerRecord, walked, jvm_args=[*walked.jvm_args])
+
+
+def lines(own: ProfilerFigures) -> list[str]:
+    """For the printed summary."""
+    stored = "an unknown number of" if own.stored is None else f"{own.stored:,}"
+    found = [
+        f"{stored} samples stored by the profiler, {own.contained:,} faults that it survived, "
+        f"{own.handler_calls:,} calls of its handler ({own.signal or 'no signal'})"
+    ]
+    if own.contained_in:
+        functions = list(own.contained_in.items())[:_SHOWN_FUNCTIONS]
+        found.append("survived in " + ", ".join(f"{name} {count:,}" for name, count in functions))
+    return found
