@@ -120,15 +120,14 @@ def resolve(profiler: str, jdk: Jdk) -> OutsideWalker:
         file = Path(name).resolve()
         sha256 = obtaining.sha256(file)
         return OutsideWalker(PROFILER, str(file), file.name, "", options, sha256)
+    if not known.walks_on(jdk.feature):
+        raise FramestormError(
+            f"--profiler {name} on {jdk}: {known.why_not} (see `scripts/framestorm profilers`)"
+        )
     if known.released is None:
         if own:
             raise FramestormError(f"{name} takes no options: give --jvm-arg, and --profiler {JVM}")
-        return OutsideWalker(PROFILER, JVM, name, jvm_args=known.arguments_on(jdk.feature))
-    if known.before_jdk is not None and jdk.feature >= known.before_jdk:
-        raise FramestormError(
-            f"the walker of {name} {known.version} does not start on JDK {known.before_jdk} and later, {jdk} "
-            f"is {jdk.feature}: take another version (`scripts/framestorm profilers`)"
-        )
+        return OutsideWalker(PROFILER, JVM, name, jvm_args=known.jvm_args)
     file = obtaining.library(known)
     options = options if own else known.options
     return OutsideWalker(PROFILER, str(file), name, known.version, options, obtaining.sha256(file))

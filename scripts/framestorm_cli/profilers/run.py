@@ -24,13 +24,11 @@ def profilers_command(fetch: bool) -> int:
     for known in table.KNOWN:
         click.echo(f"{known.name} {known.version}".rstrip())
         lines = [known.what, _where(known, fetch)]
-        if known.before_jdk is not None:
-            lines.append(f"on JDKs before {known.before_jdk}")
+        if known.why_not:
+            lines.append(known.why_not)
         if known.options:
             lines.append(f"options: {known.options}")
-        lines += [
-            f"JDK {release}: {' '.join(arguments)}" for release, arguments in known.jvm_args.items()
-        ]
+        lines += known.jvm_args
         for line in lines:
             click.echo(f"    {line}")
     click.echo(f"In place of a name: an agent library's file, or {table.JVM}.")

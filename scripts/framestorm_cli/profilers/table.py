@@ -1,7 +1,7 @@
 """The profilers that `--profiler NAME` means: released versions, pinned. A row here is all one needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # In options and JVM arguments: the folder that the process writes into. Neither profiler has such a
 # pattern of its own (they have %p, %t, %n and %{...}).
@@ -31,23 +31,24 @@ class Released:
 
 @dataclass(frozen=True)
 class Known:
-    """`released` None: it is part of the JVM, `jvm_args` start it: those of the newest release that is not
-    newer than the JDK."""
+    """`released` None: it is part of the JVM, and `jvm_args` start it. `jdks`: of which releases its handler
+    walks, the first and the one behind the last."""
 
     name: str
     what: str
     released: Released | None
     options: str = ""
-    jvm_args: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    before_jdk: int | None = None  # its walker does not start on this release and later ones
+    jvm_args: tuple[str, ...] = ()
+    jdks: tuple[int, int | None] = (17, None)
+    why_not: str = ""  # on others
 
     @property
     def version(self) -> str:
         return self.released.version if self.released else ""
 
-    def arguments_on(self, feature: int) -> tuple[str, ...]:
-        fitting = [release for release in self.jvm_args if release <= feature]
-        return self.jvm_args[max(fitting)] if fitting else ()
+    def walks_on(self, feature: int) -> bool:
+        first, behind = self.jdks
+        return first <= feature and (behind is None or feature < behind)
 
 
 def _datadog(artifact: str, version: str, sha256: str, folder: str) -> Released:
@@ -56,11 +57,6 @@ def _datadog(artifact: str, version: str, sha256: str, folder: str) -> Released:
         for machine, name in (("x86_64", "linux-x64"), ("aarch64", "linux-arm64"))
     }
     return Released("com.datadoghq", artifact, version, sha256, libraries)
-
-
-def _recording(event: str, rate: str) -> tuple[str, ...]:
-    settings = f"settings=none,+{event}#enabled=true,+{event}#{rate}=10ms"
-    return (f"-XX:StartFlightRecording=filename={OUT}/jfr.jfr,{settings}",)
 
 
 # They record into a file of the process's folder. What the profiler itself counts can be read from it,
@@ -97,7 +93,8 @@ KNOWN = (
             "",
         ),
         _JAVA_PROFILER,
-        before_jdk=25,
+        jdks=(17, 25),
+        why_not="its walker does not start on JDK 25 and later",
     ),
     Known(
         "java-profiler-agent",
@@ -112,12 +109,14 @@ KNOWN = (
     ),
     Known(
         "jfr",
-        "JFR's sampler of the JDK under test: jdk.CPUTimeSample from 25 on, else jdk.ExecutionSample",
+        "JFR's sampler of the JDK under test (jdk.CPUTimeSample)",
         None,
-        jvm_args={
-            17: _recording("jdk.ExecutionSample", "period"),
-            25: _recording("jdk.CPUTimeSample", "throttle"),
-        },
+        jvm_args=(
+            f"-XX:StartFlightRecording=filename={OUT}/jfr.jfr,settings=none,"
+            "+jdk.CPUTimeSample#enabled=true,+jdk.CPUTimeSample#throttle=10ms",
+        ),
+        jdks=(25, None),
+        why_not="before JDK 25 JFR walks on a thread of its own; its signal handler only stops the other",
     ),
 )
 BY_NAME = {one.name: one for one in KNOWN}

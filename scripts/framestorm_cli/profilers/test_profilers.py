@@ -126,26 +126,19 @@ def test_names_options_and_files(by_hand: Path, fake_jdk: Jdk, tmp_path: Path) -
     assert found.sha256 == obtaining.sha256(own)
 
 
-@pytest.mark.parametrize(
-    ("feature", "event"), [(17, "Execution"), (24, "Execution"), (25, "CPUTime")]
-)
-def test_jfr_is_started_by_arguments_of_the_jvm(
-    fake_jdk: Jdk, tmp_path: Path, feature: int, event: str
-) -> None:
-    found = outside.resolve("jfr", replace(fake_jdk, feature=feature))
+def test_jfr_is_started_by_arguments_of_the_jvm(fake_jdk: Jdk, tmp_path: Path) -> None:
+    found = outside.resolve("jfr", fake_jdk)
     option, value, jvm_arg, started = found.arguments(tmp_path)
     assert (option, value, jvm_arg) == ("--profiler", "jvm", "--jvm-arg")
     assert started.startswith(f"-XX:StartFlightRecording=filename={tmp_path}/jfr.jfr,")
-    assert f"jdk.{event}Sample#enabled=true" in started
+    assert "jdk.CPUTimeSample#enabled=true" in started
     assert found.libraries == ()
 
 
-def test_a_jdk_that_a_profiler_does_not_know_is_refused(
-    known: Known, fake_jdk: Jdk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(table.BY_NAME, "quick", replace(known, before_jdk=25))
-    with pytest.raises(FramestormError, match="does not start on JDK 25 and later"):
-        outside.resolve("quick", fake_jdk)
+def test_a_jdk_on_which_it_does_not_walk_is_refused(known: Known, fake_jdk: Jdk) -> None:
+    assert [known.walks_on(17), replace(known, jdks=(17, 25)).walks_on(25)] == [True, False]
+    with pytest.raises(FramestormError, match="before JDK 25 JFR walks on a thread of its own"):
+        outside.resolve("jfr", replace(fake_jdk, feature=21))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +241,7 @@ def test_an_artifact_of_a_version_that_is_not_here(known: Known, fake_jdk: Jdk) 
 
 
 def test_an_artifact_of_the_jvms_own_profiler_starts_that_of_this_jdk(fake_jdk: Jdk) -> None:
-    was = outside.resolve("jfr", replace(fake_jdk, feature=17))
+    was = outside.resolve("jfr", replace(fake_jdk, feature=26))
     read = outside.from_recorded(json.loads(json.dumps(was.recorded())))
     assert outside.again(read, None, None, fake_jdk) == outside.resolve("jfr", fake_jdk)
 
