@@ -509,6 +509,32 @@ def test_scenarios_that_do_not_walk(
     assert "do not walk as they should: c1" in out
 
 
+def test_scenarios_show_what_a_profiler_has_stored(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    stored = {"walks": 20, "succeeded": 0, "recorded": {"right": 18, "short": 2, "missing": 0}}
+    c1 = {
+        "name": "c1",
+        "available": True,
+        "walks": 20,
+        "succeeded": 20,
+        "java": True,
+        "by_walker": {"asgct": {"walks": 20, "succeeded": 20}, "profiler": stored},
+        "wrong": ["profiler: short: 3 frames, 5 expected, halted at x"] * 2,
+    }
+    fakes.answer("scenarios", [c1])
+    asked = ("scenarios", "--jdk", fakes.tools.jdk.home, "--profiler", "jvm")
+    code, out, _ = framestorm(*asked)
+    assert code == 0, "what a profiler gets wrong is shown only"
+    assert "all; profiler stored 18 right, 2 short" in out
+    assert "profiler: short: 3 frames, 5 expected (2 times)" in out
+    stored["recorded"] = {"right": 0, "missing": 20}
+    fakes.answer("scenarios", [c1])
+    code, out, _ = framestorm(*asked)
+    assert code == 1
+    assert "no frames by profiler" in " ".join(out.split())
+
+
 def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
     code, out, _ = framestorm("walkers", "--jdk", fakes.tools.jdk.home)
     assert code == 0

@@ -59,9 +59,9 @@ def _datadog(artifact: str, version: str, sha256: str, folder: str) -> Released:
     return Released("com.datadoghq", artifact, version, sha256, libraries)
 
 
-# They record into a file of the process's folder. What the profiler itself counts can be read from it,
-# its growth shows that samples are stored, and its traces can be judged. Without a file async-profiler
-# keeps counts in memory only, and java-profiler does not start. A sample takes 15 to 25 bytes.
+# What a profiler stores has to be readable, for its count and its traces: of async-profiler by its own
+# API, which gives the thread of a trace with `threads` and without a JFR file only; java-profiler has its
+# samples in a JFR file, of 15 to 25 bytes for each.
 # memlimit: mutated walks give ever new traces, which stay in memory; samples beyond it have none.
 # filter= is no filter: java-profiler samples all threads, not only those that tell it to.
 _JAVA_PROFILER = f"start,cpu=10ms,cstack=vm,filter=,jfr,file={OUT}/java-profiler.jfr"
@@ -80,8 +80,7 @@ KNOWN = (
                 "aarch64": "linux-arm64/libasyncProfiler.so",
             },
         ),
-        "start,event=ctimer,interval=10ms,cstack=vm,memlimit=512m,jfr,"
-        f"file={OUT}/async-profiler.jfr",
+        "start,event=ctimer,interval=10ms,cstack=vm,threads,memlimit=512m",
     ),
     Known(
         "java-profiler",

@@ -18,6 +18,7 @@ from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.profilers import outside
 
 _SHOWN_WRONG = 3
+_JUDGED = ("asgct", outside.PROFILER)  # walkers that are not the project's own
 _WHERE = ", halted at "  # ends what was wrong (scripts/native/replay.cpp)
 
 
@@ -28,22 +29,44 @@ def _answer(data: bytes, command: str) -> Any:
         raise FramestormError(f"{NATIVE} {command} did not answer with JSON: {error}") from error
 
 
+def _traces(counts: dict[str, Any]) -> int:
+    """How many there are: that a walk gave, or of a profiler, that it has stored."""
+    stored = counts.get("recorded")
+    if stored is None:
+        return int(counts["succeeded"])
+    return sum(int(count) for verdict, count in stored.items() if verdict != "missing")
+
+
+def _stored(by_walker: dict[str, dict[str, Any]]) -> str:
+    """`; profiler stored 18 right, 2 short`: of a trace for each walk."""
+    said = ""
+    for name, counts in by_walker.items():
+        told = [
+            f"{count} {verdict}" for verdict, count in counts.get("recorded", {}).items() if count
+        ]
+        said += f"; {name} stored {', '.join(told)}" if told else ""
+    return said
+
+
 def _shares(by_walker: dict[str, dict[str, Any]]) -> str:
     """What share of its walks gave frames, for each walker: those that are not like the most first."""
-    if not by_walker:
-        return "no walks"
+    if not by_walker.keys() - {outside.PROFILER}:
+        return "no walks" + _stored(by_walker)
     shares: dict[str, list[str]] = {}
     for name, counts in by_walker.items():
+        if "recorded" in counts:
+            continue
         walks, succeeded = int(counts["walks"]), int(counts["succeeded"])
         whole = "all" if succeeded == walks else "none" if succeeded == 0 else ""
         shares.setdefault(whole or f"{succeeded} of {walks}", []).append(name)
     most = max(shares, key=lambda share: len(shares[share]))
     few = [f"{' '.join(names)} {share}" for share, names in shares.items() if share != most]
-    return ", ".join([*few, f"others {most}" if few else most])
+    return ", ".join([*few, f"others {most}" if few else most]) + _stored(by_walker)
 
 
 def _problems(row: dict[str, Any]) -> list[str]:
-    """What makes a scenario fail. Not what AsyncGetCallTrace got wrong: that is what framestorm finds."""
+    """What makes a scenario fail. Not what AsyncGetCallTrace or a profiler got wrong: that is what
+    framestorm finds."""
     by_walker = row.get("by_walker", {})
     problems = []
     walks, succeeded = int(row.get("walks", 0)), int(row.get("succeeded", 0))
@@ -54,10 +77,10 @@ def _problems(row: dict[str, Any]) -> list[str]:
         silent = [
             name
             for name, counts in by_walker.items()
-            if name != "asgct" and int(counts["succeeded"]) == 0 and not counts.get("chooses")
+            if name != "asgct" and _traces(counts) == 0 and not counts.get("chooses")
         ]
         problems += [f"no frames by {name}" for name in silent]
-    if any(not str(wrong).startswith("asgct:") for wrong in row.get("wrong", ())):
+    if any(str(wrong).split(":")[0] not in _JUDGED for wrong in row.get("wrong", ())):
         problems.append("wrong walks")
     return problems
 
