@@ -1,7 +1,11 @@
 // Matching of traces against patterns: the pattern is a small automaton whose states are its
 // positions, so a trace of any length takes one pass.
+#include <fnmatch.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <stdexcept>
 #include <vector>
 
@@ -13,7 +17,8 @@ namespace {
 enum class Repeat : uint8_t { once, optional, any_number };
 
 struct Position {
-  std::string_view names;  // alternatives with globs; empty: any frame
+  std::string_view text;           // empty: any frame
+  std::vector<std::string> names;  // the alternatives in it, with globs
   Repeat repeat;
 };
 
@@ -24,43 +29,16 @@ constexpr std::string_view kRegistering =
     "framestorm/Harness.enter|framestorm/Harness.leave? "
     "framestorm/Scenario.enter|framestorm/Scenario.leave? ";
 
-bool glob(std::string_view pattern, std::string_view text) {
-  size_t p = 0;
-  size_t t = 0;
-  size_t star = std::string_view::npos;
-  size_t resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') {
-    ++p;
-  }
-  return p == pattern.size();
+bool accepts(const Position& position, const std::string& frame) {
+  return position.text.empty() || std::ranges::any_of(position.names, [&](const std::string& name) {
+           return fnmatch(name.c_str(), frame.c_str(), FNM_NOESCAPE) == 0;
+         });
 }
 
-bool accepts(const Position& position, std::string_view frame) {
-  if (position.names.empty()) {
-    return true;
-  }
-  std::string_view rest = position.names;
-  for (size_t bar = rest.find('|'); bar != std::string_view::npos; bar = rest.find('|')) {
-    if (glob(rest.substr(0, bar), frame)) {
-      return true;
-    }
-    rest.remove_prefix(bar + 1);
-  }
-  return glob(rest, frame);
+std::vector<std::string> alternatives(std::string_view names) {
+  std::vector<std::string> all;
+  for (const auto name : std::views::split(names, '|')) all.emplace_back(name.begin(), name.end());
+  return all;
 }
 
 std::vector<Position> parse(std::string_view pattern) {
@@ -72,21 +50,23 @@ std::vector<Position> parse(std::string_view pattern) {
     if (token.empty()) {
       continue;
     }
+    Repeat repeat = Repeat::once;
     if (token == "...") {
-      positions.push_back({{}, Repeat::any_number});
-    } else if (token.ends_with("+?")) {
+      positions.push_back({{}, {}, Repeat::any_number});
+      continue;
+    }
+    if (token.ends_with("+?")) {
       token.remove_suffix(2);
-      positions.push_back({token, Repeat::any_number});
+      repeat = Repeat::any_number;
     } else if (token.ends_with('+')) {
       token.remove_suffix(1);
-      positions.push_back({token, Repeat::once});
-      positions.push_back({token, Repeat::any_number});
+      positions.push_back({token, alternatives(token), Repeat::once});
+      repeat = Repeat::any_number;
     } else if (token.ends_with('?')) {
       token.remove_suffix(1);
-      positions.push_back({token, Repeat::optional});
-    } else {
-      positions.push_back({token, Repeat::once});
+      repeat = Repeat::optional;
     }
+    positions.push_back({token, alternatives(token), repeat});
   }
   if (positions.size() > kMaxPositions) {
     throw std::invalid_argument("trace pattern has too many tokens");
@@ -115,10 +95,8 @@ std::string expected_at(uint64_t states, const std::vector<Position>& positions)
     }
     if (i == positions.size()) {
       expected += "the end";
-    } else if (positions[i].names.empty()) {
-      expected += "any frame";
     } else {
-      expected += positions[i].names;
+      expected += positions[i].text.empty() ? "any frame" : positions[i].text;
     }
   }
   return expected;

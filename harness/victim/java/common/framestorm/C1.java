@@ -23,9 +23,8 @@ final class C1 extends Scenario {
     return spin(b + a) + (long) c;
   }
 
-  private long spin(long seed) {
+  private long spin(long x) {
     enter();
-    long x = seed;
     while (!Harness.stopped) {
       x = x * 31 + 7;
     }

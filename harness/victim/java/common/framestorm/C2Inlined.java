@@ -38,9 +38,8 @@ final class C2Inlined extends Scenario {
     return leaf(a * 5) - a;
   }
 
-  private long leaf(long seed) {
+  private long leaf(long x) {
     enter();
-    long x = seed;
     while (!Harness.stopped) {
       x = x * 31 + 7;
     }

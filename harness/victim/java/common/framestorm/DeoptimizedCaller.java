@@ -52,11 +52,10 @@ final class DeoptimizedCaller extends Scenario {
     return callee(a + 2) ^ a;
   }
 
-  private long callee(long seed) {
+  private long callee(long x) {
     compiler.deoptimize(caller);
     compiler.deoptimize(outermost);
     enter();
-    long x = seed;
     while (!Harness.stopped) {
       x = x * 31 + 7;
     }

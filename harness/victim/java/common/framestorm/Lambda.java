@@ -11,9 +11,8 @@ final class Lambda extends Scenario {
   void prepare(Compiler compiler) {
     long captured = index + 7;
     operator =
-        seed -> {
+        x -> {
           enter();
-          long x = seed;
           while (!Harness.stopped) {
             x = x * 31 + captured;
           }

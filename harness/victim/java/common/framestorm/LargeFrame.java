@@ -2,9 +2,9 @@ package framestorm;
 
 /**
  * Two frames of kilobytes, one interpreted and one compiled where there is a compiler: as many
- * arguments as a method can have (the compiled one: as C2 accepts), and as many locals that live
- * across a call. Each comes from a volatile read, which C2 cannot move behind the call: the compiled
- * frame spills all of them.
+ * arguments as a method can have (the compiled one: as C2 accepts), and 120 values that wait on the
+ * operand stack for a call to return. Each comes from a volatile read, which C2 cannot move behind
+ * the call: the compiled frame spills all of them.
  */
 final class LargeFrame extends Scenario {
   @Override
@@ -26,9 +26,8 @@ final class LargeFrame extends Scenario {
             106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120);
   }
 
-  private long spin(long seed) {
+  private long spin(long x) {
     enter();
-    long x = seed;
     while (!Harness.stopped) {
       x = x * 31 + 7;
     }
@@ -51,141 +50,32 @@ final class LargeFrame extends Scenario {
       long a100, long a101, long a102, long a103, long a104, long a105, long a106, long a107,
       long a108, long a109, long a110, long a111, long a112, long a113, long a114, long a115,
       long a116, long a117, long a118, long a119) {
-    long b0 = sink + a0;
-    long b1 = sink + a1;
-    long b2 = sink + a2;
-    long b3 = sink + a3;
-    long b4 = sink + a4;
-    long b5 = sink + a5;
-    long b6 = sink + a6;
-    long b7 = sink + a7;
-    long b8 = sink + a8;
-    long b9 = sink + a9;
-    long b10 = sink + a10;
-    long b11 = sink + a11;
-    long b12 = sink + a12;
-    long b13 = sink + a13;
-    long b14 = sink + a14;
-    long b15 = sink + a15;
-    long b16 = sink + a16;
-    long b17 = sink + a17;
-    long b18 = sink + a18;
-    long b19 = sink + a19;
-    long b20 = sink + a20;
-    long b21 = sink + a21;
-    long b22 = sink + a22;
-    long b23 = sink + a23;
-    long b24 = sink + a24;
-    long b25 = sink + a25;
-    long b26 = sink + a26;
-    long b27 = sink + a27;
-    long b28 = sink + a28;
-    long b29 = sink + a29;
-    long b30 = sink + a30;
-    long b31 = sink + a31;
-    long b32 = sink + a32;
-    long b33 = sink + a33;
-    long b34 = sink + a34;
-    long b35 = sink + a35;
-    long b36 = sink + a36;
-    long b37 = sink + a37;
-    long b38 = sink + a38;
-    long b39 = sink + a39;
-    long b40 = sink + a40;
-    long b41 = sink + a41;
-    long b42 = sink + a42;
-    long b43 = sink + a43;
-    long b44 = sink + a44;
-    long b45 = sink + a45;
-    long b46 = sink + a46;
-    long b47 = sink + a47;
-    long b48 = sink + a48;
-    long b49 = sink + a49;
-    long b50 = sink + a50;
-    long b51 = sink + a51;
-    long b52 = sink + a52;
-    long b53 = sink + a53;
-    long b54 = sink + a54;
-    long b55 = sink + a55;
-    long b56 = sink + a56;
-    long b57 = sink + a57;
-    long b58 = sink + a58;
-    long b59 = sink + a59;
-    long b60 = sink + a60;
-    long b61 = sink + a61;
-    long b62 = sink + a62;
-    long b63 = sink + a63;
-    long b64 = sink + a64;
-    long b65 = sink + a65;
-    long b66 = sink + a66;
-    long b67 = sink + a67;
-    long b68 = sink + a68;
-    long b69 = sink + a69;
-    long b70 = sink + a70;
-    long b71 = sink + a71;
-    long b72 = sink + a72;
-    long b73 = sink + a73;
-    long b74 = sink + a74;
-    long b75 = sink + a75;
-    long b76 = sink + a76;
-    long b77 = sink + a77;
-    long b78 = sink + a78;
-    long b79 = sink + a79;
-    long b80 = sink + a80;
-    long b81 = sink + a81;
-    long b82 = sink + a82;
-    long b83 = sink + a83;
-    long b84 = sink + a84;
-    long b85 = sink + a85;
-    long b86 = sink + a86;
-    long b87 = sink + a87;
-    long b88 = sink + a88;
-    long b89 = sink + a89;
-    long b90 = sink + a90;
-    long b91 = sink + a91;
-    long b92 = sink + a92;
-    long b93 = sink + a93;
-    long b94 = sink + a94;
-    long b95 = sink + a95;
-    long b96 = sink + a96;
-    long b97 = sink + a97;
-    long b98 = sink + a98;
-    long b99 = sink + a99;
-    long b100 = sink + a100;
-    long b101 = sink + a101;
-    long b102 = sink + a102;
-    long b103 = sink + a103;
-    long b104 = sink + a104;
-    long b105 = sink + a105;
-    long b106 = sink + a106;
-    long b107 = sink + a107;
-    long b108 = sink + a108;
-    long b109 = sink + a109;
-    long b110 = sink + a110;
-    long b111 = sink + a111;
-    long b112 = sink + a112;
-    long b113 = sink + a113;
-    long b114 = sink + a114;
-    long b115 = sink + a115;
-    long b116 = sink + a116;
-    long b117 = sink + a117;
-    long b118 = sink + a118;
-    long b119 = sink + a119;
-    long x =
-        compiled(
-            b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15, b16, b17, b18,
-            b19, b20, b21, b22, b23, b24, b25, b26, b27, b28, b29, b30, b31, b32, b33, b34, b35,
-            b36, b37, b38, b39);
-    return x
-        ^ b0 ^ b1 ^ b2 ^ b3 ^ b4 ^ b5 ^ b6 ^ b7 ^ b8 ^ b9 ^ b10 ^ b11 ^ b12 ^ b13 ^ b14 ^ b15
-        ^ b16 ^ b17 ^ b18 ^ b19 ^ b20 ^ b21 ^ b22 ^ b23 ^ b24 ^ b25 ^ b26 ^ b27 ^ b28 ^ b29 ^ b30
-        ^ b31 ^ b32 ^ b33 ^ b34 ^ b35 ^ b36 ^ b37 ^ b38 ^ b39 ^ b40 ^ b41 ^ b42 ^ b43 ^ b44 ^ b45
-        ^ b46 ^ b47 ^ b48 ^ b49 ^ b50 ^ b51 ^ b52 ^ b53 ^ b54 ^ b55 ^ b56 ^ b57 ^ b58 ^ b59 ^ b60
-        ^ b61 ^ b62 ^ b63 ^ b64 ^ b65 ^ b66 ^ b67 ^ b68 ^ b69 ^ b70 ^ b71 ^ b72 ^ b73 ^ b74 ^ b75
-        ^ b76 ^ b77 ^ b78 ^ b79 ^ b80 ^ b81 ^ b82 ^ b83 ^ b84 ^ b85 ^ b86 ^ b87 ^ b88 ^ b89 ^ b90
-        ^ b91 ^ b92 ^ b93 ^ b94 ^ b95 ^ b96 ^ b97 ^ b98 ^ b99 ^ b100 ^ b101 ^ b102 ^ b103 ^ b104
-        ^ b105 ^ b106 ^ b107 ^ b108 ^ b109 ^ b110 ^ b111 ^ b112 ^ b113 ^ b114 ^ b115 ^ b116 ^ b117
-        ^ b118 ^ b119;
+    return sink + a0 ^ (sink + a1 ^ (sink + a2 ^ (sink + a3 ^ (sink + a4 ^ (sink + a5 ^ (
+        sink + a6 ^ (sink + a7 ^ (sink + a8 ^ (sink + a9 ^ (sink + a10 ^ (sink + a11 ^ (
+        sink + a12 ^ (sink + a13 ^ (sink + a14 ^ (sink + a15 ^ (sink + a16 ^ (sink + a17 ^ (
+        sink + a18 ^ (sink + a19 ^ (sink + a20 ^ (sink + a21 ^ (sink + a22 ^ (sink + a23 ^ (
+        sink + a24 ^ (sink + a25 ^ (sink + a26 ^ (sink + a27 ^ (sink + a28 ^ (sink + a29 ^ (
+        sink + a30 ^ (sink + a31 ^ (sink + a32 ^ (sink + a33 ^ (sink + a34 ^ (sink + a35 ^ (
+        sink + a36 ^ (sink + a37 ^ (sink + a38 ^ (sink + a39 ^ (sink + a40 ^ (sink + a41 ^ (
+        sink + a42 ^ (sink + a43 ^ (sink + a44 ^ (sink + a45 ^ (sink + a46 ^ (sink + a47 ^ (
+        sink + a48 ^ (sink + a49 ^ (sink + a50 ^ (sink + a51 ^ (sink + a52 ^ (sink + a53 ^ (
+        sink + a54 ^ (sink + a55 ^ (sink + a56 ^ (sink + a57 ^ (sink + a58 ^ (sink + a59 ^ (
+        sink + a60 ^ (sink + a61 ^ (sink + a62 ^ (sink + a63 ^ (sink + a64 ^ (sink + a65 ^ (
+        sink + a66 ^ (sink + a67 ^ (sink + a68 ^ (sink + a69 ^ (sink + a70 ^ (sink + a71 ^ (
+        sink + a72 ^ (sink + a73 ^ (sink + a74 ^ (sink + a75 ^ (sink + a76 ^ (sink + a77 ^ (
+        sink + a78 ^ (sink + a79 ^ (sink + a80 ^ (sink + a81 ^ (sink + a82 ^ (sink + a83 ^ (
+        sink + a84 ^ (sink + a85 ^ (sink + a86 ^ (sink + a87 ^ (sink + a88 ^ (sink + a89 ^ (
+        sink + a90 ^ (sink + a91 ^ (sink + a92 ^ (sink + a93 ^ (sink + a94 ^ (sink + a95 ^ (
+        sink + a96 ^ (sink + a97 ^ (sink + a98 ^ (sink + a99 ^ (sink + a100 ^ (sink + a101 ^ (
+        sink + a102 ^ (sink + a103 ^ (sink + a104 ^ (sink + a105 ^ (sink + a106 ^ (sink + a107 ^ (
+        sink + a108 ^ (sink + a109 ^ (sink + a110 ^ (sink + a111 ^ (sink + a112 ^ (sink + a113 ^ (
+        sink + a114 ^ (sink + a115 ^ (sink + a116 ^ (sink + a117 ^ (sink + a118 ^ (sink + a119 ^ (
+            compiled(
+                a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18,
+                a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35,
+                a36, a37, a38, a39)
+        ))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
+        ))))))))))))))))))))))))))))));
   }
 
   private long compiled(
@@ -194,136 +84,28 @@ final class LargeFrame extends Scenario {
       long a19, long a20, long a21, long a22, long a23, long a24, long a25, long a26, long a27,
       long a28, long a29, long a30, long a31, long a32, long a33, long a34, long a35, long a36,
       long a37, long a38, long a39) {
-    long b0 = sink + a0;
-    long b1 = sink + a1;
-    long b2 = sink + a2;
-    long b3 = sink + a3;
-    long b4 = sink + a4;
-    long b5 = sink + a5;
-    long b6 = sink + a6;
-    long b7 = sink + a7;
-    long b8 = sink + a8;
-    long b9 = sink + a9;
-    long b10 = sink + a10;
-    long b11 = sink + a11;
-    long b12 = sink + a12;
-    long b13 = sink + a13;
-    long b14 = sink + a14;
-    long b15 = sink + a15;
-    long b16 = sink + a16;
-    long b17 = sink + a17;
-    long b18 = sink + a18;
-    long b19 = sink + a19;
-    long b20 = sink + a20;
-    long b21 = sink + a21;
-    long b22 = sink + a22;
-    long b23 = sink + a23;
-    long b24 = sink + a24;
-    long b25 = sink + a25;
-    long b26 = sink + a26;
-    long b27 = sink + a27;
-    long b28 = sink + a28;
-    long b29 = sink + a29;
-    long b30 = sink + a30;
-    long b31 = sink + a31;
-    long b32 = sink + a32;
-    long b33 = sink + a33;
-    long b34 = sink + a34;
-    long b35 = sink + a35;
-    long b36 = sink + a36;
-    long b37 = sink + a37;
-    long b38 = sink + a38;
-    long b39 = sink + a39;
-    long b40 = sink + a0;
-    long b41 = sink + a1;
-    long b42 = sink + a2;
-    long b43 = sink + a3;
-    long b44 = sink + a4;
-    long b45 = sink + a5;
-    long b46 = sink + a6;
-    long b47 = sink + a7;
-    long b48 = sink + a8;
-    long b49 = sink + a9;
-    long b50 = sink + a10;
-    long b51 = sink + a11;
-    long b52 = sink + a12;
-    long b53 = sink + a13;
-    long b54 = sink + a14;
-    long b55 = sink + a15;
-    long b56 = sink + a16;
-    long b57 = sink + a17;
-    long b58 = sink + a18;
-    long b59 = sink + a19;
-    long b60 = sink + a20;
-    long b61 = sink + a21;
-    long b62 = sink + a22;
-    long b63 = sink + a23;
-    long b64 = sink + a24;
-    long b65 = sink + a25;
-    long b66 = sink + a26;
-    long b67 = sink + a27;
-    long b68 = sink + a28;
-    long b69 = sink + a29;
-    long b70 = sink + a30;
-    long b71 = sink + a31;
-    long b72 = sink + a32;
-    long b73 = sink + a33;
-    long b74 = sink + a34;
-    long b75 = sink + a35;
-    long b76 = sink + a36;
-    long b77 = sink + a37;
-    long b78 = sink + a38;
-    long b79 = sink + a39;
-    long b80 = sink + a0;
-    long b81 = sink + a1;
-    long b82 = sink + a2;
-    long b83 = sink + a3;
-    long b84 = sink + a4;
-    long b85 = sink + a5;
-    long b86 = sink + a6;
-    long b87 = sink + a7;
-    long b88 = sink + a8;
-    long b89 = sink + a9;
-    long b90 = sink + a10;
-    long b91 = sink + a11;
-    long b92 = sink + a12;
-    long b93 = sink + a13;
-    long b94 = sink + a14;
-    long b95 = sink + a15;
-    long b96 = sink + a16;
-    long b97 = sink + a17;
-    long b98 = sink + a18;
-    long b99 = sink + a19;
-    long b100 = sink + a20;
-    long b101 = sink + a21;
-    long b102 = sink + a22;
-    long b103 = sink + a23;
-    long b104 = sink + a24;
-    long b105 = sink + a25;
-    long b106 = sink + a26;
-    long b107 = sink + a27;
-    long b108 = sink + a28;
-    long b109 = sink + a29;
-    long b110 = sink + a30;
-    long b111 = sink + a31;
-    long b112 = sink + a32;
-    long b113 = sink + a33;
-    long b114 = sink + a34;
-    long b115 = sink + a35;
-    long b116 = sink + a36;
-    long b117 = sink + a37;
-    long b118 = sink + a38;
-    long b119 = sink + a39;
-    long x = spin(b0);
-    return x
-        ^ b0 ^ b1 ^ b2 ^ b3 ^ b4 ^ b5 ^ b6 ^ b7 ^ b8 ^ b9 ^ b10 ^ b11 ^ b12 ^ b13 ^ b14 ^ b15
-        ^ b16 ^ b17 ^ b18 ^ b19 ^ b20 ^ b21 ^ b22 ^ b23 ^ b24 ^ b25 ^ b26 ^ b27 ^ b28 ^ b29 ^ b30
-        ^ b31 ^ b32 ^ b33 ^ b34 ^ b35 ^ b36 ^ b37 ^ b38 ^ b39 ^ b40 ^ b41 ^ b42 ^ b43 ^ b44 ^ b45
-        ^ b46 ^ b47 ^ b48 ^ b49 ^ b50 ^ b51 ^ b52 ^ b53 ^ b54 ^ b55 ^ b56 ^ b57 ^ b58 ^ b59 ^ b60
-        ^ b61 ^ b62 ^ b63 ^ b64 ^ b65 ^ b66 ^ b67 ^ b68 ^ b69 ^ b70 ^ b71 ^ b72 ^ b73 ^ b74 ^ b75
-        ^ b76 ^ b77 ^ b78 ^ b79 ^ b80 ^ b81 ^ b82 ^ b83 ^ b84 ^ b85 ^ b86 ^ b87 ^ b88 ^ b89 ^ b90
-        ^ b91 ^ b92 ^ b93 ^ b94 ^ b95 ^ b96 ^ b97 ^ b98 ^ b99 ^ b100 ^ b101 ^ b102 ^ b103 ^ b104
-        ^ b105 ^ b106 ^ b107 ^ b108 ^ b109 ^ b110 ^ b111 ^ b112 ^ b113 ^ b114 ^ b115 ^ b116 ^ b117
-        ^ b118 ^ b119;
+    return sink + a0 ^ (sink + a1 ^ (sink + a2 ^ (sink + a3 ^ (sink + a4 ^ (sink + a5 ^ (
+        sink + a6 ^ (sink + a7 ^ (sink + a8 ^ (sink + a9 ^ (sink + a10 ^ (sink + a11 ^ (
+        sink + a12 ^ (sink + a13 ^ (sink + a14 ^ (sink + a15 ^ (sink + a16 ^ (sink + a17 ^ (
+        sink + a18 ^ (sink + a19 ^ (sink + a20 ^ (sink + a21 ^ (sink + a22 ^ (sink + a23 ^ (
+        sink + a24 ^ (sink + a25 ^ (sink + a26 ^ (sink + a27 ^ (sink + a28 ^ (sink + a29 ^ (
+        sink + a30 ^ (sink + a31 ^ (sink + a32 ^ (sink + a33 ^ (sink + a34 ^ (sink + a35 ^ (
+        sink + a36 ^ (sink + a37 ^ (sink + a38 ^ (sink + a39 ^ (sink + a0 ^ (sink + a1 ^ (
+        sink + a2 ^ (sink + a3 ^ (sink + a4 ^ (sink + a5 ^ (sink + a6 ^ (sink + a7 ^ (sink + a8 ^ (
+        sink + a9 ^ (sink + a10 ^ (sink + a11 ^ (sink + a12 ^ (sink + a13 ^ (sink + a14 ^ (
+        sink + a15 ^ (sink + a16 ^ (sink + a17 ^ (sink + a18 ^ (sink + a19 ^ (sink + a20 ^ (
+        sink + a21 ^ (sink + a22 ^ (sink + a23 ^ (sink + a24 ^ (sink + a25 ^ (sink + a26 ^ (
+        sink + a27 ^ (sink + a28 ^ (sink + a29 ^ (sink + a30 ^ (sink + a31 ^ (sink + a32 ^ (
+        sink + a33 ^ (sink + a34 ^ (sink + a35 ^ (sink + a36 ^ (sink + a37 ^ (sink + a38 ^ (
+        sink + a39 ^ (sink + a0 ^ (sink + a1 ^ (sink + a2 ^ (sink + a3 ^ (sink + a4 ^ (sink + a5 ^ (
+        sink + a6 ^ (sink + a7 ^ (sink + a8 ^ (sink + a9 ^ (sink + a10 ^ (sink + a11 ^ (
+        sink + a12 ^ (sink + a13 ^ (sink + a14 ^ (sink + a15 ^ (sink + a16 ^ (sink + a17 ^ (
+        sink + a18 ^ (sink + a19 ^ (sink + a20 ^ (sink + a21 ^ (sink + a22 ^ (sink + a23 ^ (
+        sink + a24 ^ (sink + a25 ^ (sink + a26 ^ (sink + a27 ^ (sink + a28 ^ (sink + a29 ^ (
+        sink + a30 ^ (sink + a31 ^ (sink + a32 ^ (sink + a33 ^ (sink + a34 ^ (sink + a35 ^ (
+        sink + a36 ^ (sink + a37 ^ (sink + a38 ^ (sink + a39 ^ (
+            spin(a0)
+        ))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
+        ))))))))))))))))))))))))))))));
   }
 }

@@ -13,7 +13,7 @@ final class MethodHandle extends Scenario {
     MethodHandles.Lookup lookup = MethodHandles.lookup();
     java.lang.invoke.MethodHandle spin =
         lookup.findVirtual(
-            MethodHandle.class, "spin", MethodType.methodType(long.class, int.class));
+            MethodHandle.class, "spin", MethodType.methodType(long.class, long.class));
     java.lang.invoke.MethodHandle plus =
         lookup.findStatic(
             Math.class, "addExact", MethodType.methodType(long.class, long.class, long.class));
@@ -28,12 +28,11 @@ final class MethodHandle extends Scenario {
   }
 
   private long call(java.lang.invoke.MethodHandle target) throws Throwable {
-    return (long) target.invokeExact(3);
+    return (long) target.invokeExact(3L);
   }
 
-  private long spin(int seed) {
+  private long spin(long x) {
     enter();
-    long x = seed;
     while (!Harness.stopped) {
       x = x * 31 + 7;
     }
