@@ -37,9 +37,7 @@ std::vector<Enum> listed(const char* variable, std::vector<Enum> otherwise) {
   std::istringstream names(text == nullptr ? "" : text);
   std::vector<Enum> found;
   for (std::string name; std::getline(names, name, ',');) {
-    for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
-      if (name_of(static_cast<Enum>(i)) == name) found.push_back(static_cast<Enum>(i));
-    }
+    if (Enum one{}; parse_name(name, &one)) found.push_back(one);
   }
   return found.empty() ? std::move(otherwise) : found;
 }

@@ -69,13 +69,8 @@ class AflEngine final : public FuzzEngine {
   // ContinuationEntry::to_frame, caches) would look like noise of the input that happened to be
   // first.
   static void prime(const FuzzOptions& options, std::span<uint8_t> counters, InputLoop& loop) {
-    std::vector<Input> seeds;
     std::vector<uint8_t> bytes;
-    for (const auto& folder : options.corpus) {
-      std::string error;
-      if (!load_seed_folder(folder, &seeds, &error)) throw SetupError(error);
-    }
-    for (const Input& seed : seeds) {
+    for (const Input& seed : load_seed_folders(options.corpus)) {
       encode(seed, &bytes);
       std::ranges::fill(counters, uint8_t{0});
       loop.execute(bytes);

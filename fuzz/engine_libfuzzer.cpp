@@ -1,11 +1,10 @@
 // libFuzzer, in this process: its loop runs on the migrating stack, its mutations are the driver's.
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "fuzz/fuzz_engine.h"
-#include "harness/base/error.h"
+#include "harness/executor/run_files.h"
 #include "harness/guard/sanitizer.h"
 #include "harness/input/binary.h"
 #include "harness/input/seed_folder.h"
@@ -55,20 +54,12 @@ class LibFuzzerEngine final : public FuzzEngine {
     const auto folder = options->out / "seeds";
     std::filesystem::create_directories(folder);
     std::filesystem::create_directories(options->out / "corpus");
-    std::vector<Input> seeds;
+    const std::vector<Input> seeds = load_seed_folders(options->corpus);
     std::vector<uint8_t> bytes;
-    for (const auto& corpus : options->corpus) {
-      std::string error;
-      if (!load_seed_folder(corpus, &seeds, &error)) throw SetupError(error);
-    }
     // Without any seed libFuzzer starts from the mutator's own inputs.
     for (size_t i = 0; i < seeds.size(); ++i) {
       encode(seeds[i], &bytes);
-      std::ofstream file(folder / (std::to_string(i) + ".bin"), std::ios::binary);
-      file.write(reinterpret_cast<const char*>(bytes.data()),
-                 static_cast<std::streamsize>(bytes.size()));
-      file.flush();
-      if (!file) throw SetupError("cannot write seeds to " + folder.string() + ": disk full?");
+      write_file(folder / (std::to_string(i) + ".bin"), bytes);
     }
     return -1;
   }

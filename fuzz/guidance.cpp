@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/base/error.h"
 #include "harness/input/binary.h"
 #include "harness/input/seed_folder.h"
 
@@ -29,13 +28,8 @@ class Guided final : public Guidance {
 class Unguided final : public Guidance {
  public:
   explicit Unguided(const std::vector<std::filesystem::path>& corpus) {
-    std::vector<Input> inputs;
     std::vector<uint8_t> bytes;
-    for (const auto& folder : corpus) {
-      std::string error;
-      if (!load_seed_folder(folder, &inputs, &error)) throw SetupError(error);
-    }
-    for (const Input& input : inputs) {
+    for (const Input& input : load_seed_folders(corpus)) {
       encode(input, &bytes);
       seeds_.emplace(std::string(bytes.begin(), bytes.end()), seeds_.size() % Feedback::kEndings);
     }

@@ -25,13 +25,9 @@ struct MutatorWeights {
 };
 
 template <typename Enum>
-std::vector<Enum> all_of() {
-  std::vector<Enum> all;
-  all.reserve(static_cast<size_t>(Enum::count));
-  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
-    all.push_back(static_cast<Enum>(i));
-  }
-  return all;
+std::vector<Enum> every() {
+  constexpr auto kAll = all_of<Enum>();
+  return {kAll.begin(), kAll.end()};
 }
 
 struct MutatorProfile {
@@ -58,8 +54,8 @@ struct MutatorProfile {
 
   // What may be produced; each non-empty. All at first, but walkers only those that can be told what
   // is mutated, and neither gst nor plugin; drivers narrow or widen the lists.
-  std::vector<ScenarioId> scenarios = all_of<ScenarioId>();
-  std::vector<Mode> modes = all_of<Mode>();
+  std::vector<ScenarioId> scenarios = every<ScenarioId>();
+  std::vector<Mode> modes = every<Mode>();
   std::vector<WalkerId> walkers = {kFuzzedWalkers.begin(), kFuzzedWalkers.end()};
 };
 

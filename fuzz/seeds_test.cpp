@@ -19,10 +19,7 @@ namespace {
 class Seeds : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    std::string error;
-    ASSERT_TRUE(
-        load_seed_folder(std::filesystem::path(FRAMESTORM_SEEDS) / GetParam(), &inputs_, &error))
-        << error;
+    inputs_ = load_seed_folders({std::filesystem::path(FRAMESTORM_SEEDS) / GetParam()});
   }
   std::vector<Input> inputs_;
 };

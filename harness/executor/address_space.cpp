@@ -62,80 +62,61 @@ AddressSpace::AddressSpace(Jvm& jvm) : jvm_(jvm) {
   java_heap_ = find_java_heap(jvm.structs(), unmapped_);
 }
 
-bool AddressSpace::resolve(const SymbolicValue& value, const Victim& victim,
-                           const std::vector<Victim*>& halted, uint64_t own, uint64_t* out) const {
+std::optional<uint64_t> AddressSpace::resolve(const SymbolicValue& value, const Victim& victim,
+                                              const std::vector<Victim*>& halted,
+                                              uint64_t own) const {
   const auto delta = static_cast<uint64_t>(static_cast<int64_t>(value.delta));
-  const auto other = [&]() -> const Victim* {
-    if (halted.size() < 2) return nullptr;
-    const Victim* picked = halted[value.index % halted.size()];
-    return picked == &victim ? halted[(value.index + 1) % halted.size()] : picked;
-  };
   switch (value.kind) {
     case ValueKind::real:
-      *out = own + delta;
-      return true;
+      return own + delta;
     case ValueKind::real_sp:
-      *out = victim.sp + delta;
-      return true;
+      return victim.sp + delta;
     case ValueKind::real_fp:
-      *out = victim.fp + delta;
-      return true;
+      return victim.fp + delta;
     case ValueKind::real_pc:
-      *out = victim.pc + delta;
-      return true;
+      return victim.pc + delta;
     case ValueKind::stack_base:
-      *out = victim.stack_base + delta;
-      return true;
+      return victim.stack_base + delta;
     case ValueKind::stack_end:
-      *out = victim.stack_end + delta;
-      return true;
+      return victim.stack_end + delta;
     case ValueKind::guard_page:
-      *out = guard_page_ + kGuardBytes / 2 + delta;
-      return true;
+      return guard_page_ + kGuardBytes / 2 + delta;
     case ValueKind::other_sp:
     case ValueKind::other_pc: {
-      const Victim* picked = other();
-      if (picked == nullptr) return false;
-      *out = (value.kind == ValueKind::other_sp ? picked->sp : picked->pc) + delta;
-      return true;
+      if (halted.size() < 2) return std::nullopt;
+      const Victim* other = halted[value.index % halted.size()];
+      if (other == &victim) other = halted[(value.index + 1) % halted.size()];
+      return (value.kind == ValueKind::other_sp ? other->sp : other->pc) + delta;
     }
     case ValueKind::slot: {
       const uintptr_t address = victim.sp + uintptr_t{8} * value.index;
-      if (address > victim.frames_top - 8) return false;
+      if (address > victim.frames_top - 8) return std::nullopt;
       const uintptr_t at = address - victim.stack_copy_begin;
-      *out = at + 8 <= victim.stack_copy.size()
+      return at + 8 <= victim.stack_copy.size()
                  ? read_at<uint64_t>(victim.stack_copy.data(), at) + delta
                  : read_at<uint64_t>(reinterpret_cast<const void*>(address)) + delta;
-      return true;
     }
     case ValueKind::code: {
       const auto address = jvm_.code_map().resolve(value.code);
-      if (!address) return false;
-      *out = *address + delta;
-      return true;
+      if (!address) return std::nullopt;
+      return *address + delta;
     }
     case ValueKind::libc_text:
-      *out = libc_text_ + delta;
-      return true;
+      return libc_text_ + delta;
     case ValueKind::libjvm_text:
-      *out = libjvm_text_ + delta;
-      return true;
+      return libjvm_text_ + delta;
     case ValueKind::java_heap:
-      *out = java_heap_ + delta;
-      return true;
+      return java_heap_ + delta;
     case ValueKind::unmapped:
-      *out = unmapped_ + delta;
-      return true;
+      return unmapped_ + delta;
     case ValueKind::misaligned:
-      *out = (own & ~uint64_t{7}) + 1 + (delta & 3);
-      return true;
+      return (own & ~uint64_t{7}) + 1 + (delta & 3);
     case ValueKind::raw:
-      *out = value.raw;
-      return true;
+      return value.raw;
     case ValueKind::count:
       break;
   }
-  return false;
+  return std::nullopt;
 }
 
 std::optional<SymbolicValue> AddressSpace::symbolic(uintptr_t address, const Victim& victim) const {

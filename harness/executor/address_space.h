@@ -18,11 +18,11 @@ class AddressSpace {
  public:
   explicit AddressSpace(Jvm& jvm);
 
-  // The value that a location of `victim` whose unmutated content is `own` is set to. False when a
+  // The value that a location of `victim` whose unmutated content is `own` is set to. Nothing when a
   // code reference names something this JVM does not have, or another victim is asked for and there
   // is none. World halted.
-  bool resolve(const SymbolicValue& value, const Victim& victim, const std::vector<Victim*>& halted,
-               uint64_t own, uint64_t* out) const;
+  std::optional<uint64_t> resolve(const SymbolicValue& value, const Victim& victim,
+                                  const std::vector<Victim*>& halted, uint64_t own) const;
 
   // An address as a value that means it again: a position in known code, or on the victim's stack.
   std::optional<SymbolicValue> symbolic(uintptr_t address, const Victim& victim) const;

@@ -31,11 +31,10 @@ class AddressSpaceTest : public JvmTest {
         parse_text("framestorm-input 1\nscenario c1\nregister pc = " + text + "\n", &input, &error);
     EXPECT_TRUE(parsed) << text << ": " << error.message;
     if (!parsed) return 0;
-    uint64_t address = 0;
-    EXPECT_TRUE(executor().addresses().resolve(input.mutations.at(0).value, halted(),
-                                               session().victims().halted(), 0, &address))
-        << text;
-    return address;
+    const auto address = executor().addresses().resolve(input.mutations.at(0).value, halted(),
+                                                        session().victims().halted(), 0);
+    EXPECT_TRUE(address) << text;
+    return address.value_or(0);
   }
 };
 

@@ -19,12 +19,9 @@ constexpr int32_t kNormalDepth = 2048;
 constexpr size_t kStackWindow = 1024;
 
 Needs what_executors_offer() {
-  if (!interposer::is_active()) {
-    return {Need::halted_world, Need::further_walks, Need::ground_truth, Need::incidents,
-            Need::guarded_frames};
-  }
-  return {Need::halted_world, Need::further_walks,  Need::ground_truth,
-          Need::incidents,    Need::guarded_frames, Need::unsafe_calls};
+  const Needs all = {Need::halted_world, Need::further_walks,  Need::ground_truth,
+                     Need::incidents,    Need::guarded_frames, Need::unsafe_calls};
+  return interposer::is_active() ? all : all.without({Need::unsafe_calls});
 }
 
 // The context that a walker is given.
@@ -318,8 +315,8 @@ bool Executor::check_victim(const Prepared& p) {
   if (top_same && thread_same && !look_at_all) return true;
   std::string difference;
   if (victims_.verify(victim, /*repair=*/true, &difference)) return true;
-  violations_.add(
-      FindingKind::contract, "victim-changed",
+  violations_.broken(
+      "victim-changed",
       difference + (top_same && thread_same ? " (seen now, done by one of the last " +
                                                   std::to_string(kFullVerifyShare) + " walks)"
                                             : ""));
@@ -353,6 +350,7 @@ Outcome Executor::execute(const Input& input) {
   outcome.status = Outcome::Status::walked;
   outcome.end = record.end;
   outcome.result = record.result;
+  outcome.stopped = record.stopped();
   outcome.unmutated = prepared.mutations.applied == 0 && is_unmutated(input);
   outcome.unresolved = prepared.mutations.unresolved;
   outcome.not_reusable = ends_reuse(record);
@@ -374,8 +372,8 @@ Outcome Executor::execute(const Input& input) {
     outcome.not_reusable = outcome.not_reusable || further_->not_reusable();
   }
   if (!undo_.revert()) {
-    violations_.add(FindingKind::contract, "undo-failed",
-                    "a mutated word could not be restored: something else wrote to it");
+    violations_.broken("undo-failed",
+                       "a mutated word could not be restored: something else wrote to it");
   }
   if (rigour_ != Rigour::bare || record.end != WalkEnd::returned) {
     const bool is_whole = check_victim(prepared);

@@ -30,7 +30,8 @@ struct Outcome {
   };
   Status status = Status::no_victim;
   WalkEnd end = WalkEnd::returned;
-  int32_t result = 0;  // the walker's, when it returned
+  int32_t result = 0;             // the walker's, when it returned
+  const char* stopped = nullptr;  // WalkRecord::stopped()
   bool unmutated = false;
   // The walk died holding a lock or in HotSpot's error reporting, or freed what was not its own:
   // this process must not walk on.

@@ -68,36 +68,29 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
 
 double RunCounts::elapsed() const { return first_walk_ == 0 ? 0 : now_s() - first_walk_; }
 
-LivenessCounts RunCounts::liveness() const {
-  return {walks(), walks() - all_.unmutated, unmutated_java_, unmutated_java_succeeded_};
-}
-
 json RunCounts::summary() const {
+  const auto record_of = [](const Counts& counts) {
+    return json{{"walks", counts.walks},
+                {"succeeded", counts.succeeded},
+                {"unmutated", counts.unmutated},
+                {"unmutated_succeeded", counts.unmutated_succeeded}};
+  };
   json scenarios = json::object();
-  for (size_t i = 0; i < by_scenario_.size(); ++i) {
-    const Counts& c = by_scenario_[i];
-    if (c.walks == 0) continue;
-    scenarios[std::string(name_of(static_cast<ScenarioId>(i)))] = {
-        {"walks", c.walks},
-        {"succeeded", c.succeeded},
-        {"unmutated", c.unmutated},
-        {"unmutated_succeeded", c.unmutated_succeeded}};
+  for (const ScenarioInfo& info : all_scenarios()) {
+    const Counts& counts = by_scenario_[static_cast<size_t>(info.id)];
+    if (counts.walks != 0) scenarios[std::string(info.name)] = record_of(counts);
   }
   json modes = json::object();
-  for (size_t i = 0; i < by_mode_.size(); ++i) {
-    modes[std::string(name_of(static_cast<Mode>(i)))] = {{"walks", by_mode_[i].walks},
-                                                         {"succeeded", by_mode_[i].succeeded}};
+  for (const Mode mode : all_of<Mode>()) {
+    const Counts& counts = by_mode_[static_cast<size_t>(mode)];
+    modes[std::string(name_of(mode))] = {{"walks", counts.walks}, {"succeeded", counts.succeeded}};
   }
   json walkers = json::object();
-  for (size_t i = 0; i < by_walker_.size(); ++i) {
-    const Counts& c = by_walker_[i];
-    if (c.walks == 0) continue;
-    walkers[std::string(name_of(static_cast<WalkerId>(i)))] = {
-        {"walks", c.walks},
-        {"succeeded", c.succeeded},
-        {"unmutated", c.unmutated},
-        {"unmutated_succeeded", c.unmutated_succeeded},
-        {"contained", c.contained}};
+  for (const WalkerTraits& walker : kWalkers) {
+    const Counts& counts = by_walker_[static_cast<size_t>(walker.id)];
+    if (counts.walks == 0) continue;
+    json& record = walkers[std::string(walker.name)] = record_of(counts);
+    record["contained"] = counts.contained;
   }
   json codes = json::object();
   for (size_t i = 0; i < error_codes_.size(); ++i) {

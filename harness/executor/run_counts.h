@@ -6,7 +6,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "harness/executor/executor.h"
-#include "harness/oracles/liveness.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
@@ -17,7 +16,6 @@ class RunCounts {
 
   void note(const Input& input, const Outcome& outcome);
 
-  LivenessCounts liveness() const;
   uint64_t walks() const { return all_.walks; }
   uint64_t findings() const { return findings_; }
   // Walks that did not return.

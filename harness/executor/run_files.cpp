@@ -96,6 +96,10 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
   if (!file) throw std::system_error(errno, std::generic_category(), "writing " + path.string());
 }
 
+void write_file(const std::filesystem::path& path, std::span<const uint8_t> content) {
+  write_file(path, std::string_view(reinterpret_cast<const char*>(content.data()), content.size()));
+}
+
 void write_identity(const std::filesystem::path& folder, const Jvm& jvm) {
   const json identity = {{"version", jvm.version()},
                          {"vendor", jvm.vendor()},

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,7 @@ class JsonLines {
 };
 
 void write_file(const std::filesystem::path& path, std::string_view content);
+void write_file(const std::filesystem::path& path, std::span<const uint8_t> content);
 // jvm.json and modules.json.
 void write_identity(const std::filesystem::path& folder, const Jvm& jvm);
 

@@ -85,8 +85,7 @@ void RunWriter::record(uint64_t key, size_t index, const Finding& finding,
   const std::string artifact = "artifacts/" + key_text(key) + "-" + std::to_string(index) + ".bin";
   std::vector<uint8_t> bytes;
   encode(input, &bytes);
-  write_file(folder_ / artifact,
-             std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  write_file(folder_ / artifact, bytes);
 
   const AddressSpace& addresses = session_.executor().addresses();
   json line =

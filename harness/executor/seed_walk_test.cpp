@@ -33,11 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, SeedWalk,
                          [](const auto& target) { return target.param; });
 
 TEST_P(SeedWalk, ReachesAWalk) {
-  std::vector<Input> seeds;
-  std::string error;
-  ASSERT_TRUE(
-      load_seed_folder(std::filesystem::path(FRAMESTORM_SEEDS) / GetParam(), &seeds, &error))
-      << error;
+  const auto seeds = load_seed_folders({std::filesystem::path(FRAMESTORM_SEEDS) / GetParam()});
   start_all();
   ASSERT_FALSE(HasFatalFailure());
   executor().add_walker(std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct),

@@ -310,10 +310,7 @@ void decode(std::span<const uint8_t> bytes, Input* out) {
   const uint32_t parts = in.byte();
   out->halt.any = (parts & 1U) == 0;
   if (out->halt.any) {
-    reset(&out->halt.code);
-    out->halt.delta = 0;
-    out->halt.has_frame_offset = false;
-    out->halt.frame_offset = 0;
+    canonicalise(&out->halt);
   } else {
     read_halt(in, &out->halt);
   }
@@ -408,19 +405,12 @@ ArtifactCheck check_artifact(std::span<const uint8_t> bytes) {
 }
 
 std::string_view explain(ArtifactCheck check) {
-  switch (check) {
-    case ArtifactCheck::ok:
-      return "";
-    case ArtifactCheck::empty:
-      return "empty file: an artifact has at least 4 bytes";
-    case ArtifactCheck::too_large:
-      return "longer than 4096 bytes: not an artifact of framestorm";
-    case ArtifactCheck::foreign_version:
-      return "first byte is not 1: not an artifact of framestorm, or of another version";
-    case ArtifactCheck::not_canonical:
-      return "damaged or not written by framestorm: decoding and encoding it gives other bytes";
-  }
-  return "unknown";
+  constexpr std::string_view kWrong[] = {
+      "", "empty file: an artifact has at least 4 bytes",
+      "longer than 4096 bytes: not an artifact of framestorm",
+      "first byte is not 1: not an artifact of framestorm, or of another version",
+      "damaged or not written by framestorm: decoding and encoding it gives other bytes"};
+  return name_in(kWrong, check);
 }
 
 }  // namespace framestorm

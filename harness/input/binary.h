@@ -45,7 +45,8 @@ enum class ArtifactCheck : uint8_t {
   empty,
   too_large,        // longer than kMaxEncodedInput
   foreign_version,  // first byte is not kInputVersion
-  not_canonical     // legal as fuzz input, but encode(decode(x)) != x: not written by framestorm
+  not_canonical,    // legal as fuzz input, but encode(decode(x)) != x: not written by framestorm
+  count
 };
 // What `replay` and `decode` ask before they trust a file given by a person.
 ArtifactCheck check_artifact(std::span<const uint8_t> bytes);

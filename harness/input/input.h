@@ -6,6 +6,7 @@
 //   text ───parse────┘             └──to_text──> text     text -> Input -> text: identity, text.h
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -192,6 +193,23 @@ struct Input {
   bool operator==(const Input&) const = default;
 };
 
+// The name of an enumerator, of names in the order of their numbers. The size check makes an
+// enumerator without a name a compile error.
+template <typename Enum, size_t Size>
+constexpr std::string_view name_in(const std::string_view (&names)[Size], Enum value) {
+  static_assert(Size == static_cast<size_t>(Enum::count));
+  const auto index = static_cast<size_t>(value);
+  return index < Size ? names[index] : std::string_view("invalid");
+}
+
+// All enumerators but `count`.
+template <typename Enum>
+constexpr auto all_of() {
+  std::array<Enum, static_cast<size_t>(Enum::count)> all = {};
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Enum>(i);
+  return all;
+}
+
 // Names as they appear in text, on the command line and in reports ("c2-inlined", "same-thread",
 // "real-sp"). The spans are indexed by the enum's number.
 std::string_view name_of(ScenarioId);
@@ -212,13 +230,11 @@ std::string_view name_of(IteratorCallKind);
 // The enumerator of that name; false when there is none.
 template <typename Enum>
 bool parse_name(std::string_view name, Enum* out) {
-  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
-    if (name_of(static_cast<Enum>(i)) == name) {
-      *out = static_cast<Enum>(i);
-      return true;
-    }
-  }
-  return false;
+  constexpr auto kAll = all_of<Enum>();
+  const auto found = std::ranges::find_if(kAll, [&](Enum one) { return name_of(one) == name; });
+  if (found == kAll.end()) return false;
+  *out = *found;
+  return true;
 }
 
 }  // namespace framestorm

@@ -24,32 +24,24 @@ constexpr std::string_view kIteratorCallNames[] = {
     "open-frame", "leave", "jump",   "select", "next-null",    "open-null",
 };
 
-// The size check makes an enumerator without a name a compile error.
-template <typename Enum, size_t Size>
-std::string_view lookup(const std::string_view (&names)[Size], Enum value) {
-  static_assert(Size == static_cast<size_t>(Enum::count));
-  const auto index = static_cast<size_t>(value);
-  return index < Size ? names[index] : std::string_view("invalid");
-}
-
 }  // namespace
 
 std::string_view name_of(ScenarioId value) {
   return value < ScenarioId::count ? scenario_info(value).name : std::string_view("invalid");
 }
-std::string_view name_of(Mode value) { return lookup(kModeNames, value); }
+std::string_view name_of(Mode value) { return name_in(kModeNames, value); }
 std::string_view name_of(WalkerId value) {
   return value < WalkerId::count ? traits_of(value).name : std::string_view("invalid");
 }
-std::string_view name_of(ValueKind value) { return lookup(kValueKindNames, value); }
-std::string_view name_of(CodeKind value) { return lookup(kCodeKindNames, value); }
-std::string_view name_of(CodeAnchor value) { return lookup(kCodeAnchorNames, value); }
-std::string_view name_of(ThreadField value) { return lookup(kThreadFieldNames, value); }
-std::string_view name_of(StackAnchor value) { return lookup(kStackAnchorNames, value); }
-std::string_view name_of(MutationKind value) { return lookup(kMutationKindNames, value); }
-std::string_view name_of(DepthKind value) { return lookup(kDepthKindNames, value); }
-std::string_view name_of(ContextArg value) { return lookup(kContextArgNames, value); }
-std::string_view name_of(EnvArg value) { return lookup(kEnvArgNames, value); }
-std::string_view name_of(IteratorCallKind value) { return lookup(kIteratorCallNames, value); }
+std::string_view name_of(ValueKind value) { return name_in(kValueKindNames, value); }
+std::string_view name_of(CodeKind value) { return name_in(kCodeKindNames, value); }
+std::string_view name_of(CodeAnchor value) { return name_in(kCodeAnchorNames, value); }
+std::string_view name_of(ThreadField value) { return name_in(kThreadFieldNames, value); }
+std::string_view name_of(StackAnchor value) { return name_in(kStackAnchorNames, value); }
+std::string_view name_of(MutationKind value) { return name_in(kMutationKindNames, value); }
+std::string_view name_of(DepthKind value) { return name_in(kDepthKindNames, value); }
+std::string_view name_of(ContextArg value) { return name_in(kContextArgNames, value); }
+std::string_view name_of(EnvArg value) { return name_in(kEnvArgNames, value); }
+std::string_view name_of(IteratorCallKind value) { return name_in(kIteratorCallNames, value); }
 
 }  // namespace framestorm

@@ -3,8 +3,6 @@
 #error "add names_<architecture>.cpp: its general registers, in the order of its victim/context"
 #endif
 
-#include <iterator>
-
 #include "harness/input/input.h"
 
 namespace framestorm {
@@ -14,9 +12,7 @@ std::string_view name_of(Register value) {
       "pc", "sp", "fp",  "rax", "rbx", "rcx", "rdx", "rsi", "rdi",
       "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "flags",
   };
-  static_assert(std::size(kNames) == static_cast<size_t>(Register::count));
-  const auto index = static_cast<size_t>(value);
-  return index < std::size(kNames) ? kNames[index] : std::string_view("invalid");
+  return name_in(kNames, value);
 }
 
 }  // namespace framestorm

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "harness/base/error.h"
 #include "harness/base/test_folder.h"
 #include "harness/input/binary.h"
 
@@ -20,7 +21,16 @@ class SeedFolder : public testing::Test {
     encode(input, &bytes);
     return {bytes.begin(), bytes.end()};
   }
-  bool load() { return load_seed_folder(folder_.path(), &inputs_, &error_); }
+  bool load() { return load(folder_.path()); }
+  bool load(const std::filesystem::path& folder) {
+    try {
+      inputs_ = load_seed_folders({folder});
+      return true;
+    } catch (const SetupError& error) {
+      error_ = error.what();
+      return false;
+    }
+  }
 
   const TestFolder folder_;
   std::vector<Input> inputs_;
@@ -70,7 +80,7 @@ TEST_F(SeedFolder, NoSeedsIsAnError) {
 }
 
 TEST_F(SeedFolder, MissingFolderIsAnError) {
-  EXPECT_FALSE(load_seed_folder(folder_ / "nowhere", &inputs_, &error_));
+  EXPECT_FALSE(load(folder_ / "nowhere"));
   EXPECT_NE(error_.find("nowhere"), std::string::npos) << error_;
 }
 

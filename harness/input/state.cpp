@@ -100,7 +100,7 @@ bool is_call_of_a_profiler(const Input& input) {
 
 std::string_view name_of(StateKind kind) {
   constexpr std::string_view kNames[] = {"real", "torn", "corrupt"};
-  return kind < StateKind::count ? kNames[static_cast<size_t>(kind)] : "invalid";
+  return name_in(kNames, kind);
 }
 
 StateKind state_of(const Input& input) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 #include <string>
 
 #include "harness/input/canonical.h"
@@ -19,9 +20,8 @@ std::string in_quotes(std::string_view text) { return "'" + std::string(text) + 
 template <typename Enum>
 std::string names_of() {
   std::string list;
-  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
-    list += (i == 0 ? "" : ", ") + std::string(name_of(static_cast<Enum>(i)));
-  }
+  for (const Enum one : all_of<Enum>())
+    list += (list.empty() ? "" : ", ") + std::string(name_of(one));
   return list;
 }
 
@@ -80,7 +80,8 @@ class Line {
   }
 
   // A number from 0 to `max`, decimal or 0x hex.
-  uint64_t number(uint64_t max) {
+  template <typename Int>
+  Int number(Int max = std::numeric_limits<Int>::max()) {
     const std::string range = "a number from 0 to " + std::to_string(max) + " (decimal or 0x...)";
     const std::string_view all = word(range);
     const bool is_hex = all.starts_with("0x");
@@ -94,7 +95,7 @@ class Line {
     if (error != std::errc{} || end != digits.data() + digits.size()) {
       throw LineError{in_quotes(all) + " is not a number; expected " + range};
     }
-    return value;
+    return static_cast<Int>(value);
   }
 
   // `[+|-] number`, with the bounds of Int.
@@ -105,7 +106,7 @@ class Line {
       take();
     }
     constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<Int>::max());
-    const auto size = static_cast<int64_t>(number(negative ? kMax + 1 : kMax));
+    const auto size = static_cast<int64_t>(number<uint64_t>(negative ? kMax + 1 : kMax));
     return static_cast<Int>(negative ? -size : size);
   }
 
@@ -158,7 +159,7 @@ class Line {
 
 // `nmethod "name" tier 4 entry`, without the offset.
 CodeRef take_code(Line& line) {
-  constexpr uint64_t kMaxTier = 4;
+  constexpr uint8_t kMaxTier = 4;
   CodeRef code;
   code.kind = line.name<CodeKind>("kind of code");
   if (line.token().kind != Token::Kind::quoted) {
@@ -180,7 +181,7 @@ CodeRef take_code(Line& line) {
     if (code.kind != CodeKind::nmethod) {
       throw LineError{"only an nmethod has a tier"};
     }
-    code.tier = static_cast<uint8_t>(line.number(kMaxTier));
+    code.tier = line.number<uint8_t>(kMaxTier);
   }
   code.anchor = line.name<CodeAnchor>("place in the code");
   return code;
@@ -193,8 +194,7 @@ bool at_code(const Line& line) {
 
 std::string value_names() {
   std::string list = names_of<CodeKind>();
-  for (unsigned i = 0; i < static_cast<unsigned>(ValueKind::count); ++i) {
-    const auto kind = static_cast<ValueKind>(i);
+  for (const ValueKind kind : all_of<ValueKind>()) {
     if (kind != ValueKind::code) {
       list += ", " + std::string(name_of(kind));
     }
@@ -216,11 +216,11 @@ SymbolicValue take_value(Line& line) {
     }
   }
   if (value.kind == ValueKind::raw) {
-    value.raw = line.number(std::numeric_limits<uint64_t>::max());
+    value.raw = line.number<uint64_t>();
     return value;
   }
   if (uses_index(value.kind)) {
-    value.index = static_cast<uint16_t>(line.number(std::numeric_limits<uint16_t>::max()));
+    value.index = line.number<uint16_t>();
   }
   value.delta = line.optional_offset<int32_t>();
   if (value.kind == ValueKind::misaligned && (value.delta < 0 || value.delta > kMaxMisaligned)) {
@@ -284,7 +284,7 @@ void take_halt(Line& line, HaltPoint* halt) {
   halt->delta = line.optional_offset<int32_t>();
   halt->has_frame_offset = line.skip_word("frame-offset");
   if (halt->has_frame_offset) {
-    halt->frame_offset = static_cast<uint32_t>(line.number(std::numeric_limits<uint32_t>::max()));
+    halt->frame_offset = line.number<uint32_t>();
   }
 }
 
@@ -293,7 +293,7 @@ IteratorCall take_iterator_call(Line& line) {
   call.kind = line.name<IteratorCallKind>("call of an iterator");
   if (uses_argument(call.kind)) {
     const uint8_t first = first_argument(call.kind);
-    const auto number = line.number(uint64_t{kMaxIteratorArgument} + first);
+    const auto number = line.number<uint64_t>(uint64_t{kMaxIteratorArgument} + first);
     if (number < first) {
       throw LineError{in_quotes(name_of(call.kind)) + " takes a number from 1 to " +
                       std::to_string(kMaxIteratorArgument + 1)};
@@ -336,14 +336,13 @@ class Parser {
     if (!has_version_) {
       return "empty text; expected 'framestorm-input 1'";
     }
-    return has_scenario_ ? "" : "no scenario line; expected 'scenario NAME'";
+    return seen_.contains("scenario") ? "" : "no scenario line; expected 'scenario NAME'";
   }
 
  private:
   static constexpr std::string_view kStatements =
       "scenario, mode, walker, halt, depth, context, env, options, accepted-kinds, "
-      "accepted-states, "
-      "register, stack, thread, iterator";
+      "accepted-states, register, stack, thread, iterator";
 
   void take_version(Line& line) {
     const std::string expected = "'framestorm-input 1' as the first line";
@@ -357,47 +356,31 @@ class Parser {
     has_version_ = true;
   }
 
-  void once(bool* seen, std::string_view word) {
-    if (*seen) {
+  void field(Line& line, std::string_view word) {
+    if (!seen_.insert(word).second) {
       throw LineError{"a second " + in_quotes(word) + " line; one is allowed"};
     }
-    *seen = true;
-  }
-
-  void field(Line& line, std::string_view word) {
+    CallArgs& call = input_->call;
     if (word == "scenario") {
-      once(&has_scenario_, word);
       input_->scenario = line.name<ScenarioId>("scenario");
     } else if (word == "mode") {
-      once(&has_mode_, word);
       input_->mode = line.name<Mode>("mode");
     } else if (word == "walker") {
-      once(&has_walker_, word);
       input_->walker = line.name<WalkerId>("walker");
     } else if (word == "halt") {
-      once(&has_halt_, word);
       take_halt(line, &input_->halt);
     } else if (word == "depth") {
-      once(&has_depth_, word);
-      take_depth(line, &input_->call);
+      take_depth(line, &call);
     } else if (word == "context") {
-      once(&has_context_, word);
-      input_->call.context = line.name<ContextArg>("context argument");
+      call.context = line.name<ContextArg>("context argument");
     } else if (word == "env") {
-      once(&has_env_, word);
-      input_->call.env = line.name<EnvArg>("env argument");
+      call.env = line.name<EnvArg>("env argument");
     } else if (word == "options") {
-      once(&has_options_, word);
-      input_->call.options =
-          static_cast<uint32_t>(line.number(std::numeric_limits<uint32_t>::max()));
+      call.options = line.number<uint32_t>();
     } else if (word == "accepted-kinds") {
-      once(&has_accepted_kinds_, word);
-      input_->call.accepted_kinds =
-          static_cast<uint8_t>(line.number(std::numeric_limits<uint8_t>::max()));
+      call.accepted_kinds = line.number<uint8_t>();
     } else if (word == "accepted-states") {
-      once(&has_accepted_states_, word);
-      input_->call.accepted_states =
-          static_cast<uint32_t>(line.number(std::numeric_limits<uint32_t>::max()));
+      call.accepted_states = line.number<uint32_t>();
     } else {
       throw LineError{"unknown statement " + in_quotes(word) +
                       "; allowed: " + std::string(kStatements)};
@@ -406,16 +389,7 @@ class Parser {
 
   Input* input_;
   bool has_version_ = false;
-  bool has_scenario_ = false;
-  bool has_mode_ = false;
-  bool has_walker_ = false;
-  bool has_halt_ = false;
-  bool has_depth_ = false;
-  bool has_context_ = false;
-  bool has_env_ = false;
-  bool has_options_ = false;
-  bool has_accepted_kinds_ = false;
-  bool has_accepted_states_ = false;
+  std::set<std::string_view> seen_;  // fields, in the text
 };
 
 }  // namespace

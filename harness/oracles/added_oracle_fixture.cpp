@@ -21,7 +21,7 @@ class AddedOracle final : public Oracle {
   }
   void check(const WalkView& view, Further& further, Violations* out) override {
     if (!on || further.make(third(view)) == nullptr) return;
-    out->add(FindingKind::contract, "added", "there was a walk to compare with");
+    out->broken("added", "there was a walk to compare with");
   }
 
  private:
@@ -39,7 +39,7 @@ class CarelessOracle final : public Oracle {
  public:
   void check(const WalkView& view, Further& further, Violations* out) override {
     if (!on || further.make(FurtherWalk::again(view)) == nullptr) return;
-    out->add(FindingKind::contract, "careless", "it got a walk that it did not declare");
+    out->broken("careless", "it got a walk that it did not declare");
   }
 };
 const RegisteredOracle<CarelessOracle> kCareless({.name = "careless",
@@ -50,7 +50,7 @@ const RegisteredOracle<CarelessOracle> kCareless({.name = "careless",
 class HaltedOracle final : public Oracle {
  public:
   void check(const WalkView&, Further&, Violations* out) override {
-    if (on) out->add(FindingKind::contract, "halted", "it looked");
+    if (on) out->broken("halted", "it looked");
   }
 };
 const RegisteredOracle<HaltedOracle> kHalted({.name = "halted",

@@ -162,16 +162,16 @@ class AgreementOracle final : public Oracle {
       if (theirs_.empty() || is_refuted(view, *answer)) continue;
       if (record.result <= 0) {
         if (traits.walks_without_an_anchor && has_no_anchor(view)) continue;
-        out->add(FindingKind::contract, "refuses-what-" + std::string(traits.name) + "-walks",
-                 std::string(error) + ", where " + std::string(traits.name) + " gives " +
-                     std::to_string(answer->result) + " frames");
+        out->broken("refuses-what-" + std::string(traits.name) + "-walks",
+                    std::string(error) + ", where " + std::string(traits.name) + " gives " +
+                        std::to_string(answer->result) + " frames");
         continue;
       }
       const bool theirs_whole =
           answer->result < record.depth && !traits.ends_where_it_distrusts_a_frame;
       const std::string difference = compare(view, own, traits, theirs_whole);
       if (!difference.empty()) {
-        out->add(FindingKind::contract, "disagrees-with-" + std::string(traits.name), difference);
+        out->broken("disagrees-with-" + std::string(traits.name), difference);
       }
     }
   }

@@ -24,7 +24,7 @@ class CallsOracle final : public Oracle {
       if (complaint.scope == ComplaintScope::same_frames && view.may_read_itself()) {
         aside = true;
       } else {
-        out->add(FindingKind::contract, complaint.clause, complaint.detail.data());
+        out->broken(complaint.clause, complaint.detail.data());
       }
     }
     // The rest counts where a walk cannot read its own frames.
@@ -33,7 +33,7 @@ class CallsOracle final : public Oracle {
     if (again == nullptr) return;
     for (const Complaint& complaint : complaints(again->facts)) {
       if (complaint.scope == ComplaintScope::same_frames) {
-        out->add(FindingKind::contract, complaint.clause, complaint.detail.data());
+        out->broken(complaint.clause, complaint.detail.data());
       }
     }
   }

@@ -17,9 +17,8 @@ class ContractOracle final : public Oracle {
       return;
     }
     if (view.record.result > view.record.depth) {
-      out->add(FindingKind::contract, "count-exceeds-depth",
-               std::to_string(view.record.result) + " frames for depth " +
-                   std::to_string(view.record.depth));
+      out->broken("count-exceeds-depth", std::to_string(view.record.result) + " frames for depth " +
+                                             std::to_string(view.record.depth));
       return;  // frames beyond depth are not ours to read
     }
     check_frames(view, out);
@@ -28,14 +27,14 @@ class ContractOracle final : public Oracle {
  private:
   static void check_error(const WalkView& view, Violations* out) {
     if (!view.subject.walker->documented_error(view.record.result)) {
-      out->add(FindingKind::contract, "undocumented-error",
-               "result " + std::to_string(view.record.result) + " is not documented");
+      out->broken("undocumented-error",
+                  "result " + std::to_string(view.record.result) + " is not documented");
     } else if (view.subject.victim->is_java_thread && !walked_another_thread(view) &&
                !view.subject.walker->error_agrees(view.record.result, view.record.thread_state)) {
-      out->add(FindingKind::contract, "error-disagrees-with-state",
-               "result " + std::to_string(view.record.result) + " (" +
-                   std::string(view.subject.walker->error_name(view.record.result)) +
-                   ") in thread state " + std::to_string(view.record.thread_state));
+      out->broken("error-disagrees-with-state",
+                  "result " + std::to_string(view.record.result) + " (" +
+                      std::string(view.subject.walker->error_name(view.record.result)) +
+                      ") in thread state " + std::to_string(view.record.thread_state));
     }
   }
 
@@ -74,16 +73,15 @@ class ContractOracle final : public Oracle {
           last_method = frame.method;
         }
         if (info == nullptr) {
-          out->add(FindingKind::contract, "method-unresolved",
-                   "frame " + std::to_string(i) + " has a jmethodID that no class has");
+          out->broken("method-unresolved",
+                      "frame " + std::to_string(i) + " has a jmethodID that no class has");
           return;
         }
         if (frame.bci < view.subject.walker->traits().lowest_bci ||
             frame.bci > std::max(info->last_bci, 0)) {
-          out->add(FindingKind::contract, "bci-out-of-range",
-                   "frame " + std::to_string(i) + " " + info->name + " has bci " +
-                       std::to_string(frame.bci) + ", its last is " +
-                       std::to_string(info->last_bci));
+          out->broken("bci-out-of-range", "frame " + std::to_string(i) + " " + info->name +
+                                              " has bci " + std::to_string(frame.bci) +
+                                              ", its last is " + std::to_string(info->last_bci));
           return;
         }
       }
@@ -91,10 +89,10 @@ class ContractOracle final : public Oracle {
         const bool one_physical = callee.type == FrameType::inlined;
         const bool nothing_left = i == 1 && frame.sp == callee.sp && has_no_stack(view, callee);
         if (one_physical ? frame.sp != callee.sp : frame.sp <= callee.sp && !nothing_left) {
-          out->add(FindingKind::contract, one_physical ? "sp-of-inlined-frame" : "sp-not-advancing",
-                   "frame " + std::to_string(i) +
-                       (one_physical ? " has another sp than what is inlined into it"
-                                     : " has an sp not above its callee's"));
+          out->broken(one_physical ? "sp-of-inlined-frame" : "sp-not-advancing",
+                      "frame " + std::to_string(i) +
+                          (one_physical ? " has another sp than what is inlined into it"
+                                        : " has an sp not above its callee's"));
           return;
         }
       }
@@ -102,7 +100,7 @@ class ContractOracle final : public Oracle {
     }
     // What is inlined is inlined into something, unless there was no more room.
     if (callee.type == FrameType::inlined && view.record.result < view.record.depth) {
-      out->add(FindingKind::contract, "inlined-without-caller", "the last frame is an inlined one");
+      out->broken("inlined-without-caller", "the last frame is an inlined one");
     }
   }
 
@@ -110,7 +108,7 @@ class ContractOracle final : public Oracle {
   static bool check_type(const WalkView& view, size_t index, const Frame& frame,
                          const Frame& callee, Violations* out) {
     const auto wrong = [&](std::string_view clause, const std::string& what) {
-      out->add(FindingKind::contract, clause, "frame " + std::to_string(index) + " " + what);
+      out->broken(clause, "frame " + std::to_string(index) + " " + what);
       return false;
     };
     if (frame.type == FrameType::invalid) {

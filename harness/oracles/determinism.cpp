@@ -28,7 +28,7 @@ class DeterminismOracle final : public Oracle {
       if (second == nullptr) return;
       difference = compare(view, *first, *second);
     }
-    if (!difference.empty()) out->add(FindingKind::contract, "not-deterministic", difference);
+    if (!difference.empty()) out->broken("not-deterministic", difference);
   }
 
  private:

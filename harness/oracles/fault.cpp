@@ -88,10 +88,10 @@ class FaultOracle final : public Oracle {
                view.record.incidents->fault);
     }
     if (fault.told != fault.counted) {
-      out->add(FindingKind::contract, "contained-fault-untold",
-               fault.told
-                   ? "the VM told of a contained fault and did not count it"
-                   : "the VM contained a fault and returned " + std::to_string(view.record.result));
+      out->broken("contained-fault-untold",
+                  fault.told ? "the VM told of a contained fault and did not count it"
+                             : "the VM contained a fault and returned " +
+                                   std::to_string(view.record.result));
     }
   }
 };

@@ -3,25 +3,9 @@
 namespace framestorm {
 
 std::string_view name_of(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::fault:
-      return "fault";
-    case FindingKind::hang:
-      return "hang";
-    case FindingKind::unsafe_call:
-      return "unsafe_call";
-    case FindingKind::terminal_call:
-      return "terminal_call";
-    case FindingKind::contract:
-      return "contract";
-    case FindingKind::sanitizer:
-      return "sanitizer";
-    case FindingKind::vm_error:
-      return "vm_error";
-    case FindingKind::count:
-      break;
-  }
-  return "?";
+  constexpr std::string_view kNames[] = {"fault",    "hang",      "unsafe_call", "terminal_call",
+                                         "contract", "sanitizer", "vm_error"};
+  return name_in(kNames, kind);
 }
 
 }  // namespace framestorm

@@ -84,18 +84,18 @@ class KindsOracle final : public Oracle {
 
   static void check_kind(const Case& walk, Violations* out) {
     if (!std::has_single_bit(walk.kind) || (walk.kind & kKinds) == 0) {
-      out->add(FindingKind::contract, "kind-out-of-range", "kind " + hex(walk.kind));
+      out->broken("kind-out-of-range", "kind " + hex(walk.kind));
       return;
     }
     const bool accepted = walk.kinds == 0 || (walk.kinds & walk.kind) != 0;
     const std::string values = "kind " + hex(walk.kind) + ", accepted " + hex(walk.kinds);
     if (walk.error == "wrong_kind" && accepted) {
-      out->add(FindingKind::contract, "wrong-kind-without-cause", values);
+      out->broken("wrong-kind-without-cause", values);
     } else if (walk.error != "wrong_kind" && !accepted) {
-      out->add(FindingKind::contract, "kind-not-accepted", values);
+      out->broken("kind-not-accepted", values);
     }
     if (walk.plain && (walk.kind & kinds_of(*walk.view.subject.victim)) == 0) {
-      out->add(FindingKind::contract, "kind-disagrees-with-victim", "kind " + hex(walk.kind));
+      out->broken("kind-disagrees-with-victim", "kind " + hex(walk.kind));
     }
   }
 
@@ -103,29 +103,29 @@ class KindsOracle final : public Oracle {
     if (walk.facts.has_kind && walk.kind != kJava) {
       // Always accepted.
       if (masks && walk.facts.state != -1) {
-        out->add(FindingKind::contract, "state-of-no-java-trace",
-                 "kind " + hex(walk.kind) + ", state " + std::to_string(walk.facts.state));
+        out->broken("state-of-no-java-trace",
+                    "kind " + hex(walk.kind) + ", state " + std::to_string(walk.facts.state));
       }
       return;
     }
     const Victim& victim = *walk.view.subject.victim;
     const bool java = masks || victim.is_java_thread;
     if (java && (walk.state & ~kStates) != 0) {
-      out->add(FindingKind::contract, "state-out-of-range", "state " + hex(walk.state));
+      out->broken("state-out-of-range", "state " + hex(walk.state));
       return;
     }
     const bool accepted = walk.states == 0 || (walk.states & walk.state) != 0;
     const std::string values = "state " + hex(walk.state) + ", accepted " + hex(walk.states);
     if (walk.error == "wrong_state" && accepted) {
-      out->add(FindingKind::contract, "wrong-state-without-cause", values);
+      out->broken("wrong-state-without-cause", values);
     } else if (walk.error.empty() && !accepted) {
-      out->add(FindingKind::contract, "state-not-accepted", values);
+      out->broken("state-not-accepted", values);
     }
     if (!walk.plain || !victim.is_java_thread || Victims::is_transient(victim.scenario)) return;
     const uint32_t wanted =
         victim.scenario == ScenarioId::monitor_blocked ? kAlive | kBlockedOnMonitor : kAlive;
     if ((walk.state & wanted) != wanted) {
-      out->add(FindingKind::contract, "state-disagrees-with-victim", "state " + hex(walk.state));
+      out->broken("state-disagrees-with-victim", "state " + hex(walk.state));
     }
   }
 
@@ -134,13 +134,13 @@ class KindsOracle final : public Oracle {
     if (Victims::is_transient(victim.scenario) && !victim.is_java_thread) return;
     const void* const env = victim.is_java_thread ? victim.jni_env : nullptr;
     if (walk.facts.has_env && walk.facts.env != env) {
-      out->add(FindingKind::contract, "env-of-another-thread",
-               walk.facts.env == nullptr ? "the trace has no JNIEnv, its thread has one"
-                                         : "the trace has a JNIEnv that is not its thread's");
+      out->broken("env-of-another-thread", walk.facts.env == nullptr
+                                               ? "the trace has no JNIEnv, its thread has one"
+                                               : "the trace has a JNIEnv that is not its thread's");
     }
     if (walk.error == "no_thread" && victim.is_java_thread &&
         !Victims::is_transient(victim.scenario)) {
-      out->add(FindingKind::contract, "thread-not-found", "the victim was not found");
+      out->broken("thread-not-found", "the victim was not found");
     }
   }
 };

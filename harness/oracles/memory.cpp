@@ -20,26 +20,22 @@ class MemoryOracle final : public Oracle {
 
   void check(const WalkView& view, Further&, Violations* out) override {
     if (!is_canary_intact(view.record)) {
-      out->add(FindingKind::contract, "writes-before-frames",
-               "bytes right before frames[0] were overwritten");
+      out->broken("writes-before-frames", "bytes right before frames[0] were overwritten");
     }
     if (view.record.end != WalkEnd::returned) return;
     if (is_context_changed(view.record)) {
-      out->add(FindingKind::contract, "context-changed",
-               "the walk changed the ucontext it was given");
+      out->broken("context-changed", "the walk changed the ucontext it was given");
     }
     if (!view.subject.undo->untouched()) {
-      out->add(FindingKind::contract, "victim-changed",
-               "the walk wrote to a mutated word of the victim's stack or thread");
+      out->broken("victim-changed",
+                  "the walk wrote to a mutated word of the victim's stack or thread");
     }
     if (view.record.errno_after != kErrnoMarker) {
-      out->add(FindingKind::contract, "errno-changed",
-               "errno went from " + std::to_string(kErrnoMarker) + " to " +
-                   std::to_string(view.record.errno_after));
+      out->broken("errno-changed", "errno went from " + std::to_string(kErrnoMarker) + " to " +
+                                       std::to_string(view.record.errno_after));
     }
     if (view.record.signal_mask_changed) {
-      out->add(FindingKind::contract, "signal-mask-changed",
-               "the thread's signal mask differs after the walk");
+      out->broken("signal-mask-changed", "the thread's signal mask differs after the walk");
     }
   }
 

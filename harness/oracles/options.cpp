@@ -26,9 +26,9 @@ class OptionsOracle final : public Oracle {
     if (plain->result != unknown->result ||
         !same_frames(view.subject.walker->layout(), plain->frames, unknown->frames,
                      plain->frame_count())) {
-      out->add(FindingKind::contract, "unknown-option-matters",
-               "result " + std::to_string(plain->result) + ", with other unknown bits " +
-                   std::to_string(unknown->result));
+      out->broken("unknown-option-matters", "result " + std::to_string(plain->result) +
+                                                ", with other unknown bits " +
+                                                std::to_string(unknown->result));
     }
     const WalkRecord* const toggled = further.make(walks.with_c_frames_toggled);
     if (toggled == nullptr) return;
@@ -36,7 +36,7 @@ class OptionsOracle final : public Oracle {
     const std::string difference =
         compare(view, has_c ? *plain : *toggled, has_c ? *toggled : *plain);
     if (!difference.empty()) {
-      out->add(FindingKind::contract, "c-frames-change-java-frames", difference);
+      out->broken("c-frames-change-java-frames", difference);
     }
   }
 

@@ -12,27 +12,10 @@ constinit const OracleRegistration* last_registered = nullptr;
 }  // namespace
 
 std::string_view name_of(Need need) {
-  switch (need) {
-    case Need::halted_world:
-      return "a halted world";
-    case Need::further_walks:
-      return "further walks";
-    case Need::ground_truth:
-      return "a scenario's known frames";
-    case Need::incidents:
-      return "the records of a walk";
-    case Need::guarded_frames:
-      return "guarded frames";
-    case Need::unsafe_calls:
-      return "the unsafe-call interposer";
-    case Need::count:
-      break;
-  }
-  return "?";
-}
-
-void Violations::add(FindingKind kind, std::string_view clause, std::string detail) {
-  add(kind, clause, std::move(detail), FaultRecord{});
+  constexpr std::string_view kNames[] = {
+      "a halted world",        "further walks",  "a scenario's known frames",
+      "the records of a walk", "guarded frames", "the unsafe-call interposer"};
+  return name_in(kNames, need);
 }
 
 void Violations::add(FindingKind kind, std::string_view clause, std::string detail,

@@ -16,7 +16,6 @@
 //   truth          the frames are the scenario's
 //   request        the frame that JFR notes is one of the thread's
 //   agreement      other walkers give the same Java frames
-//   liveness       over a whole run: enough walks succeeded
 //
 // Never called inside a walk: an oracle may allocate. What is called in signal handlers says so.
 #pragma once
@@ -70,8 +69,12 @@ class Needs {
 // What oracles report to.
 class Violations {
  public:
-  void add(FindingKind kind, std::string_view clause, std::string detail);
-  void add(FindingKind kind, std::string_view clause, std::string detail, const FaultRecord& fault);
+  void add(FindingKind kind, std::string_view clause, std::string detail,
+           const FaultRecord& fault = {});
+  // A clause of the contract is broken.
+  void broken(std::string_view clause, std::string detail) {
+    add(FindingKind::contract, clause, std::move(detail));
+  }
   void clear() { findings_.clear(); }
   bool empty() const { return findings_.empty(); }
   const std::vector<Finding>& findings() const { return findings_; }

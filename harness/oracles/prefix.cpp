@@ -37,12 +37,12 @@ class PrefixOracle final : public Oracle {
     if (right) return;
     const std::string depths[] = {std::to_string(depth), std::to_string(view.record.depth)};
     if (shorter->result != depth) {
-      out->add(FindingKind::contract, "depth-changes-result",
-               "depth " + depths[1] + " gives " + std::to_string(whole->result) + ", depth " +
-                   depths[0] + " gives " + std::to_string(shorter->result));
+      out->broken("depth-changes-result",
+                  "depth " + depths[1] + " gives " + std::to_string(whole->result) + ", depth " +
+                      depths[0] + " gives " + std::to_string(shorter->result));
     } else {
-      out->add(FindingKind::contract, "depth-changes-frames",
-               "the frames of depth " + depths[0] + " are not the first of depth " + depths[1]);
+      out->broken("depth-changes-frames",
+                  "the frames of depth " + depths[0] + " are not the first of depth " + depths[1]);
     }
   }
 

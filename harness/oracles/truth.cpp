@@ -42,7 +42,7 @@ class TruthOracle final : public Oracle {
       checked_result_ = view.record.result;
       checked_walker_ = view.subject.walker;
     } else {
-      out->add(FindingKind::contract, "wrong-frames", why);
+      out->broken("wrong-frames", why);
     }
   }
 

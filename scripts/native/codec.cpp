@@ -39,23 +39,13 @@ bool flushed(std::ostream& out, std::ostream& err) {
 template <typename Enum>
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
-  names.reserve(static_cast<size_t>(Enum::count));
-  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
-    names.emplace_back(name_of(static_cast<Enum>(i)));
-  }
+  for (const Enum one : all_of<Enum>()) names.emplace_back(name_of(one));
   return names;
 }
 
 std::string_view name_of(WalkerOrigin origin) {
-  switch (origin) {
-    case WalkerOrigin::jdk:
-      return "jdk";
-    case WalkerOrigin::added:
-      return "added";
-    case WalkerOrigin::shared_object:
-      break;
-  }
-  return "shared-object";
+  constexpr std::string_view kNames[] = {"jdk", "added", "shared-object"};
+  return kNames[static_cast<size_t>(origin)];
 }
 
 nlohmann::ordered_json walkers() {

@@ -54,11 +54,8 @@ class Corpus {
   explicit Corpus(const CoverageOptions& options)
       : options_(options), session_(options.session), writer_(options.out, session_, counts_) {
     for (const auto& file : files_of(options)) {
-      CorpusInput input{.file = file};
-      std::string error;
-      if (!load_input_file(file, &input.input, &error)) throw SetupError(error);
-      input.input.halt = HaltPoint{};
-      inputs_.push_back(std::move(input));
+      inputs_.push_back({.file = file, .input = load_input_file(file)});
+      inputs_.back().input.halt = HaltPoint{};
     }
     if (!coverage().available()) {
       throw SetupError(session_.jvm().library_path().string() +
@@ -118,10 +115,7 @@ class Corpus {
                       {"scenarios", scenarios},
                       {"inputs", inputs},
                       {"not_reusable", not_reusable_}};
-    std::ofstream file(options_.out / "coverage.json");
-    file << all.dump() << '\n';
-    file.flush();
-    if (!file) throw SetupError("cannot write " + (options_.out / "coverage.json").string());
+    write_file(options_.out / "coverage.json", all.dump() + "\n");
   }
 
  private:

@@ -86,9 +86,7 @@ int run(int argc, char** argv) {
   add_session_options(scenarios, &scenario_options);
   scenarios->add_option("--halts", scenario_halts, "halts per scenario");
   std::map<std::string, ScenarioId> scenario_names;
-  for (unsigned i = 0; i < static_cast<unsigned>(ScenarioId::count); ++i) {
-    scenario_names[std::string(name_of(static_cast<ScenarioId>(i)))] = static_cast<ScenarioId>(i);
-  }
+  for (const ScenarioInfo& info : all_scenarios()) scenario_names[std::string(info.name)] = info.id;
   scenarios->add_option("--scenario", scenario_options.scenarios, "only these; may be repeated")
       ->transform(CLI::CheckedTransformer(scenario_names));
 

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -37,13 +36,6 @@ constexpr int kMostHaltsTimes = 10;
 constexpr int kSeekMisses = 4;
 // Halts a try gets in any case.
 constexpr int kLeastHalts = 16;
-
-Input load(const std::filesystem::path& artifact) {
-  Input input;
-  std::string error;
-  if (!load_input_file(artifact, &input, &error)) throw SetupError(error);
-  return input;
-}
 
 void require_available(const Session& session, ScenarioId scenario) {
   const auto it = session.unavailable().find(scenario);
@@ -75,7 +67,7 @@ class Try {
  public:
   explicit Try(const ReplayOptions& options)
       : options_(options),
-        input_(load(options.artifact)),
+        input_(load_input_file(options.artifact)),
         // Every victim, as where it was found: which code there is, and which other victims
         // `other-sp` picks from, depends on them.
         session_(options.session),
@@ -158,10 +150,7 @@ class Try {
                     {{"end", outcome_.end == WalkEnd::returned ? "returned" : "contained"},
                      {"num_frames", outcome_.result},
                      {"trace", trace}}}});
-    std::ofstream file(options_.out / "replay.json");
-    file << result.dump(2) << '\n';
-    file.flush();
-    if (!file) throw SetupError("cannot write " + (options_.out / "replay.json").string());
+    write_file(options_.out / "replay.json", result.dump(2) + "\n");
     writer_.write_stats();
     survey_.write_counts();
   }
@@ -260,24 +249,17 @@ class ScenarioWalks {
     if (counts.is_null()) {
       counts = {{"walks", 0}, {"succeeded", 0}, {"right", 0}, {"error_codes", json::object()}};
     }
-    const auto count = [](json& value) { value = value.get<int>() + 1; };
+    const auto count = [](json& value) { value = value.is_null() ? 1 : value.get<int>() + 1; };
     if (traits_of(walker).chooses_its_threads) counts["chooses"] = true;
     count(counts["walks"]);
     if (outcome.succeeded()) {
       count(counts["succeeded"]);
       if (!counts.contains("frames")) counts["frames"] = names_of(executor.last_trace());
     } else if (outcome.end == WalkEnd::returned) {
-      json& code = counts["error_codes"][std::to_string(outcome.result)];
-      if (code.is_null()) code = 0;
-      count(code);
+      count(counts["error_codes"][std::to_string(outcome.result)]);
     }
     if (outcome.succeeded() && outcome.findings.empty()) count(counts["right"]);
-    const WalkFacts* facts = executor.walker(walker)->facts();
-    if (facts != nullptr && facts->stopped != nullptr) {
-      json& stopped = counts["stopped"][facts->stopped];
-      if (stopped.is_null()) stopped = 0;
-      count(stopped);
-    }
+    if (outcome.stopped != nullptr) count(counts["stopped"][outcome.stopped]);
     for (const Finding& finding : outcome.findings) {
       wrong_.push_back(said_of(walker, std::string(name_of(finding.kind)) + " " + finding.clause +
                                            ": " + finding.detail + ", halted at " + where_));
@@ -355,11 +337,7 @@ int run_minimize(const ReplayOptions& options) {
   if (found && !one_try.not_reusable()) {
     std::vector<uint8_t> bytes;
     encode(one_try.minimized(), &bytes);
-    std::ofstream file(options.out / "minimized.bin", std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    file.flush();
-    if (!file) throw SetupError("cannot write " + (options.out / "minimized.bin").string());
+    write_file(options.out / "minimized.bin", bytes);
   }
   one_try.write_result(found);
   if (one_try.not_reusable()) leave_halted();

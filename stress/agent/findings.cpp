@@ -29,10 +29,6 @@ std::vector<NamedFrame> named_trace(const WalkView& view) {
   return named;
 }
 
-std::string_view as_text(const std::vector<uint8_t>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 }  // namespace
 
 Findings::Findings(const Options& options, Jvm& jvm)
@@ -63,7 +59,7 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
   const Input input = input_of(*entry.sample, stack, jvm_.code_map(), options_.mode);
   std::vector<uint8_t> bytes;
   encode(input, &bytes);
-  write_file(options_.out / ("samples/" + std::to_string(kept_) + ".bin"), as_text(bytes));
+  write_file(options_.out / ("samples/" + std::to_string(kept_) + ".bin"), bytes);
   json line = finding_line(finding, key, static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9,
                            artifact, input, modules_, trace);
   const json sample = describe_sample(*entry.sample, stack, view, modules_, options_.mode);
@@ -94,7 +90,7 @@ void Findings::keep_seed(const SampleRing::Entry& entry, const WalkSlot& slot) {
   const std::string name = std::string(name_of(input.scenario)) + "-" +
                            std::string(name_of(input.walker)) + "-" +
                            std::to_string(seeds_.size()) + ".bin";
-  write_file(options_.out / "seeds" / name, as_text(bytes));
+  write_file(options_.out / "seeds" / name, bytes);
 }
 
 void Findings::write_counts() {

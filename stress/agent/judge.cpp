@@ -196,7 +196,7 @@ void Judge::judge(const SampleRing::Entry& entry) {
     // neither can say so. A figure, no finding.
     const bool may_stop = view.subject.walker->traits().ends_where_it_distrusts_a_frame;
     if (!lost.empty() && !may_stop) {
-      violations_.add(FindingKind::contract, "outermost-frame-differs", lost);
+      violations_.broken("outermost-frame-differs", lost);
     }
     if (violations_.empty()) findings_.keep_seed(entry, *slot);
   }

@@ -64,8 +64,7 @@ json describe_sample(const Sample& sample, std::span<const std::byte> stack, con
   ucontext_t context = {};
   std::copy_n(sample.registers, NGREG, context.uc_mcontext.gregs);
   json registers = json::object();
-  for (unsigned i = 0; i < static_cast<unsigned>(Register::count); ++i) {
-    const auto reg = static_cast<Register>(i);
+  for (const Register reg : all_of<Register>()) {
     const uintptr_t value = get_register(context, reg);
     registers[std::string(name_of(reg))] = {{"value", hex(value)}, {"is", words.describe(value)}};
     refer(value);

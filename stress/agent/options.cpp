@@ -1,8 +1,6 @@
 #include "stress/agent/options.h"
 
-#include <array>
 #include <charconv>
-#include <functional>
 #include <stdexcept>
 
 #include "harness/input/walker_table.h"
@@ -10,10 +8,8 @@
 namespace framestorm::stress {
 namespace {
 
-constexpr std::array<std::string_view, static_cast<size_t>(SamplingMode::count)> kModes = {
-    "same-thread", "separate-thread", "unstopped"};
-constexpr std::array<std::string_view, static_cast<size_t>(ThreadChoice::count)> kThreads = {
-    "all", "running", "random"};
+constexpr std::string_view kModes[] = {"same-thread", "separate-thread", "unstopped"};
+constexpr std::string_view kThreads[] = {"all", "running", "random"};
 
 [[noreturn]] void fail(std::string_view key, std::string_view value, const std::string& wanted) {
   throw std::invalid_argument(std::string(key) + "=" + std::string(value) + ": " + wanted);
@@ -25,116 +21,110 @@ bool parse_number(std::string_view text, Number* out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-template <typename Number>
-Number number(std::string_view key, std::string_view value, Number least, Number most) {
-  Number result = {};
-  if (!parse_number(value, &result) || result < least || result > most) {
-    fail(key, value, "give a number from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-  return result;
-}
+// What one key is given. Its functions throw what is wrong with that.
+struct Given {
+  std::string_view key, value;
 
-double seconds(std::string_view key, std::string_view value) {
-  double result = 0;
-  if (!parse_number(value, &result) || !(result >= 0)) fail(key, value, "give seconds");
-  return result;
-}
+  [[noreturn]] void refuse(const std::string& wanted) const { fail(key, value, wanted); }
 
-std::chrono::nanoseconds interval(std::string_view key, std::string_view value) {
-  const size_t digits = value.find_first_not_of("0123456789");
-  const std::string_view unit = digits == std::string_view::npos ? "" : value.substr(digits);
-  constexpr std::pair<std::string_view, int64_t> kUnits[] = {
-      {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
-  int64_t count = 0;
-  for (const auto& [name, factor] : kUnits) {
-    if (unit != name || !parse_number(value.substr(0, digits), &count)) continue;
-    if (count < 1 || count > 3'600'000'000'000 / factor) break;
-    return std::chrono::nanoseconds(count * factor);
-  }
-  fail(key, value, "give a time like 100us (ns, us, ms, s), at most an hour");
-}
-
-std::vector<WalkerId> walkers(std::string_view key, std::string_view value) {
-  std::vector<WalkerId> result;
-  for (size_t at = 0; at <= value.size();) {
-    const size_t end = std::min(value.find('+', at), value.size());
-    WalkerId id = WalkerId::count;
-    if (!parse_name(value.substr(at, end - at), &id) || traits_of(id).needs_running_vm) {
-      std::string known;
-      for (const WalkerTraits& walker : kWalkers) {
-        if (!walker.needs_running_vm) known += " " + std::string(walker.name);
-      }
-      fail(key, value, "give walkers joined by '+', of:" + known);
+  template <typename Number>
+  Number number(Number least, Number most) const {
+    Number result = {};
+    if (!parse_number(value, &result) || result < least || result > most) {
+      refuse("give a number from " + std::to_string(least) + " to " + std::to_string(most));
     }
-    result.push_back(id);
-    at = end + 1;
+    return result;
   }
-  return result;
-}
 
-bool flag(std::string_view key, std::string_view value) {
-  if (value != "0" && value != "1") fail(key, value, "give 0 or 1");
-  return value == "1";
-}
-
-template <typename Enum, size_t N>
-Enum choice(std::string_view key, std::string_view value,
-            const std::array<std::string_view, N>& names) {
-  std::string known;
-  for (size_t i = 0; i < N; ++i) {
-    if (names[i] == value) return static_cast<Enum>(i);
-    known += (i == 0 ? "" : ", ") + std::string(names[i]);
+  double seconds() const {
+    double result = 0;
+    if (!parse_number(value, &result) || !(result >= 0)) refuse("give seconds");
+    return result;
   }
-  fail(key, value, "give one of " + known);
-}
 
-void parse_threads(std::string_view value, Options* options) {
-  constexpr std::string_view kRandom = "random:";
-  if (value.starts_with(kRandom)) {
-    options->threads = ThreadChoice::random;
-    options->random_threads = number<uint32_t>("threads", value.substr(kRandom.size()), 1, 100'000);
-  } else if (value == "random") {
-    fail("threads", value, "say how many: random:8");
-  } else {
-    options->threads = choice<ThreadChoice>("threads", value, kThreads);
+  std::chrono::nanoseconds interval() const {
+    const size_t digits = value.find_first_not_of("0123456789");
+    const std::string_view unit = digits == std::string_view::npos ? "" : value.substr(digits);
+    constexpr std::pair<std::string_view, int64_t> kUnits[] = {
+        {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
+    int64_t count = 0;
+    for (const auto& [name, factor] : kUnits) {
+      if (unit != name || !parse_number(value.substr(0, digits), &count)) continue;
+      if (count < 1 || count > 3'600'000'000'000 / factor) break;
+      return std::chrono::nanoseconds(count * factor);
+    }
+    refuse("give a time like 100us (ns, us, ms, s), at most an hour");
   }
-}
+
+  std::vector<WalkerId> walkers() const {
+    std::vector<WalkerId> result;
+    for (size_t at = 0; at <= value.size();) {
+      const size_t end = std::min(value.find('+', at), value.size());
+      WalkerId id = WalkerId::count;
+      if (!parse_name(value.substr(at, end - at), &id) || traits_of(id).needs_running_vm) {
+        std::string known;
+        for (const WalkerTraits& walker : kWalkers) {
+          if (!walker.needs_running_vm) known += " " + std::string(walker.name);
+        }
+        refuse("give walkers joined by '+', of:" + known);
+      }
+      result.push_back(id);
+      at = end + 1;
+    }
+    return result;
+  }
+
+  bool flag() const {
+    if (value != "0" && value != "1") refuse("give 0 or 1");
+    return value == "1";
+  }
+
+  template <typename Enum, size_t N>
+  Enum choice(const std::string_view (&names)[N]) const {
+    std::string known;
+    for (size_t i = 0; i < N; ++i) {
+      if (names[i] == value) return static_cast<Enum>(i);
+      known += (i == 0 ? "" : ", ") + std::string(names[i]);
+    }
+    refuse("give one of " + known);
+  }
+
+  void threads(Options* options) const {
+    constexpr std::string_view kRandom = "random:";
+    if (value.starts_with(kRandom)) {
+      options->threads = ThreadChoice::random;
+      const Given number_of = {key, value.substr(kRandom.size())};
+      options->random_threads = number_of.number<uint32_t>(1, 100'000);
+    } else if (value == "random") {
+      refuse("say how many: random:8");
+    } else {
+      options->threads = choice<ThreadChoice>(kThreads);
+    }
+  }
+};
 
 struct Key {
   std::string_view name;
-  void (*set)(std::string_view key, std::string_view value, Options* options);
+  void (*set)(const Given& given, Options* options);
 };
 
+constexpr std::string_view kOnFinding[] = {"survey", "strict"};
 constexpr Key kKeys[] = {
-    {"walker",
-     [](std::string_view k, std::string_view v, Options* o) { o->walkers = walkers(k, v); }},
-    {"mode", [](std::string_view k, std::string_view v,
-                Options* o) { o->mode = choice<SamplingMode>(k, v, kModes); }},
-    {"interval",
-     [](std::string_view k, std::string_view v, Options* o) { o->interval = interval(k, v); }},
-    {"threads", [](std::string_view, std::string_view v, Options* o) { parse_threads(v, o); }},
-    {"out", [](std::string_view, std::string_view v, Options* o) { o->out = v; }},
-    {"seed", [](std::string_view k, std::string_view v,
-                Options* o) { o->seed = number<uint64_t>(k, v, 0, UINT64_MAX); }},
-    {"depth", [](std::string_view k, std::string_view v,
-                 Options* o) { o->depth = number<int32_t>(k, v, 1, kMaxSampleDepth); }},
-    {"costly", [](std::string_view k, std::string_view v,
-                  Options* o) { o->costly = number<uint32_t>(k, v, 0, UINT32_MAX); }},
-    {"duration",
-     [](std::string_view k, std::string_view v, Options* o) { o->duration = seconds(k, v); }},
-    {"warmup",
-     [](std::string_view k, std::string_view v, Options* o) { o->warmup = seconds(k, v); }},
-    {"plugin", [](std::string_view, std::string_view v, Options* o) { o->plugin = v; }},
-    {"on-finding",
-     [](std::string_view k, std::string_view v, Options* o) {
-       constexpr std::array<std::string_view, 2> kNames = {"survey", "strict"};
-       o->strict = choice<int>(k, v, kNames) == 1;
-     }},
-    {"keep", [](std::string_view k, std::string_view v,
-                Options* o) { o->keep = number<uint32_t>(k, v, 0, 1000); }},
-    {"seeds", [](std::string_view k, std::string_view v,
-                 Options* o) { o->seeds = number<uint32_t>(k, v, 0, 100'000); }},
-    {"flames", [](std::string_view k, std::string_view v, Options* o) { o->flames = flag(k, v); }},
+    {"walker", [](const Given& g, Options* o) { o->walkers = g.walkers(); }},
+    {"mode", [](const Given& g, Options* o) { o->mode = g.choice<SamplingMode>(kModes); }},
+    {"interval", [](const Given& g, Options* o) { o->interval = g.interval(); }},
+    {"threads", [](const Given& g, Options* o) { g.threads(o); }},
+    {"out", [](const Given& g, Options* o) { o->out = g.value; }},
+    {"seed", [](const Given& g, Options* o) { o->seed = g.number<uint64_t>(0, UINT64_MAX); }},
+    {"depth", [](const Given& g, Options* o) { o->depth = g.number(1, kMaxSampleDepth); }},
+    {"costly", [](const Given& g, Options* o) { o->costly = g.number<uint32_t>(0, UINT32_MAX); }},
+    {"duration", [](const Given& g, Options* o) { o->duration = g.seconds(); }},
+    {"warmup", [](const Given& g, Options* o) { o->warmup = g.seconds(); }},
+    {"plugin", [](const Given& g, Options* o) { o->plugin = g.value; }},
+    {"on-finding", [](const Given& g, Options* o) { o->strict = g.choice<int>(kOnFinding) == 1; }},
+    {"keep", [](const Given& g, Options* o) { o->keep = g.number<uint32_t>(0, 1000); }},
+    {"seeds", [](const Given& g, Options* o) { o->seeds = g.number<uint32_t>(0, 100'000); }},
+    {"flames", [](const Given& g, Options* o) { o->flames = g.flag(); }},
 };
 
 void check(const Options& options) {
@@ -164,16 +154,14 @@ void check(const Options& options) {
 
 }  // namespace
 
-std::string_view name_of(SamplingMode mode) {
-  return mode < SamplingMode::count ? kModes[static_cast<size_t>(mode)] : "invalid";
-}
+std::string_view name_of(SamplingMode mode) { return name_in(kModes, mode); }
 
 Mode input_mode(SamplingMode mode) {
   return mode == SamplingMode::same_thread ? Mode::same_thread : Mode::separate_thread;
 }
 
 std::string threads_text(const Options& options) {
-  std::string text(kThreads[static_cast<size_t>(options.threads)]);
+  std::string text(name_in(kThreads, options.threads));
   if (options.threads == ThreadChoice::random) text += ":" + std::to_string(options.random_threads);
   return text;
 }
@@ -191,7 +179,7 @@ Options parse_options(std::string_view text) {
       if (key.name != name) continue;
       known = true;
       if (equals == std::string_view::npos) fail(name, "", "needs a value");
-      key.set(name, pair.substr(equals + 1), &options);
+      key.set({name, pair.substr(equals + 1)}, &options);
     }
     if (!known) {
       std::string names;
