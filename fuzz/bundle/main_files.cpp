@@ -1,20 +1,53 @@
 // A bundled target without an engine: executes the files it is given, and those in folders it is
 // given.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fuzz/bundle/bundle.h"
-#include "fuzz/bundle/engine_files.h"
 #include "fuzz/driver.h"
+#include "fuzz/fuzz_engine.h"
 #include "fuzz/mutator_profile.h"
+#include "harness/base/error.h"
 
+namespace framestorm {
 namespace {
 
-using namespace framestorm;
+class FilesEngine final : public FuzzEngine {
+ public:
+  std::vector<std::filesystem::path> files;
+
+  int prepare(FuzzOptions*) override { return -1; }
+  bool mutates_here() const override { return true; }
+  void tell(const CodeNameList&) override {}
+
+  void run(const FuzzOptions&, const Coverage& coverage, InputLoop& loop) override {
+    for (const std::filesystem::path& path : files) {
+      std::ifstream file(path, std::ios::binary);
+      const std::string bytes(std::istreambuf_iterator<char>(file), {});
+      if (!file) throw SetupError("cannot read " + path.string());
+      std::fprintf(stderr, "Running: %s\n", path.c_str());
+      std::ranges::fill(coverage.counters(), uint8_t{0});
+      loop.execute({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+      const auto reached =
+          std::ranges::count_if(coverage.counters(), [](uint8_t c) { return c != 0; });
+      std::fprintf(stderr, "Executed: %s, %zu bytes, %td edges of libjvm\n", path.c_str(),
+                   bytes.size(), reached);
+    }
+    loop.end(kExitDone);
+  }
+};
+
+FilesEngine engine;
 
 int run(int argc, char** argv) {
   prepare_environment(argv);
@@ -40,13 +73,18 @@ int run(int argc, char** argv) {
   if (const int code = read_bundle(only_target(), &options); code >= 0) return code;
   options.engine.source = InputSource::files;
   options.engine.artifact = [](std::string_view) { return std::string(); };  // it is there
-  set_files(std::move(files));
+  engine.files = std::move(files);
   return run_target(only_target(), std::move(options));
 }
 
 }  // namespace
 
+FuzzEngine& FuzzEngine::get() { return engine; }
+
+}  // namespace framestorm
+
 int main(int argc, char** argv) {
+  using namespace framestorm;
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
