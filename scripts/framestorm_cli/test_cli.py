@@ -444,6 +444,19 @@ def test_triage_of_nothing_is_2(framestorm: Run, tmp_path: Path) -> None:
     assert "nothing below" in err
 
 
+def test_minimize_of_what_leaves_a_process_that_cannot_walk_on(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    minimized = ("minimize", artifact(tmp_path, SENDER), "--jdk", fakes.tools.jdk.home)
+    fakes.plan("minimize", {"findings": [fakes.fault("a", "frame::sender")], "end": "not-reusable"})
+    code, _, err = framestorm(*minimized)
+    assert (code, "cannot be shrunk within one" in " ".join(err.split())) == (2, True)
+    # Something else in its way is tried again.
+    fakes.plan("minimize", {"end": "not-reusable"})
+    code, out, _ = framestorm(*minimized)
+    assert (code, "did not come back in 3 fresh JVMs" in out) == (1, True)
+
+
 def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
     c1 = {
         "name": "c1",

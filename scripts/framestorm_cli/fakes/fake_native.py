@@ -195,6 +195,8 @@ def native(asked: dict[str, Any]) -> int:
         (out / "replay.json").write_text(
             json.dumps({"halts": 2, "walks": entry.get("walks", 1), "unresolved": 1, "walk": walk})
         )
+        if entry.get("end") == "not-reusable":
+            return 3
         if command == "minimize" and findings:
             (out / "minimized.bin").write_bytes(b"FAKEmin")
         if entry.get("end") == "die":

@@ -219,13 +219,23 @@ def run_tries(
 def minimize(
     toolchain: Toolchain, symbolizer: Symbolizer, request: Request, folder: Path
 ) -> bytes | None:
-    """The shrunk artifact; None when the signature did not come back, so nothing was shrunk."""
+    """The shrunk artifact; None when the signature did not come back, so nothing was shrunk. Raises
+    FramestormError when it came back and its process cannot walk on: a profiler's lock is held, say."""
     folder.mkdir(parents=True, exist_ok=True)
-    _run(toolchain, request, "minimize", folder, symbolizer)
+    code = _run(toolchain, request, "minimize", folder, symbolizer)
     try:
         return (folder / "minimized.bin").read_bytes()
     except OSError:
-        return None
+        pass
+    found = collecting.of_process(folder, symbolizer)
+    if code == processes.EXIT_NOT_REUSABLE and any(
+        request.signature in signatures_of(one) for one in found
+    ):
+        raise FramestormError(
+            f"{request.artifact}: after {request.signature} its process cannot walk on, so it cannot be "
+            "shrunk within one; edit its text form by hand (`scripts/framestorm decode`, `encode`)"
+        )
+    return None
 
 
 def command_line(toolchain: Toolchain, artifact: Path) -> str:
