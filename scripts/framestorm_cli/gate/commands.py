@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with
+from framestorm_cli.base.options import exit_with, profiler_option
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -18,6 +18,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
               help="A JDK's home, or instrumented[:VARIANT].")  # fmt: skip
 @click.option("--walker-plugin", metavar="SO[=OPTIONS]",
               help="A walker of your own, on --jdk.")  # fmt: skip
+@profiler_option
 @click.option("--walker", default="", metavar="NAME,NAME",
               help="Only these of the JDK's walkers.")  # fmt: skip
 @click.option("--base", type=click.Path(exists=True, path_type=Path), metavar="PATH",
@@ -60,6 +61,7 @@ def gate(**options: Any) -> None:
     \b
     Example: scripts/framestorm gate --jdk-source ~/jdk --base ~/jdk-master
     Example: scripts/framestorm gate --walker-plugin ./libmywalker.so --jdk /usr/lib/jvm/jdk-25
+    Example: scripts/framestorm gate --profiler ./libmyprofiler.so --base ./libmyprofiler-1.2.so
     """
     from framestorm_cli.gate.run import gate_command
 

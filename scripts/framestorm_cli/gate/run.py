@@ -66,7 +66,7 @@ class Gate:
     def run(self) -> None:
         """Adds to the verdict step by step."""
         change, base = self._build()
-        names.check_names(change.tools, change.walker, (), ())
+        names.check_names(change.tools, self._request.walker, (), ())
         self._budget = budget = Budget(self._options.minutes * 60, base is not None)
         known, self.outcome.baseline = read_known(
             self._options.baseline, change.tools.jdk, change.walker
@@ -190,14 +190,15 @@ def _floor_of(change: Subject) -> Path | None:
 
 
 def gate_command(
-    *, jdk_source: Path | None, jdk: Path | None, walker_plugin: str | None, walker: str, variant: str,
+    *, jdk_source: Path | None, jdk: Path | None, walker_plugin: str | None, profiler: str | None,
+    walker: str, variant: str,
     boot_jdk: Path | None, base: Path | None, minutes: float, jobs: int | None, seed: int | None,
     out: Path | None, targets: tuple[str, ...], corpus: tuple[Path, ...], baseline: Path | None,
     write_baseline: Path | None, floor: Path | None, changed: tuple[str, ...], since: str,
     workloads: tuple[str, ...], jvm_args: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Exit code 0: nothing new, 1: something new, 2: could not judge."""
-    request = Request(jdk_source, jdk, walker_plugin, variant, boot_jdk, walker)
+    request = Request(jdk_source, jdk, walker_plugin, profiler, variant, boot_jdk, walker)
     subject.check(request)
     if base is not None:
         subject.base_request(base, request)

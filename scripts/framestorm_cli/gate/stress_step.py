@@ -14,6 +14,7 @@ from framestorm_cli.gate.crossing import chance
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, TOO_RARE, UNCHANGED, Entry, Step
 from framestorm_cli.native import processes, toolchain, walkers
+from framestorm_cli.profilers import outside
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request
 from framestorm_cli.reports import known as known_buckets
@@ -55,6 +56,9 @@ def run(
 ) -> list[Entry]:  # fmt: skip
     """Stresses the change; the base too when that found something, to say whether it is new."""
     began = time.monotonic()
+    if here.outside.walker == outside.PROFILER:
+        step.lines.append("left out: `stress` walks by itself, and takes no profiler")
+        return []
     if here.stressed is None:
         step.problems.append(
             f"{here.tools.jdk} has sanitizers, and there is no JDK without from the same source to stress: "

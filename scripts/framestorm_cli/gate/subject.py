@@ -1,4 +1,4 @@
-"""What is judged, and what it is compared with: a source tree, a JDK, or a walker's .so."""
+"""What is judged, and what it is compared with: a source tree, a JDK, a walker's .so, or a profiler."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,11 +16,12 @@ from framestorm_cli.profilers.outside import OutsideWalker
 
 @dataclass(frozen=True)
 class Request:
-    """`plugin` with `jdk`: the walker in the .so, on that JDK. `source`: a JDK built from it."""
+    """`plugin` or `profiler` with `jdk`: that walker, on that JDK. `source`: a JDK built from it."""
 
     source: Path | None = None
     jdk: Path | None = None
     plugin: str | None = None  # FILE[=OPTIONS]
+    profiler: str | None = None  # the same, or NAME[=OPTIONS]
     variant: str = "sanitized"
     boot_jdk: Path | None = None
     walker: str = ""  # as for fuzz; empty: all
@@ -50,24 +51,29 @@ class Subject:
 
 def check(request: Request) -> None:
     """Raises FramestormError unless exactly one thing is to be judged."""
-    if request.source is not None and (request.jdk is not None or request.plugin is not None):
-        raise FramestormError("--jdk-source goes with neither --jdk nor --walker-plugin")
-    if request.source is None and request.jdk is None and request.plugin is None:
+    outside.check(request.plugin, request.profiler)
+    own = request.plugin or request.profiler
+    if request.source is not None and (request.jdk is not None or own):
+        raise FramestormError("--jdk-source goes with none of --jdk, --walker-plugin, --profiler")
+    if request.source is None and request.jdk is None and not own:
         raise FramestormError(
-            "say what is to be judged: --jdk-source DIR, --jdk PATH, or --walker-plugin SO (with --jdk)"
+            "say what is to be judged: --jdk-source DIR, --jdk PATH, or --walker-plugin SO or --profiler SO "
+            "(with --jdk)"
         )
-    if request.plugin is not None and request.walker:
-        raise FramestormError("--walker-plugin is the walker: leave out --walker")
-    walkers.resolve_plugin(request.plugin)
+    if own and request.walker:
+        raise FramestormError("--walker-plugin or --profiler is the walker: leave out --walker")
 
 
 def base_request(base: Path, request: Request) -> Request:
     """What --base means beside `request`. Raises FramestormError when the two cannot be compared."""
+    own = request.plugin is not None or request.profiler is not None
+    if own and not walkers.split_plugin(str(base))[0].is_file():
+        raise FramestormError(
+            f"--base {base} is no .so: that is what --walker-plugin and --profiler compare with"
+        )
+    if request.profiler is not None:
+        return replace(request, profiler=outside.with_file(request.profiler, str(base)))
     if request.plugin is not None:
-        if not walkers.split_plugin(str(base))[0].is_file():
-            raise FramestormError(
-                f"--base {base} is no .so: that is what --walker-plugin compares with"
-            )
         return replace(request, plugin=walkers.replaced_plugin(request.plugin, str(base)))
     if (base / "configure").exists():
         if request.source is None:
@@ -84,9 +90,9 @@ def prepare(request: Request, what: str) -> Subject:
     home = request.jdk
     if request.source is not None:
         home = _built(request, request.variant)
-    walked = outside.plugin(walkers.resolve_plugin(request.plugin))
     source = request.source.resolve() if request.source is not None else None
     tools = toolchain.prepare(home)
+    walked = outside.given(request.plugin, request.profiler, tools.jdk)
     stressed: Jdk | None = tools.jdk
     if tools.jdk.has_asan:
         stressed = jdks.validate(_built(request, "plain")) if source else _sibling(tools.jdk)

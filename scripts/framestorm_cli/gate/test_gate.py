@@ -121,6 +121,24 @@ def test_something_new_with_its_reproducer(gate: Gate, fakes: FakePrograms) -> N
     assert [one["baselineState"] for one in sarif["runs"][0]["results"]] == ["new"]
 
 
+def test_a_profiler_against_its_release(gate: Gate, fakes: FakePrograms, tmp_path: Path) -> None:
+    fault = fakes.fault("a", "frame::sender")
+    fuzz(fakes, fault)
+    fakes.plan("replay", *[{"findings": [fault]}] * 5, {"findings": []})
+    built, released = tmp_path / "built.so", tmp_path / "released.so"
+    built.touch()
+    released.touch()
+    code, data = gate("--profiler", f"{built}=start", "--base", released)
+    assert (code, gate.found(data)) == (1, {"frame::sender": "new"})
+    given = [start[start.index("--profiler") + 1] for start in fakes.starts("replay")]
+    assert given[0] == f"{built}=start"
+    assert given[-1] == f"{released}=start"
+    recorded = json.loads((gate.out / f"{data['entries'][0]['artifact']}.json").read_text())
+    assert recorded["profiler"]["file"] == str(built)
+    assert gate("--profiler", "jvm", "--walker", "asgct")[0] == 2
+    assert gate("--profiler", "jvm", "--base", fakes.tools.jdk.home)[0] == 2
+
+
 def test_what_does_not_come_back_fails_nothing(gate: Gate, fakes: FakePrograms) -> None:
     fuzz(fakes, fakes.fault("a", "frame::sender"))
     fakes.plan("replay", {"findings": []})

@@ -133,6 +133,14 @@ def resolve(profiler: str, jdk: Jdk) -> OutsideWalker:
     return OutsideWalker(PROFILER, str(file), name, known.version, options, obtaining.sha256(file))
 
 
+def with_file(profiler: str, file: str) -> str:
+    """--profiler with another library and the same options."""
+    name, own, options = profiler.partition("=")
+    known = table.BY_NAME.get(name)
+    options = known.options if known is not None and not own else options
+    return f"{file}={options}" if options else file
+
+
 def check_walker(walker: str, walker_plugin: str | None, profiler: str | None) -> None:
     """check(), and that --walker means the same. Without --walker, --profiler is enough."""
     names = walkers.names(walker)
