@@ -58,8 +58,9 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
   // design; three registers alone do not say where Java begins, and some walkers choose.
   const ScenarioInfo& scenario = scenario_info(input.scenario);
   const WalkerTraits& walker = traits_of(input.walker);
+  const bool chose = walker.chooses_its_threads && outcome.end == WalkEnd::returned;
   if (outcome.unmutated && scenario.java && !walker.needs_registers_only &&
-      !walker.chooses_its_threads && input.call.depth == DepthKind::normal &&
+      (!chose || outcome.succeeded()) && input.call.depth == DepthKind::normal &&
       scenario.asgct_percent == 100) {
     ++unmutated_java_;
     if (outcome.succeeded()) ++unmutated_java_succeeded_;

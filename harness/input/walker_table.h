@@ -122,6 +122,8 @@ struct WalkerTraits {
   bool tells_whose_trace = false;     // WalkFacts::env is that of the thread it walked
   bool checks_ids = true;  // looks behind a method's ID before it gives it: it was good then
   bool sees_frozen_frames = false;  // of a continuation, in the heap
+  // A virtual thread's trace is its own: its carrier's frames are not in it.
+  bool ends_at_a_continuation = false;
 
   // --- what it stops at, or guesses, by design
   // Ends where frame::safe_for_sender does not hold, and refuses stubs without a frame size,
@@ -378,6 +380,8 @@ inline constexpr std::array kRows = {
                  .errors = kJfrErrors,
                  .lowest_bci = 0,
                  .native_bci = 0,
+                 .sees_frozen_frames = true,
+                 .ends_at_a_continuation = true,
                  .chooses_its_threads = true},
 };
 

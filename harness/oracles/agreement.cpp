@@ -29,7 +29,8 @@
 //   where a trace ends            Beyond the depth of either walk there is nothing to compare.
 //                                 AsyncGetCallTrace's traces end wherever frame::safe_for_sender
 //                                 does not hold (vframeStreamForte, forte.cpp), as before a
-//                                 deoptimised frame. Oracle `truth` knows whether they may.
+//                                 deoptimised frame. JFR's end with a virtual thread's own frames.
+//                                 Oracle `truth` knows whether they may.
 //
 //   AsyncGetCallTrace in C code   It loses frames of a thread in Java that is halted there
 //                                 (leaf-call-entry-loses-compiled-frames and
@@ -87,6 +88,12 @@ constexpr Exemption kExemptions[] = {
      [](const WalkView&, int32_t result, const char*) { return result <= 0; },
      "AsyncGetCallTrace refuses stubs without a frame size, prologues and VM calls without a last "
      "Java pc by design (ScenarioInfo::asgct_percent)"},
+    {&WalkerTraits::sees_frozen_frames,
+     [](const WalkView& view, int32_t, const char*) {
+       const ScenarioInfo* const scenario = scenario_of(view);
+       return scenario != nullptr && !scenario->thawed_trace.empty();
+     },
+     "others do not read the frames in the heap (ScenarioInfo::thawed_trace)"},
     {&WalkerTraits::needs_registers_only,
      [](const WalkView& view, int32_t, const char*) {
        return view.record.thread_state != kThreadInJava;
@@ -167,8 +174,7 @@ class AgreementOracle final : public Oracle {
                         std::to_string(answer->result) + " frames");
         continue;
       }
-      const bool theirs_whole =
-          answer->result < record.depth && !traits.ends_where_it_distrusts_a_frame;
+      const bool theirs_whole = answer->result < record.depth && gives_all_frames(traits);
       const std::string difference = compare(view, own, traits, theirs_whole);
       if (!difference.empty()) {
         out->broken("disagrees-with-" + std::string(traits.name), difference);
@@ -198,6 +204,10 @@ class AgreementOracle final : public Oracle {
     const WalkerTraits& traits = traits_of(other);
     return other != view.record.walker && traits.gives_traces() &&
            traits.walks_in(view.subject.input->mode);
+  }
+
+  static bool gives_all_frames(const WalkerTraits& walker) {
+    return !walker.ends_where_it_distrusts_a_frame && !walker.ends_at_a_continuation;
   }
 
   static void java_frames(const Walker& walker, const WalkRecord& record,
@@ -263,8 +273,7 @@ class AgreementOracle final : public Oracle {
       if (other.guesses_innermost_bci) mine = mine.subspan(being_entered(view, mine_, theirs_));
       if (own.guesses_innermost_bci) theirs = theirs.subspan(being_entered(view, theirs_, mine_));
     }
-    const bool mine_whole =
-        view.record.result < view.record.depth && !own.ends_where_it_distrusts_a_frame;
+    const bool mine_whole = view.record.result < view.record.depth && gives_all_frames(own);
     std::string difference =
         compare(view, mine, theirs, own.guesses_innermost_bci || other.guesses_innermost_bci);
     if (difference.empty() && ((mine_whole && mine.size() < theirs.size()) ||
