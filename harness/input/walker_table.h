@@ -378,7 +378,6 @@ inline constexpr std::array kRows = {
                  .at_polls_only = true,
                  .options = kStaleSample,
                  .errors = kJfrErrors,
-                 .lowest_bci = 0,
                  .native_bci = 0,
                  .sees_frozen_frames = true,
                  .ends_at_a_continuation = true,

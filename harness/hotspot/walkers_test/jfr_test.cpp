@@ -2,9 +2,12 @@
 // and what was predicted of them by reading JDK 25's sources. All oracles look at each walk.
 #include <jfrwalk.h>
 
+#include <array>
+
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/text.h"
 #include "harness/input/walker_table.h"
+#include "harness/victim/scenario.h"
 
 namespace framestorm {
 namespace {
@@ -110,6 +113,106 @@ TEST_F(JfrTest, StaleSamplesGiveFramesOfTheThread) {
     ASSERT_TRUE(walked.outcome.succeeded()) << sp << ": " << error_of(walked);
     EXPECT_EQ(walked.methods.back(), "framestorm/Victim.run") << sp;
   }
+}
+
+// Samples of threads in Java, and their answers at a poll of the thread after it went on.
+class JfrAnswerTest : public JfrTest {
+ protected:
+  static constexpr jint kDepth = 2048;
+  static constexpr int kHalts = 12;
+
+  template <typename Function>
+  Function* exported(const char* name) {
+    void* const found = session().jvm().symbol(name);
+    EXPECT_NE(found, nullptr) << "test with a JDK that `framestorm jdk build` made";
+    return reinterpret_cast<Function*>(found);
+  }
+
+  // World halted.
+  JfrWalk_Request sample(ScenarioId scenario, int sampler) {
+    const Victim& walked = victim(scenario);
+    const ThreadIdentity::Scoped as_victim(session().jvm().identity(), walked.java_thread);
+    JfrWalk_Request request = {};
+    exported<decltype(JfrWalk_BuildRequest)>("JfrWalk_BuildRequest")(walked.slot->context, sampler,
+                                                                     &request);
+    return request;
+  }
+  // World released. The names of the frames, or the result that is none.
+  std::vector<std::string> answer(ScenarioId scenario, const JfrWalk_Request& request,
+                                  jint* result) {
+    static std::array<JfrWalk_Frame, kDepth> frames;
+    *result = exported<decltype(JfrWalk_AnswerAtPoll)>("JfrWalk_AnswerAtPoll")(
+        session().jvm().env(), victim(scenario).java_thread, &request, frames.data(), kDepth);
+    session().jvm().methods().absorb();
+    std::vector<std::string> names;
+    for (jint i = 0; i < *result; ++i) {
+      const MethodInfo* const method = session().jvm().methods().find(frames.at(i).method_id);
+      names.push_back(method == nullptr ? "?" : method->name);
+    }
+    return names;
+  }
+};
+
+TEST_F(JfrAnswerTest, TracesOfThreadsInJavaAreWhole) {
+  const std::vector<ScenarioId> scenarios = {ScenarioId::interpreted_recursion,
+                                             ScenarioId::c1,
+                                             ScenarioId::c2_inlined,
+                                             ScenarioId::lambda,
+                                             ScenarioId::class_init,
+                                             ScenarioId::large_frame,
+                                             ScenarioId::vtable_dispatch,
+                                             ScenarioId::adapters,
+                                             ScenarioId::exception_unwind};
+  start(scenarios);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const ScenarioId scenario : scenarios) {
+    for (int i = 0; i < kHalts; ++i) {
+      halt(scenario);
+      ASSERT_FALSE(HasFatalFailure());
+      const JfrWalk_Request request = sample(scenario, i % 3);
+      session().release_world();
+      jint result = 0;
+      const auto names = answer(scenario, request, &result);
+      std::string why;
+      EXPECT_TRUE(matches(names, scenario_info(scenario), WalkerId::jfr_trace, &why))
+          << name_of(scenario) << ": result " << result << ", " << why;
+    }
+  }
+}
+
+// The frame that was sampled is gone, or was never there.
+TEST_F(JfrAnswerTest, SamplesOfFramesThatAreGoneGiveTheThreadsFrames) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  for (const int bytes : {-4096, -64, -8, 8, 64, 512}) {
+    halt_in_java(ScenarioId::c1);
+    ASSERT_FALSE(HasFatalFailure());
+    JfrWalk_Request request = sample(ScenarioId::c1, JFR_WALK_CPU_TIME_SAMPLER);
+    request.sp = static_cast<char*>(request.sp) + bytes;
+    session().release_world();
+    jint result = 0;
+    const auto names = answer(ScenarioId::c1, request, &result);
+    ASSERT_GT(result, 0) << bytes;
+    EXPECT_EQ(names.back(), "framestorm/Victim.run") << bytes;
+  }
+}
+
+TEST_F(JfrAnswerTest, AFaultIsContainedAndTheThreadGoesOn) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const JfrWalk_Request real = sample(ScenarioId::c1, JFR_WALK_CPU_TIME_SAMPLER);
+  // As the predicted state AFrameAboveAllOthers.
+  JfrWalk_Request above = real;
+  above.sp = reinterpret_cast<void*>(victim(ScenarioId::c1).stack_base - 8);
+  above.pc = reinterpret_cast<void*>(16);
+  above.bcp = reinterpret_cast<void*>(1);
+  session().release_world();
+  jint result = 0;
+  answer(ScenarioId::c1, above, &result);
+  EXPECT_EQ(result, JFR_WALK_CONTAINED_FAULT);
+  EXPECT_EQ(answer(ScenarioId::c1, real, &result).back(), "framestorm/Victim.run");
 }
 
 // Each makes the state of which reading said that JFR trusts it.

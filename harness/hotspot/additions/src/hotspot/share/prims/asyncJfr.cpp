@@ -20,12 +20,16 @@
 #include "jfr/support/jfrMethodLookup.hpp"
 #include "jfr/support/jfrThreadLocal.hpp"
 #include "memory/resourceArea.hpp"
+#include "prims/asyncCrashProtection.hpp"
 #include "prims/asyncMethods.hpp"
 #include "runtime/frame.inline.hpp"
 #include "runtime/handles.inline.hpp"
+#include "runtime/handshake.hpp"
+#include "runtime/interfaceSupport.inline.hpp"
 #include "runtime/javaThread.inline.hpp"
 #include "runtime/os.hpp"
 #include "runtime/safepointMechanism.inline.hpp"
+#include "runtime/threadSMR.hpp"
 #include "utilities/growableArray.hpp"
 
 // JFR's samplers: a thin layer over JfrSampleRequestBuilder, JfrThreadSampling and JfrStackTrace.
@@ -107,7 +111,7 @@ jint bci_of(const JfrSampleRequest& request) {
                               reinterpret_cast<uintptr_t>(request._sample_bcp));
 }
 
-JfrSampleRequest stale_sample(void* ucontext) {
+JfrSampleRequest registers_of(void* ucontext) {
   JfrSampleRequest request;
   intptr_t* sp;
   intptr_t* fp;
@@ -156,21 +160,24 @@ Reusable<HandleArea> handles;
 
 // A walk allocates in the thread's areas; these are its own, so that an abandoned one leaves nothing.
 class OwnAreas : public StackObj {
-  JavaThread* const _jt;
+  Thread* const _thread;
   ResourceArea* const _resources;
   HandleArea* const _handles;
+  HandleMark* const _mark;
 
  public:
-  explicit OwnAreas(JavaThread* jt)
-      : _jt(jt),
-        _resources(jt->resource_area()),
-        _handles(jt->handle_area()) {
-    jt->set_resource_area(resources.renew());
-    jt->set_handle_area(handles.renew());
+  explicit OwnAreas(Thread* thread)
+      : _thread(thread),
+        _resources(thread->resource_area()),
+        _handles(thread->handle_area()),
+        _mark(thread->last_handle_mark()) {
+    thread->set_resource_area(resources.renew());
+    thread->set_handle_area(handles.renew());
   }
   ~OwnAreas() {
-    _jt->set_resource_area(_resources);
-    _jt->set_handle_area(_handles);
+    _thread->set_resource_area(_resources);
+    _thread->set_handle_area(_handles);
+    _thread->set_last_handle_mark(_mark);
   }
 };
 
@@ -199,6 +206,34 @@ jint record(const JfrSampleRequest& request, JavaThread* jt, JfrWalk_Frame* fram
   return count;
 }
 
+class AnswerClosure : public HandshakeClosure {
+  const JfrSampleRequest& _request;
+  JfrWalk_Frame* const _frames;
+  const jint _depth;
+  JavaThread* _jt;
+  jint _result;
+
+ public:
+  AnswerClosure(const JfrSampleRequest& request, JfrWalk_Frame* frames, jint depth)
+      : HandshakeClosure("JfrWalk_AnswerAtPoll"),
+        _request(request),
+        _frames(frames),
+        _depth(depth),
+        _jt(nullptr),
+        _result(JFR_WALK_NO_THREAD) {}
+  jint result() const { return _result; }
+
+  void do_thread(Thread* thread) override {
+    _jt = JavaThread::cast(thread);
+    const OwnAreas areas(Thread::current());
+    const auto body = [](void* self) {
+      AnswerClosure* const answer = static_cast<AnswerClosure*>(self);
+      answer->_result = record(answer->_request, answer->_jt, answer->_frames, answer->_depth);
+    };
+    if (!AsyncCrashProtection::call(body, this)) _result = JFR_WALK_CONTAINED_FAULT;
+  }
+};
+
 }  // namespace
 
 extern "C" JNIEXPORT jint JNICALL JfrWalk_BuildRequest(void* ucontext, int sampler,
@@ -208,11 +243,13 @@ extern "C" JNIEXPORT jint JNICALL JfrWalk_BuildRequest(void* ucontext, int sampl
   if (ucontext == nullptr) return JFR_WALK_NO_CONTEXT;
   const bool in_java = jt->thread_state() == _thread_in_Java;
   const bool by_java_sampler = sampler == JFR_WALK_JAVA_SAMPLER;
-  if (!in_java && (by_java_sampler || jt->thread_state() != _thread_in_native)) {
+  const bool by_nobody = sampler == JFR_WALK_REGISTERS;
+  if (!by_nobody && !in_java && (by_java_sampler || jt->thread_state() != _thread_in_native)) {
     return JFR_WALK_WRONG_STATE;
   }
-  const JfrSampleRequest request =
-      by_java_sampler ? java_sample(ucontext, jt) : cpu_time_sample(ucontext, jt);
+  const JfrSampleRequest request = by_nobody         ? registers_of(ucontext)
+                                   : by_java_sampler ? java_sample(ucontext, jt)
+                                                     : cpu_time_sample(ucontext, jt);
   *result = {request._sample_sp, request._sample_pc, request._sample_bcp, bci_of(request)};
   return request._sample_pc == nullptr ? JFR_WALK_BIASED : 1;
 }
@@ -236,10 +273,29 @@ extern "C" JNIEXPORT jint JNICALL JfrWalk_RecordTrace(void* ucontext, int stale,
   if (depth <= 0) return 0;
   JfrSampleRequest request;
   if (stale) {
-    request = stale_sample(ucontext);
+    request = registers_of(ucontext);
   } else if (state == _thread_in_native) {
     request = cpu_time_sample(ucontext, jt);
   }
   const OwnAreas areas(jt);
   return record(request, jt, frames, depth);
+}
+
+extern "C" JNIEXPORT jint JNICALL JfrWalk_AnswerAtPoll(JNIEnv* env, void* java_thread,
+                                                       const JfrWalk_Request* request,
+                                                       JfrWalk_Frame* frames, jint depth) {
+  if (!initialized) return JFR_WALK_NOT_INITIALIZED;
+  if (depth <= 0) return 0;
+  JavaThread* const current = JavaThread::thread_from_jni_environment(env);
+  const ThreadInVMfromNative in_vm(current);
+  ThreadsListHandle list(current);
+  JavaThread* const target = static_cast<JavaThread*>(java_thread);
+  if (!list.includes(target)) return JFR_WALK_NO_THREAD;
+  JfrSampleRequest sample;
+  sample._sample_sp = request->sp;
+  sample._sample_pc = request->pc;
+  sample._sample_bcp = request->bcp;
+  AnswerClosure answer(sample, frames, depth);
+  Handshake::execute(&answer, &list, target);
+  return answer.result();
 }

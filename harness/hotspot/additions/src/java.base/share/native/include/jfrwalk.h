@@ -51,13 +51,15 @@ enum JfrWalk_Result {
   JFR_WALK_WRONG_STATE = -3,        /* JFR does not sample a thread in this state */
   JFR_WALK_NO_LAST_JAVA_FRAME = -4, /* nothing to walk from */
   JFR_WALK_INVALID_STACK_TRACE = -5,
-  JFR_WALK_NOT_INITIALIZED = -6
+  JFR_WALK_NOT_INITIALIZED = -6,
+  JFR_WALK_CONTAINED_FAULT = -7 /* of JfrWalk_AnswerAtPoll only */
 };
 
 /* Who asks for a request. */
 enum JfrWalk_Sampler {
   JFR_WALK_CPU_TIME_SAMPLER = 0, /* build_cpu_time_sample_request: in Java and native code */
-  JFR_WALK_JAVA_SAMPLER = 1      /* build_java_sample_request: in Java only */
+  JFR_WALK_JAVA_SAMPLER = 1,     /* build_java_sample_request: in Java only */
+  JFR_WALK_REGISTERS = 2         /* none of JFR's: what the context's registers say, in any state */
 };
 
 #ifdef __cplusplus
@@ -86,6 +88,16 @@ JNIEXPORT void JNICALL JfrWalk_Initialize(void);
  */
 JNIEXPORT jint JNICALL JfrWalk_RecordTrace(void* ucontext, int stale, JfrWalk_Frame* frames,
                                            jint depth);
+
+/*
+ * The trace of another thread, a JavaThread, made of *request in a handshake: while that thread is
+ * at a poll or outside Java, so that threads in Java answer as they do to JFR. The caller is a Java
+ * thread in native code, nobody calls JfrWalk_RecordTrace meanwhile, and one thread calls at a time.
+ * A fault is contained. Waits for the thread.
+ */
+JNIEXPORT jint JNICALL JfrWalk_AnswerAtPoll(JNIEnv* env, void* java_thread,
+                                            const JfrWalk_Request* request, JfrWalk_Frame* frames,
+                                            jint depth);
 
 #ifdef __cplusplus
 }
