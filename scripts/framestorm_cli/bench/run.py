@@ -86,8 +86,10 @@ def _measure(
         arguments += ["--walker", walked.walker]
     arguments += ["--seconds", str(seconds), "--corpus", str(paths.SEEDS / _BENCHED)]
     data = processes.query([tools.program(_BENCHED), "--bench", *arguments], folder)
+    # A profiler says on the same stream that it has started.
+    answer = data[max(data.find(b"\n{") + 1, 0) :]
     try:
-        return json.loads(data)
+        return json.loads(answer)
     except ValueError as error:
         raise FramestormError(f"{_BENCHED} --bench did not answer with JSON: {error}") from error
 

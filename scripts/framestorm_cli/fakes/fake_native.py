@@ -50,6 +50,8 @@ def write_findings(out: Path, findings: list[Any]) -> None:
 
 def fuzz(asked: dict[str, Any], name: str) -> int:
     if "--bench" in sys.argv:
+        if "--profiler" in sys.argv:
+            print("Profiling started")
         print(json.dumps(asked["bench"]))
         return 0
     entry = plan.next_entry(asked["programs"].get(name), name)
