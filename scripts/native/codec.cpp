@@ -56,6 +56,7 @@ nlohmann::ordered_json walkers() {
                      {"symbol", walker.symbol},
                      {"origin", name_of(walker.origin)},
                      {"needs_running_vm", walker.needs_running_vm},
+                     {"comparable", walker.is_comparable()},
                      {"same_thread", walker.same_thread},
                      {"separate_thread", walker.separate_thread}});
   }

@@ -65,6 +65,7 @@ def test_who_samples(table: walkers.Table, monkeypatch: pytest.MonkeyPatch) -> N
     assert table.samplers(LIBJVM) == ["asgct", "asgct2"]
     assert "asgct" not in table.added()
     assert "asgct2" in table.added()
+    assert not {"jfr-request", "jfr-trace"} & set(table.added()), "HotSpot's own code"
 
 
 def test_names() -> None:

@@ -21,13 +21,14 @@ class Walker:
     symbol: str  # its entry point in libjvm; empty: it needs none
     origin: str  # jdk, added (to the JDKs of `jdk build`), shared-object
     needs_running_vm: bool
+    comparable: bool  # gives traces of threads that run, as others do; not so JFR's two stages
     same_thread: bool
     separate_thread: bool
 
     @property
     def samples(self) -> bool:
         """Whether it walks threads where a signal found them."""
-        return not self.needs_running_vm
+        return self.comparable or self.origin == "shared-object"
 
     def why_missing(self, libjvm: Path) -> str:
         """Empty when the JDK has it."""
@@ -44,8 +45,13 @@ class Table:
     targets: Mapping[str, Sequence[str]]  # the walkers that each can be used on
 
     def added(self) -> tuple[str, ...]:
-        """The walkers that harness/hotspot adds to HotSpot."""
-        return tuple(name for name, walker in self.walkers.items() if walker.origin == "added")
+        """The walkers that harness/hotspot adds to HotSpot; not those of HotSpot's own code, which it
+        only lets be called."""
+        return tuple(
+            name
+            for name, walker in self.walkers.items()
+            if walker.origin == "added" and walker.comparable
+        )
 
     def samplers(self, libjvm: Path) -> list[str]:
         """Those that the JDK has and that can sample; but plugins, which are not the JDK's."""
