@@ -14,9 +14,8 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.coverage.measuring import Measured
 from framestorm_cli.coverage.places import Place
 
-_WALKER_FILES = (
-    paths.CHECKOUT / "harness/hotspot/additions/make/hotspot/lib/framestorm_walker_files.gmk"
-)
+_ADDITIONS = paths.CHECKOUT / "harness/hotspot/additions"
+_WALKER_FILES = _ADDITIONS / "make/hotspot/lib/framestorm_walker_files.gmk"
 
 
 @dataclass
@@ -55,11 +54,13 @@ class Tables:
 
 
 def walker_stems() -> frozenset[str]:
-    """The names, without extension and platform, of the files that are compiled with counters."""
+    """The names, without extension and platform, of the files that are compiled with counters, and of
+    the added walkers' headers, which are compiled with one of these."""
     names = re.findall(
         r"^    (\w+)\.cpp \\$", _WALKER_FILES.read_text(encoding="utf-8"), re.MULTILINE
     )
-    return frozenset(_stem(name) for name in names)
+    headers = [file.name for file in (_ADDITIONS / "src").rglob("async*.hpp")]
+    return frozenset(_stem(name) for name in [*names, *headers])
 
 
 def _stem(file: str) -> str:

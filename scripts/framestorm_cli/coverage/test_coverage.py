@@ -145,7 +145,7 @@ def test_only_the_walkers_own_sources_count() -> None:
     found = tables_of(Measured(Path("libjvm.so"), edges, {"c1": {0, 1, 3}}), places, STEMS)
     assert [function.name for function in found.functions] == ["g", "f"]
     assert found.files[1].lines == {}, "line 0 is unknown"
-    assert {"frame", "forte", "nmethod"} <= walker_stems()
+    assert {"frame", "forte", "nmethod", "asyncInstructions"} <= walker_stems()
 
 
 @pytest.mark.parametrize(
