@@ -32,12 +32,20 @@ constexpr unsigned kStopLimitS = 20;
 
 std::atomic<bool> asked_to_stop{false};
 
-MutatorProfile profile_of(std::string_view target, const Session& session,
-                          const WalkerChoice& walkers) {
+// As the walkers of a session declare it.
+WalksIn declared_in(Session& session) {
+  return [&executor = session.executor()](WalkerId id, Mode mode) {
+    const Walker* const walker = executor.walker(id);
+    return walker != nullptr && walker->traits().walks_in(mode);
+  };
+}
+
+MutatorProfile profile_of(std::string_view target, Session& session, const WalkerChoice& walkers) {
   MutatorProfile profile = *find_mutator_profile(target);
   profile.scenarios = session.available();
   profile.modes = walkers.modes();
   profile.walkers = walkers.walkers();
+  profile.walks_in = declared_in(session);
   return profile;
 }
 
@@ -48,7 +56,7 @@ class Driver final : public InputLoop {
       : options_(options),
         loop_(target, options, engine_),
         walkers_(options.walkers, find_mutator_profile(target)->walkers,
-                 loop_.session().missing_walkers(), options.modes),
+                 loop_.session().missing_walkers(), options.modes, declared_in(loop_.session())),
         mutator_(profile_of(target, loop_.session(), walkers_), &loop_.names()),
         guidance_(make_guidance(options)),
         halts_(make_halt_policy(options, engine_, walkers_.modes(), *guidance_, loop_)) {

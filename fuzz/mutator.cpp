@@ -140,7 +140,7 @@ void Mutator::conform(Input* input, Rng& rng) const {
       input->mode = one_of(profile_.modes, rng);
     }
   }
-  if (!has(walkers_, input->walker) || !traits_of(input->walker).walks_in(input->mode)) {
+  if (!has(walkers_, input->walker) || !profile_.walks_in(input->walker, input->mode)) {
     input->walker = pick_walker(input->mode, rng);
   }
   input->halt.any = true;
@@ -174,7 +174,7 @@ void Mutator::conform(Input* input, Rng& rng) const {
 }
 
 WalkerId Mutator::pick_walker(Mode mode, Rng& rng) const {
-  const auto walks = [mode](WalkerId id) { return traits_of(id).walks_in(mode); };
+  const auto walks = [&](WalkerId id) { return profile_.walks_in(id, mode); };
   const auto fitting = static_cast<size_t>(std::ranges::count_if(profile_.walkers, walks));
   if (fitting == 0) {
     return one_of(profile_.walkers, rng);

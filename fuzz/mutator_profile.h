@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ std::vector<Enum> every() {
   constexpr auto kAll = all_of<Enum>();
   return {kAll.begin(), kAll.end()};
 }
+
+// Whether a walker walks in a mode: that of the table, or what a plugin declares.
+using WalksIn = std::function<bool(WalkerId, Mode)>;
+inline bool walks_in_by_table(WalkerId id, Mode mode) { return traits_of(id).walks_in(mode); }
 
 struct MutatorProfile {
   std::string_view target;  // as its file: "fuzz_stack"; static storage
@@ -57,6 +62,7 @@ struct MutatorProfile {
   std::vector<ScenarioId> scenarios = every<ScenarioId>();
   std::vector<Mode> modes = every<Mode>();
   std::vector<WalkerId> walkers = {kFuzzedWalkers.begin(), kFuzzedWalkers.end()};
+  WalksIn walks_in = &walks_in_by_table;
 };
 
 // A file of a target has one, at namespace scope.

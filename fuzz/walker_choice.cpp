@@ -1,6 +1,7 @@
 #include "fuzz/walker_choice.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "harness/base/error.h"
 #include "harness/input/walker_table.h"
@@ -9,7 +10,8 @@ namespace framestorm {
 
 WalkerChoice::WalkerChoice(std::span<const WalkerId> wanted, std::span<const WalkerId> usable,
                            const std::map<WalkerId, std::string>& missing,
-                           std::span<const Mode> modes) {
+                           std::span<const Mode> modes, WalksIn declared)
+    : walks_in_(std::move(declared)) {
   for (const WalkerId id : wanted.empty() ? usable : wanted) {
     const auto why = missing.find(id);
     if (why == missing.end()) {
@@ -31,7 +33,7 @@ WalkerChoice::WalkerChoice(std::span<const WalkerId> wanted, std::span<const Wal
 }
 
 bool WalkerChoice::fits(WalkerId id, Mode mode) const {
-  return std::ranges::find(walkers_, id) != walkers_.end() && traits_of(id).walks_in(mode);
+  return std::ranges::find(walkers_, id) != walkers_.end() && walks_in_(id, mode);
 }
 
 bool WalkerChoice::choose(Input* input) const {

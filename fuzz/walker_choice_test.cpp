@@ -52,6 +52,22 @@ TEST(WalkerChoice, LeavesOutModesThatNoneWalksIn) {
             "walker asgst-env has no mode same-thread");
 }
 
+TEST(WalkerChoice, APluginIsFuzzedInTheModesThatItDeclares) {
+  const Walkers wanted = {WalkerId::plugin, WalkerId::asgct};
+  const auto same_thread_only = [](WalkerId id, Mode mode) {
+    return id != WalkerId::plugin || mode == Mode::same_thread;
+  };
+  EXPECT_EQ(WalkerChoice({wanted.begin(), 1}, kUsable, {}, kBoth, same_thread_only).modes(),
+            Modes{Mode::same_thread});
+  const WalkerChoice choice(wanted, kUsable, {}, kBoth, same_thread_only);
+  EXPECT_EQ(choice.modes(), kBoth);
+  Input input;
+  input.walker = WalkerId::plugin;
+  input.mode = Mode::separate_thread;
+  EXPECT_TRUE(choice.choose(&input));
+  EXPECT_EQ(input.walker, WalkerId::asgct);
+}
+
 TEST(WalkerChoice, GivesAnInputAWalkerOfItsMode) {
   const WalkerChoice choice({}, kUsable, {}, kBoth);
   std::set<WalkerId> given;

@@ -148,6 +148,7 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
     HostedWalk::run(&hosted);
   }
   abandoned_ = record.end != WalkEnd::returned;
+  by.walker->resolve_methods(hosted.call.frames, record.frame_count());
   not_reusable_ = not_reusable_ || ends_reuse(record);
   const FurtherView judged(*first_, walk, record, *by.walker);
   executor_.oracles_.judge_further(judged.view(), executor_.oracles_.offered(),
@@ -174,8 +175,10 @@ Executor::~Executor() = default;
 void Executor::add_walker(std::unique_ptr<Walker> walker) {
   Walkable& place = walkers_[static_cast<size_t>(walker->id())];
   if (place.walker != nullptr) return;
-  place.frames = std::make_unique<FrameBuffer>(walker->layout().stride);
-  place.further_frames = std::make_unique<FrameBuffer>(walker->layout().stride);
+  const auto end = walker->contains_faults() ? FrameBuffer::End::canary : FrameBuffer::End::fault;
+  const size_t stride = walker->layout().stride;
+  place.frames = std::make_unique<FrameBuffer>(stride, kMaxDepth, end);
+  place.further_frames = std::make_unique<FrameBuffer>(stride, kMaxDepth, end);
   place.walker = std::move(walker);
 }
 
@@ -216,15 +219,15 @@ int32_t Executor::depth_of(const Input& input, const Victim& victim) {
 bool Executor::has_walker_for(const Input& input) const {
   const Walker* const walker = this->walker(input.walker);
   return walker != nullptr && !walker->traits().needs_running_vm &&
-         traits_of(input.walker).walks_in(input.mode);
+         walker->traits().walks_in(input.mode);
 }
 
-void Executor::measure_exact_depth(Victim* victim, WalkerId walker) {
+void Executor::measure_exact_depth(Victim* victim, WalkerId id) {
   const Coverage::Aside aside(coverage_);
   Input plain;
   plain.scenario = victim->scenario;
-  plain.walker = walker;
-  plain.mode = traits_of(walker).same_thread ? Mode::same_thread : Mode::separate_thread;
+  plain.walker = id;
+  plain.mode = walker(id)->traits().same_thread ? Mode::same_thread : Mode::separate_thread;
   plain.call.depth = DepthKind::raw;
   plain.call.raw_depth = kMaxDepth - 1;
   Prepared prepared;
@@ -286,6 +289,7 @@ void Executor::walk(Prepared* p) {
   MigratingLoop& loop = MigratingLoop::get();
   loop.move_to(p->target.same_thread ? p->victim->slot : nullptr);
   loop.call_on_host(&HostedWalk::run, &hosted);
+  p->walker->resolve_methods(hosted.call.frames, record.frame_count());
 }
 
 bool Executor::repair(Victim& victim, std::string* difference) {
@@ -428,7 +432,8 @@ std::vector<Executor::NamedFrame> Executor::name_frames(const std::vector<Frame>
   named.reserve(frames.size());
   for (const Frame& frame : frames) {
     const MethodInfo* info = frame.method == nullptr ? nullptr : jvm_.methods().find(frame.method);
-    named.push_back({info != nullptr ? info->name : "?", frame.bci});
+    const std::string text = frame.name == nullptr ? std::string() : text_at(frame.name);
+    named.push_back({info != nullptr ? info->name : text.empty() ? "?" : text, frame.bci});
   }
   return named;
 }

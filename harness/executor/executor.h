@@ -121,7 +121,7 @@ class Executor {
   // Victim, call and context; nothing is walked yet.
   void prepare(const Input& input, Victim* victim, Prepared* prepared);
   void walk(Prepared* prepared);
-  void measure_exact_depth(Victim* victim, WalkerId walker);
+  void measure_exact_depth(Victim* victim, WalkerId id);
   static int32_t depth_of(const Input& input, const Victim& victim);
   bool check_victim(const Prepared& prepared);
 

@@ -49,6 +49,7 @@ void JvmTest::start(const std::vector<ScenarioId>& scenarios, const GuardLimits&
   options.jvm.class_path = {classes};
   options.jvm.extra_args = jvm_args;
   options.scenarios = scenarios;
+  options.walker_plugin = walker_plugin_;
   options.limits = limits;
   session_ = std::make_unique<Session>(options);
   executor().set_rigour(Rigour::everything);

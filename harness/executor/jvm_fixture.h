@@ -38,6 +38,8 @@ class JvmTest : public testing::Test {
   // HasFatalFailure() afterwards. `jvm_args` are added to the JVM's.
   void start(const std::vector<ScenarioId>& scenarios, const GuardLimits& limits = {},
              const std::vector<std::string>& jvm_args = {});
+  // A walker in a shared object, FILE[=OPTIONS], that start() gives the session.
+  std::string walker_plugin_;
   // The same for all scenarios this JDK has.
   void start_all() { start({}); }
 

@@ -110,7 +110,7 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
 
 Session::~Session() { release_world(); }
 
-void Session::add_walkers(const std::filesystem::path& plugin) {
+void Session::add_walkers(const std::string& plugin) {
   for (const WalkerTraits& walker : kWalkers) {
     const bool in_file = walker.origin == WalkerOrigin::shared_object;
     if (in_file && plugin.empty()) {

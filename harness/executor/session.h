@@ -21,8 +21,8 @@ namespace framestorm {
 
 struct SessionOptions {
   JvmOptions jvm;
-  std::vector<ScenarioId> scenarios;    // empty: all
-  std::filesystem::path walker_plugin;  // empty: none
+  std::vector<ScenarioId> scenarios;  // empty: all
+  std::string walker_plugin;          // FILE[=OPTIONS]; empty: none
   GuardLimits limits;
   // What sanitizers say outside walks is appended here; empty: standard error.
   std::filesystem::path sanitizer_log;
@@ -75,7 +75,7 @@ class Session {
   int32_t walk_running(Walker* walker, ScenarioId scenario, std::vector<Frame>* frames);
 
  private:
-  void add_walkers(const std::filesystem::path& plugin);
+  void add_walkers(const std::string& plugin);
   void let_run(ScenarioId focus, uint64_t random);
   static uint64_t transient_steps(uint64_t random);
   bool seek(Victim& victim, const HaltPoint& halt);

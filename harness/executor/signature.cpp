@@ -72,6 +72,10 @@ uint64_t Signatures::key_of(const Finding& finding) {
     hash.add(detail_class(finding));
     hash.add(name_of(finding.input.walker));
   }
+  // Triage tells those apart by their victim that it has nothing else of.
+  if (finding.kind != FindingKind::contract && finding.fault.stack_size == 0) {
+    hash.add(name_of(finding.input.scenario));
+  }
   uint64_t last = 0;
   size_t counted = 0;
   for (size_t i = 0; i < finding.fault.stack_size && counted < kSignatureFrames; ++i) {

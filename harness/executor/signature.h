@@ -1,5 +1,6 @@
 // When two findings of one process are the same: kind, clause and the functions of the innermost
-// walker frames; for a contract finding also the walker and what it did, whoever the victim was.
+// walker frames, or the victim where there are none; for a contract finding also the walker and what
+// it did, whoever the victim was.
 // Triage (Python) makes the final buckets from names; this keeps a run from
 // recording the same thing a million times and lets the minimizer know what it must not lose.
 #pragma once

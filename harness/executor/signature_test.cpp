@@ -90,6 +90,16 @@ TEST_F(SignatureTest, DoesNotDependOnDetailInputOrAddresses) {
   EXPECT_EQ(key(fault), key(other));
 }
 
+TEST_F(SignatureTest, WithoutAStackIsItsVictims) {
+  Finding one = finding({});
+  one.kind = FindingKind::hang;
+  one.input.scenario = ScenarioId::c1;
+  Finding other = one;
+  EXPECT_EQ(key(one), key(other));
+  other.input.scenario = ScenarioId::osr;
+  EXPECT_NE(key(one), key(other)) << "triage has a bucket for each, and each has its own count";
+}
+
 Finding contract(const std::string& clause, const std::string& detail) {
   Finding result;
   result.kind = FindingKind::contract;

@@ -269,11 +269,10 @@ FRAMESTORM_WAIT(sem_timedwait, (sem_t * semaphore, const timespec* until), (sema
     if (set == nullptr || walk_state.recovery.sp == 0) [[likely]] {                 \
       return real_##name.get()(how, set, before);                                   \
     }                                                                               \
-    FRAMESTORM_UNSAFE(#name);                                                       \
     sigset_t mask;                                                                  \
     const int error = real_##name.get()(how, set, &mask);                           \
     if (error == 0) {                                                               \
-      note_mask_change(mask);                                                       \
+      note_mask_change(how, *set, mask);                                            \
       if (before != nullptr) {                                                      \
         *before = mask;                                                             \
       }                                                                             \

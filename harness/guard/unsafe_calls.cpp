@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "harness/guard/interposer.h"
 #include "harness/guard/unsafe_calls_record.h"
@@ -10,6 +11,21 @@
 namespace framestorm {
 
 constinit thread_local WalkState walk_state __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+// The kernel's part of a mask, without the signals that a call cannot block: two of them are glibc's
+// own.
+uint64_t changeable(const sigset_t& mask) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &mask, sizeof bits);
+  for (const int signo : {SIGKILL, SIGSTOP, __SIGRTMIN, __SIGRTMIN + 1}) {
+    bits &= ~(uint64_t{1} << (signo - 1));
+  }
+  return bits;
+}
+
+}  // namespace
 
 void record_unsafe_call(const char* function, uintptr_t frame) {
   UnsafeCalls* calls = walk_state.unsafe;
@@ -34,12 +50,17 @@ void end_walk_in_terminal_call(const char* function, uintptr_t frame) {
   }
 }
 
-void note_mask_change(const sigset_t& before) {
+void note_mask_change(int how, const sigset_t& set, const sigset_t& before) {
   WalkState& walk = walk_state;
-  if (walk.recovery.sp != 0 && !walk.mask_changed) {
-    walk.original_mask = before;
-    walk.mask_changed = true;
-  }
+  if (walk.recovery.sp == 0) return;
+  if (!walk.mask_changed) walk.original_mask = before;
+  const uint64_t change = changeable(set);
+  const uint64_t was = changeable(before);
+  const uint64_t now = how == SIG_BLOCK     ? was | change
+                       : how == SIG_UNBLOCK ? was & ~change
+                                            : change;
+  walk.mask_changed = now != changeable(walk.original_mask);
+  walk.unsafe->mask_changed = walk.mask_changed;
 }
 
 void AllocatorScope::run_exit_action() {

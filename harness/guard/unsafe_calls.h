@@ -6,8 +6,9 @@
 // Recorded: malloc calloc realloc free posix_memalign aligned_alloc memalign;
 // pthread_mutex_lock/timedlock/trylock/unlock,
 // pthread_rwlock_rdlock/tryrdlock/wrlock/trywrlock/unlock, pthread_cond_wait/timedwait,
-// sem_wait/timedwait; dlopen dlclose dlsym dladdr dl_iterate_phdr; pthread_create; pthread_sigmask
-// and sigprocmask when they change the mask (oracle memory).
+// sem_wait/timedwait; dlopen dlclose dlsym dladdr dl_iterate_phdr; pthread_create.
+// pthread_sigmask and sigprocmask are async-signal-safe: what is noted of them is whether the walk
+// left another mask behind (oracle memory).
 // Terminal: abort exit _exit _Exit quick_exit __assert_fail __stack_chk_fail; the printf family and
 // its fortified (__*_chk) forms, fwrite fread fputs fputc putc putchar puts fgets fopen fopen64
 // fclose fflush.
@@ -31,6 +32,9 @@ struct UnsafeCall {
 struct UnsafeCalls {
   uint32_t count = 0;  // all of them; the first kMaxUnsafeCalls are in `calls`
   UnsafeCall calls[kMaxUnsafeCalls];
+  // Whether the walk changed the signal mask by a call and did not put it back, as the guard does
+  // then. Written by such calls only: who asks clears it before the walk.
+  bool mask_changed = false;
 };
 
 namespace interposer {

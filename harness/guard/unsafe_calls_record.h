@@ -15,9 +15,9 @@ void record_unsafe_call(const char* function, uintptr_t frame);
 // returns.
 void end_walk_in_terminal_call(const char* function, uintptr_t frame);
 
-// Keeps the thread's mask as it was before the walk first changed it, so that the guard restores
-// it.
-void note_mask_change(const sigset_t& before);
+// That the walk has called pthread_sigmask(how, set) with the mask `before`. Keeps the mask as it was
+// before the walk first changed it, so that the guard restores it.
+void note_mask_change(int how, const sigset_t& set, const sigset_t& before);
 
 inline void count_lock(int change) {
   if (walk_state.recovery.sp != 0) {

@@ -117,18 +117,6 @@ constexpr Call kUnsafeCalls[] = {
      }},
     {"dl_iterate_phdr", nullptr,
      [] { dl_iterate_phdr([](dl_phdr_info*, size_t, void*) { return 1; }, nullptr); }},
-    {"pthread_sigmask", nullptr,
-     [] {
-       sigset_t none;
-       sigemptyset(&none);
-       pthread_sigmask(SIG_BLOCK, &none, nullptr);
-     }},
-    {"sigprocmask", nullptr,
-     [] {
-       sigset_t none;
-       sigemptyset(&none);
-       sigprocmask(SIG_BLOCK, &none, nullptr);
-     }},
     {"pthread_create", nullptr,
      [] {
        pthread_t thread{};
@@ -310,6 +298,39 @@ TEST(UnsafeCallsTest, LocksHeldByAnAbandonedWalkAreCounted) {
     abort();
   });
   EXPECT_EQ(result.fault.locks_held, 0U);
+}
+
+TEST(UnsafeCallsTest, OnlyASignalMaskThatIsLeftIsNoted) {
+  static int (*change)(int, const sigset_t*, sigset_t*);
+  static sigset_t one;
+  static sigset_t before;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR2);
+  for (const auto by : {&pthread_sigmask, &sigprocmask}) {
+    change = by;
+    Walk result = walk([] {
+      change(SIG_BLOCK, &one, &before);
+      change(SIG_SETMASK, &before, nullptr);
+    });
+    EXPECT_EQ(result.unsafe.count, 0U) << "they are async-signal-safe";
+    EXPECT_FALSE(result.unsafe.mask_changed);
+    result = walk([] {
+      change(SIG_BLOCK, &one, nullptr);
+      change(SIG_UNBLOCK, &one, nullptr);
+    });
+    EXPECT_FALSE(result.unsafe.mask_changed);
+    result = walk([] {
+      change(SIG_BLOCK, &one, nullptr);
+      sigset_t other = one;
+      sigaddset(&other, SIGUSR1);
+      change(SIG_UNBLOCK, &other, nullptr);
+      change(SIG_BLOCK, &one, nullptr);
+    });
+    EXPECT_TRUE(result.unsafe.mask_changed);
+    sigset_t now;
+    change(SIG_BLOCK, nullptr, &now);
+    EXPECT_EQ(sigismember(&now, SIGUSR2), 0) << "the guard puts it back";
+  }
 }
 
 TEST(UnsafeCallsTest, LoadedLibrariesBindToTheInterposer) {

@@ -53,8 +53,9 @@ struct FrameLayout {
   int bcp = -1;     // pointer
   int type = -1;    // uint8
   int tier = -1;    // int8
+  int name = -1;    // pointer to the text that stands for a method
   size_t bci_size = sizeof(int32_t);
-  std::array<FrameType, 5> types = {};  // by the number that the API has for it
+  std::array<FrameType, 9> types = {};  // by the number that the API has for it
 
   // Frames are a union: those of C and C++ have a pc and nothing else, all others have none.
   constexpr bool is_union() const { return method >= 0 && method == pc; }
@@ -121,7 +122,9 @@ struct WalkerTraits {
   std::optional<int32_t> native_bci;  // what stands for the bci in frames of native methods
   bool tells_whose_trace = false;     // WalkFacts::env is that of the thread it walked
   bool checks_ids = true;  // looks behind a method's ID before it gives it: it was good then
-  bool sees_frozen_frames = false;  // of a continuation, in the heap
+  bool gives_java_frames = true;
+  bool sees_frozen_frames = false;     // of a continuation, in the heap
+  bool may_see_frozen_frames = false;  // it is not known whether it does
   // A virtual thread's trace is its own: its carrier's frames are not in it.
   bool ends_at_a_continuation = false;
 
@@ -129,6 +132,10 @@ struct WalkerTraits {
   // Ends where frame::safe_for_sender does not hold, and refuses stubs without a frame size,
   // prologues and VM calls without a last Java pc (vframeStreamForte, forte.cpp).
   bool ends_where_it_distrusts_a_frame = false;
+  // May end anywhere, and then says so (WalkFacts::stopped).
+  bool says_when_cut = false;
+  // May end where a continuation begins, whether it says so or not.
+  bool stops_at_continuations = false;
   // Has no bytecode pointer of the innermost frame, or takes an old one.
   bool guesses_innermost_bci = false;
   // Looks debug information up by the return address only where that is the anchor's pc
@@ -141,6 +148,10 @@ struct WalkerTraits {
 
   constexpr bool walks_in(Mode mode) const {
     return mode == Mode::same_thread ? same_thread : separate_thread;
+  }
+  // Whether it speaks an ABI that tells frames and ends of traces apart.
+  constexpr bool is_declared() const {
+    return origin == WalkerOrigin::shared_object && layout.type >= 0;
   }
   constexpr bool is_added() const { return origin == WalkerOrigin::added; }
   // Whether it is HotSpot's and walks halted victims: a target may try it on any input, and what

@@ -1,6 +1,17 @@
 #include "harness/jvm/methods.h"
 
+#include "harness/base/clock.h"
+
 namespace framestorm {
+namespace {
+
+// Null once its class is unloaded; the memory of an ID stays.
+const void* method_at(jmethodID id) { return *reinterpret_cast<const void* const*>(id); }
+
+// A replaced method has its ID point elsewhere, of which no event tells.
+constexpr uint64_t kRetakeIds = kSecond;
+
+}  // namespace
 
 void MethodTable::add(jmethodID method, MethodInfo info) {
   const std::lock_guard lock(mutex_);
@@ -21,6 +32,20 @@ bool MethodTable::try_absorb() {
 void MethodTable::take_pending() {
   for (auto& [method, info] : pending_) methods_[method] = std::move(info);
   pending_.clear();
+}
+
+jmethodID MethodTable::id_of(const void* method) {
+  auto found = ids_.find(method);
+  const uint64_t now = found == ids_.end() ? monotonic_ns() : 0;
+  if (found == ids_.end() && (ids_of_ != methods_.size() || now - ids_taken_ns_ > kRetakeIds)) {
+    for (const auto& [id, info] : methods_) {
+      if (const void* const at = method_at(id)) ids_[at] = id;
+    }
+    ids_of_ = methods_.size();
+    ids_taken_ns_ = now;
+    found = ids_.find(method);
+  }
+  return found == ids_.end() || method_at(found->second) == nullptr ? nullptr : found->second;
 }
 
 const MethodInfo* MethodTable::find(jmethodID method) const {

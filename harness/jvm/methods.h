@@ -31,6 +31,9 @@ class MethodTable {
 
   // After absorb(), by the thread that owns the halted world. Null for an unknown id.
   const MethodInfo* find(jmethodID method) const;
+  // The ID of the method at a Method*, where IDs point at these (JDK 25 and older). Null when no class
+  // has it. As find().
+  jmethodID id_of(const void* method);
   size_t size() const { return methods_.size(); }
 
  private:
@@ -39,6 +42,9 @@ class MethodTable {
   std::mutex mutex_;
   std::vector<std::pair<jmethodID, MethodInfo>> pending_;
   std::unordered_map<jmethodID, MethodInfo> methods_;
+  std::unordered_map<const void*, jmethodID> ids_;  // by Method*
+  size_t ids_of_ = 0;                               // methods
+  uint64_t ids_taken_ns_ = 0;
 };
 
 }  // namespace framestorm

@@ -41,9 +41,11 @@
 //   a thread in the VM without    It may be walked by way of its C frames, which asgct2 always
 //   an anchor                     looks at.
 //
-//   a walker of a user (plugin)   It may refuse what others walk, end where it likes, and have an
-//                                 innermost bci of its own. Its frames without a method are not
-//                                 Java's. In a scenario oracle `truth` judges it.
+//   a walker of a user (plugin)   It may refuse what others walk, and have an innermost bci of its
+//                                 own. Its frames without a method are not Java's. It may end where
+//                                 it likes only when it says so, and where a continuation begins
+//                                 when it declares that; behind ABI 1 it has no way to say it. In a
+//                                 scenario oracle `truth` judges it.
 //
 //   a walk that is wrong          Oracle `truth` reports it by its own walker.
 //
@@ -54,6 +56,7 @@
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
+#include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
@@ -154,11 +157,14 @@ class AgreementOracle final : public Oracle {
         record.result <= 0 ? view.subject.walker->error_name(record.result) : std::string_view();
     if (is_refusal(error)) return;
     java_frames(*view.subject.walker, record, &mine_);
-    if (is_somebody_elses(own) && mine_.empty()) return;
+    if (mine_.empty() && is_somebody_elses(own) && !own.is_declared()) return;
+    if (!own.gives_java_frames) return;
     for (const WalkerId id : kFuzzedWalkers) {
       const Walker* other = further.walker(id);
       const WalkerTraits& traits = traits_of(id);
-      if (traits.ends_where_it_distrusts_a_frame && is_between_frames(view)) continue;
+      // Only that it goes on where the other one ends can be believed.
+      const bool is_believed = !traits.ends_where_it_distrusts_a_frame || !is_between_frames(view);
+      if (!is_believed && !own.is_declared()) continue;
       if (other == nullptr || !is_comparable(view, id)) continue;
       const WalkRecord* const answer = further.make(FurtherWalk::as(view, id, 0));
       if (answer == nullptr) return;
@@ -176,7 +182,11 @@ class AgreementOracle final : public Oracle {
       }
       const bool theirs_whole = answer->result < record.depth && gives_all_frames(traits);
       const std::string difference = compare(view, own, traits, theirs_whole);
-      if (!difference.empty()) {
+      if (ends_early(view, own)) {
+        out->broken("ends-early", "the trace ends after " + std::to_string(mine_.size()) +
+                                      " Java frames and does not say why; there are " +
+                                      std::to_string(theirs_.size()));
+      } else if (is_believed && !difference.empty()) {
         out->broken("disagrees-with-" + std::string(traits.name), difference);
       }
     }
@@ -207,7 +217,9 @@ class AgreementOracle final : public Oracle {
   }
 
   static bool gives_all_frames(const WalkerTraits& walker) {
-    return !walker.ends_where_it_distrusts_a_frame && !walker.ends_at_a_continuation;
+    // Where a plugin's ends is looked at by ends_early().
+    return !walker.ends_where_it_distrusts_a_frame && !walker.ends_at_a_continuation &&
+           !walker.is_declared();
   }
 
   static void java_frames(const Walker& walker, const WalkRecord& record,
@@ -243,7 +255,8 @@ class AgreementOracle final : public Oracle {
       const MethodInfo* info = view.subject.methods->find(frame.method);
       names_.push_back(info == nullptr ? "?" : info->name);
     }
-    return !matches(names_, *scenario, other.walker, nullptr, other.result == other.depth);
+    return !matches(names_, *scenario, traits_of(other.walker), nullptr,
+                    other.result == other.depth);
   }
 
   static bool begin_alike(const std::vector<JavaFrame>& one, const std::vector<JavaFrame>& other) {
@@ -263,6 +276,18 @@ class AgreementOracle final : public Oracle {
       if (longer[i].method == shorter[0].method && longer[i].bci == shorter[0].bci) return i;
     }
     return 0;
+  }
+
+  // Whether mine_ is the beginning of theirs_ and nobody has said that it would be.
+  bool ends_early(const WalkView& view, const WalkerTraits& own) const {
+    if (!own.is_declared() || view.record.result >= view.record.depth ||
+        mine_.size() >= theirs_.size() || (own.says_when_cut && view.record.stopped() != nullptr)) {
+      return false;
+    }
+    const MethodInfo* const next = view.subject.methods->find(theirs_[mine_.size()].method);
+    if (own.stops_at_continuations && next != nullptr && is_of_continuation(next->name))
+      return false;
+    return compare(view, mine_, theirs_, own.guesses_innermost_bci).empty();
   }
 
   std::string compare(const WalkView& view, const WalkerTraits& own, const WalkerTraits& other,

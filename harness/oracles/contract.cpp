@@ -74,7 +74,9 @@ class ContractOracle final : public Oracle {
         }
         if (info == nullptr) {
           out->broken("method-unresolved",
-                      "frame " + std::to_string(i) + " has a jmethodID that no class has");
+                      "frame " + std::to_string(i) + " has a " +
+                          (view.subject.walker->traits().is_declared() ? "method" : "jmethodID") +
+                          " that no class has");
           return;
         }
         if (frame.bci < view.subject.walker->traits().lowest_bci ||
@@ -97,6 +99,12 @@ class ContractOracle final : public Oracle {
         }
       }
       callee = frame;
+    }
+    const WalkerTraits& walker = view.subject.walker->traits();
+    if (walker.is_declared() && !walker.says_when_cut && view.subject.unmutated &&
+        view.record.stopped() != nullptr) {
+      out->broken("truncated", "the trace of a walker that declares its traces complete is cut: " +
+                                   std::string(view.record.stopped()));
     }
     // What is inlined is inlined into something, unless there was no more room.
     if (callee.type == FrameType::inlined && view.record.result < view.record.depth) {

@@ -1,5 +1,5 @@
 // A walk writes nothing but frames[0..depth). The guard page behind the array is the
-// fault oracle's; here are the bytes before it, the context, the mutated words, errno and the
+// fault oracle's, unless the walker contains its faults; here are the bytes around it, the context, the mutated words, errno and the
 // signal mask. The victim's stack and thread are compared with their copies by the executor, once
 // mutations are undone.
 #include <cstring>
@@ -13,7 +13,7 @@ class MemoryOracle final : public Oracle {
  public:
   static bool suspects(const WalkView& view) {
     const WalkRecord& record = view.record;
-    return !is_canary_intact(record) || is_context_changed(record) ||
+    return !is_canary_intact(record) || record.buffer->is_overrun() || is_context_changed(record) ||
            record.errno_after != kErrnoMarker || record.signal_mask_changed ||
            !view.subject.undo->untouched();
   }
@@ -21,6 +21,10 @@ class MemoryOracle final : public Oracle {
   void check(const WalkView& view, Further&, Violations* out) override {
     if (!is_canary_intact(view.record)) {
       out->broken("writes-before-frames", "bytes right before frames[0] were overwritten");
+    }
+    if (view.record.buffer->is_overrun()) {
+      out->broken("writes-past-frames", "frames[depth] or beyond was written, depth " +
+                                            std::to_string(view.record.depth));
     }
     if (view.record.end != WalkEnd::returned) return;
     if (is_context_changed(view.record)) {

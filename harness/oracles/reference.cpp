@@ -91,4 +91,9 @@ std::string compare_with_reference(const std::vector<Frame>& whole_trace,
   return {};
 }
 
+bool is_of_continuation(const std::string& method) {
+  return method.starts_with("jdk/internal/vm/Continuation.") ||
+         method.starts_with("java/lang/VirtualThread.");
+}
+
 }  // namespace framestorm

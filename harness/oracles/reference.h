@@ -27,4 +27,7 @@ std::string compare_with_reference(const std::vector<Frame>& trace,
                                    const std::vector<Frame>& reference, const MethodTable& methods,
                                    bool outer_frozen = false);
 
+// Whether a method is one that runs virtual threads: frames of these end where their carrier's begin.
+bool is_of_continuation(const std::string& method);
+
 }  // namespace framestorm

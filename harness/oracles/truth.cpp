@@ -30,13 +30,14 @@ class TruthOracle final : public Oracle {
       const MethodInfo* const info = view.method_of(frame);
       names_.push_back(info == nullptr ? "?" : info->name);
     }
-    if (names_.empty()) return;
+    const WalkerTraits& walker = view.subject.walker->traits();
+    if (names_.empty() && !(walker.is_declared() && walker.gives_java_frames)) return;
     std::string why;
     // Three registers do not say that a frame is being built or taken down (agreement.cpp).
     const bool lost =
-        view.subject.walker->traits().needs_registers_only && view.record.stopped() != nullptr;
+        (walker.needs_registers_only || walker.says_when_cut) && view.record.stopped() != nullptr;
     const bool truncated = view.record.result == view.record.depth || lost;
-    if (matches(names_, scenario, view.subject.walker->id(), &why, truncated)) {
+    if (matches(names_, scenario, walker, &why, truncated)) {
       checked_slot_ = slot;
       checked_parks_ = slot->parks.load();
       checked_result_ = view.record.result;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "harness/input/input.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 
@@ -18,9 +19,9 @@ bool matches_pattern(std::span<const std::string> frames, std::string_view patte
 
 // Whether a walk of a victim of `info` by `walker` is right: by asgct_trace only for those that end
 // where they distrust a frame; by thawed_trace instead of trace for those that read nothing but the
-// stack. A victim that is still in the call that
-// registers it, or already in the one that ends it, may have those frames on top.
-bool matches(std::span<const std::string> frames, const ScenarioInfo& info, WalkerId walker,
-             std::string* why, bool truncated = false);
+// stack, and by its beginning for those that stop where a continuation begins. A victim that is still
+// in the call that registers it, or already in the one that ends it, may have those frames on top.
+bool matches(std::span<const std::string> frames, const ScenarioInfo& info,
+             const WalkerTraits& walker, std::string* why, bool truncated = false);
 
 }  // namespace framestorm

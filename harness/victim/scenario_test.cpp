@@ -145,23 +145,26 @@ TEST(ScenarioTable, AcceptsWhatTheScenarioRuns) {
                         "framestorm/C2Inlined.boundary", "framestorm/C2Inlined.run",
                         "framestorm/Victim.run"};
   std::string why;
-  EXPECT_TRUE(matches(right, info, WalkerId::asgct, &why)) << why;
+  EXPECT_TRUE(matches(right, info, traits_of(WalkerId::asgct), &why)) << why;
 
   for (size_t lost = 0; lost < right.size(); ++lost) {
     Frames wrong = right;
     wrong.erase(wrong.begin() + static_cast<std::ptrdiff_t>(lost));
-    EXPECT_FALSE(matches(wrong, info, WalkerId::asgct, &why)) << "without " << right[lost];
+    EXPECT_FALSE(matches(wrong, info, traits_of(WalkerId::asgct), &why))
+        << "without " << right[lost];
   }
   for (size_t swapped = 0; swapped + 1 < right.size(); ++swapped) {
     Frames wrong = right;
     std::swap(wrong[swapped], wrong[swapped + 1]);
-    EXPECT_FALSE(matches(wrong, info, WalkerId::asgct, &why)) << "swapped " << right[swapped];
+    EXPECT_FALSE(matches(wrong, info, traits_of(WalkerId::asgct), &why))
+        << "swapped " << right[swapped];
   }
-  EXPECT_FALSE(matches(Frames{}, info, WalkerId::asgct, &why));
-  EXPECT_TRUE(matches(Frames(right.begin(), right.begin() + 3), info, WalkerId::asgct, &why, true))
+  EXPECT_FALSE(matches(Frames{}, info, traits_of(WalkerId::asgct), &why));
+  EXPECT_TRUE(matches(Frames(right.begin(), right.begin() + 3), info, traits_of(WalkerId::asgct),
+                      &why, true))
       << why;
-  EXPECT_FALSE(
-      matches(Frames(right.begin(), right.begin() + 3), info, WalkerId::asgct, &why, false));
+  EXPECT_FALSE(matches(Frames(right.begin(), right.begin() + 3), info, traits_of(WalkerId::asgct),
+                       &why, false));
 }
 
 TEST(ScenarioTable, AcceptsAVictimStillRegistering) {
@@ -170,9 +173,9 @@ TEST(ScenarioTable, AcceptsAVictimStillRegistering) {
                    "framestorm/C1.middle",     "framestorm/C1.outer",       "framestorm/C1.run",
                    "framestorm/Victim.run"};
   std::string why;
-  EXPECT_TRUE(matches(frames, info, WalkerId::asgct, &why)) << why;
+  EXPECT_TRUE(matches(frames, info, traits_of(WalkerId::asgct), &why)) << why;
   std::rotate(frames.begin(), frames.begin() + 2, frames.begin() + 3);  // spin on top of them
-  EXPECT_FALSE(matches(frames, info, WalkerId::asgct, &why));
+  EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgct), &why));
 }
 
 TEST(ScenarioTable, AcceptsDeepRecursion) {
@@ -180,12 +183,12 @@ TEST(ScenarioTable, AcceptsDeepRecursion) {
   Frames frames = repeated("framestorm/DeepStack.recurse", 12'500);
   frames.insert(frames.begin(), "framestorm/DeepStack.spin");
   std::string why;
-  EXPECT_TRUE(matches(frames, info, WalkerId::asgct, &why, true)) << why;
-  EXPECT_FALSE(matches(frames, info, WalkerId::asgct, &why, false));
+  EXPECT_TRUE(matches(frames, info, traits_of(WalkerId::asgct), &why, true)) << why;
+  EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgct), &why, false));
   frames.insert(frames.end(), {"framestorm/DeepStack.run", "framestorm/Victim.run"});
-  EXPECT_TRUE(matches(frames, info, WalkerId::asgct, &why)) << why;
+  EXPECT_TRUE(matches(frames, info, traits_of(WalkerId::asgct), &why)) << why;
   frames[6'000] = "framestorm/DeepStack.spin";
-  EXPECT_FALSE(matches(frames, info, WalkerId::asgct, &why));
+  EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgct), &why));
   EXPECT_NE(why.find("frame 6000 "), std::string::npos) << why;
 }
 
@@ -197,13 +200,14 @@ TEST(ScenarioTable, KnowsWhereAsyncGetCallTraceStops) {
              "framestorm/DeoptimizedCaller.inlinedCaller", "framestorm/DeoptimizedCaller.caller",
              "framestorm/DeoptimizedCaller.outermost", "framestorm/DeoptimizedCaller.run",
              "framestorm/Victim.run"},
-      info, WalkerId::asgct, &why))
+      info, traits_of(WalkerId::asgct), &why))
       << why;
   EXPECT_TRUE(
       matches(Frames{"framestorm/DeoptimizedCaller.callee", "framestorm/DeoptimizedCaller.between"},
-              info, WalkerId::asgct, &why))
+              info, traits_of(WalkerId::asgct), &why))
       << why;
-  EXPECT_FALSE(matches(Frames{"framestorm/DeoptimizedCaller.callee"}, info, WalkerId::asgct, &why));
+  EXPECT_FALSE(matches(Frames{"framestorm/DeoptimizedCaller.callee"}, info,
+                       traits_of(WalkerId::asgct), &why));
 }
 
 TEST(ScenarioTable, OnlyAsyncGetCallTraceMayStopThere) {
@@ -211,10 +215,10 @@ TEST(ScenarioTable, OnlyAsyncGetCallTraceMayStopThere) {
   const Frames stopped = {"framestorm/DeoptimizedCaller.callee",
                           "framestorm/DeoptimizedCaller.between"};
   std::string why;
-  EXPECT_TRUE(matches(stopped, info, WalkerId::asgct, &why)) << why;
-  EXPECT_TRUE(matches(stopped, info, WalkerId::plugin, &why)) << why;
-  EXPECT_FALSE(matches(stopped, info, WalkerId::asgst, &why));
-  EXPECT_FALSE(matches(stopped, info, WalkerId::gst, &why));
+  EXPECT_TRUE(matches(stopped, info, traits_of(WalkerId::asgct), &why)) << why;
+  EXPECT_TRUE(matches(stopped, info, traits_of(WalkerId::plugin), &why)) << why;
+  EXPECT_FALSE(matches(stopped, info, traits_of(WalkerId::asgst), &why));
+  EXPECT_FALSE(matches(stopped, info, traits_of(WalkerId::gst), &why));
 }
 
 TEST(ScenarioTable, FrozenFramesAreLeftOutByWalkersOfTheStack) {
@@ -233,21 +237,37 @@ TEST(ScenarioTable, FrozenFramesAreLeftOutByWalkersOfTheStack) {
                         "java/lang/VirtualThread.run",
                         "jdk/internal/vm/Continuation.enter"};
   std::string why;
-  EXPECT_TRUE(matches(thawed, info, WalkerId::asgst, &why)) << why;
-  EXPECT_TRUE(matches(thawed, info, WalkerId::asgct, &why)) << why;
-  EXPECT_FALSE(matches(thawed, info, WalkerId::gst, &why));
-  EXPECT_TRUE(matches(whole, info, WalkerId::gst, &why)) << why;
-  EXPECT_FALSE(matches(whole, info, WalkerId::asgst, &why)) << "frames that are in the heap";
-  EXPECT_FALSE(matches(Frames(thawed.begin(), thawed.end() - 1), info, WalkerId::asgst, &why))
+  EXPECT_TRUE(matches(thawed, info, traits_of(WalkerId::asgst), &why)) << why;
+  EXPECT_TRUE(matches(thawed, info, traits_of(WalkerId::asgct), &why)) << why;
+  EXPECT_FALSE(matches(thawed, info, traits_of(WalkerId::gst), &why));
+  EXPECT_TRUE(matches(whole, info, traits_of(WalkerId::gst), &why)) << why;
+  EXPECT_FALSE(matches(whole, info, traits_of(WalkerId::asgst), &why))
+      << "frames that are in the heap";
+  // One that declares what it does, and may do either.
+  WalkerTraits own = traits_of(WalkerId::asgst);
+  own.may_see_frozen_frames = true;
+  EXPECT_TRUE(matches(whole, info, own, &why)) << why;
+  EXPECT_TRUE(matches(thawed, info, own, &why)) << why;
+  const Frames stops(thawed.begin(), thawed.begin() + 2);
+  const Frames stops_behind(thawed.begin(), thawed.begin() + 3);
+  EXPECT_FALSE(matches(stops, info, own, &why));
+  own.stops_at_continuations = true;
+  EXPECT_TRUE(matches(stops, info, own, &why)) << why;
+  EXPECT_TRUE(matches(stops_behind, info, own, &why)) << why;
+  EXPECT_FALSE(matches(Frames(thawed.begin(), thawed.begin() + 4), info, own, &why));
+  EXPECT_FALSE(matches(Frames(thawed.begin() + 1, thawed.begin() + 2), info, own, &why));
+  EXPECT_FALSE(
+      matches(Frames(thawed.begin(), thawed.end() - 1), info, traits_of(WalkerId::asgst), &why))
       << "without the carrier's first frame";
-  EXPECT_FALSE(matches(Frames(thawed.begin() + 1, thawed.end()), info, WalkerId::asgst, &why));
+  EXPECT_FALSE(
+      matches(Frames(thawed.begin() + 1, thawed.end()), info, traits_of(WalkerId::asgst), &why));
 }
 
 TEST(ScenarioTable, ScenariosWithoutJavaHaveNoFrames) {
   const ScenarioInfo& info = scenario_info(ScenarioId::native_attached);
   std::string why;
-  EXPECT_TRUE(matches(Frames{}, info, WalkerId::asgct, &why));
-  EXPECT_FALSE(matches(Frames{"framestorm/Victim.run"}, info, WalkerId::asgct, &why));
+  EXPECT_TRUE(matches(Frames{}, info, traits_of(WalkerId::asgct), &why));
+  EXPECT_FALSE(matches(Frames{"framestorm/Victim.run"}, info, traits_of(WalkerId::asgct), &why));
 }
 
 }  // namespace

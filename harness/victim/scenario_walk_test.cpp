@@ -104,8 +104,8 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
       ++succeeded;
       std::string why;
       if (info().java) {
-        EXPECT_TRUE(
-            matches(walked.methods, info(), input.walker, &why, walked.outcome.result == 2048))
+        EXPECT_TRUE(matches(walked.methods, info(), traits_of(input.walker), &why,
+                            walked.outcome.result == 2048))
             << why;
       } else {
         ADD_FAILURE() << "frames of a thread without any: " << explain(walked);

@@ -102,6 +102,13 @@ std::string expected_at(uint64_t states, const std::vector<Position>& positions)
   return expected;
 }
 
+// What is left of a thawed trace of a walker that stops at the frame in which continuations begin,
+// or behind it.
+std::string until_continuation(std::string_view thawed) {
+  constexpr std::string_view kBegin = "jdk/internal/vm/Continuation.enterSpecial";
+  return std::string(thawed.substr(0, thawed.find(kBegin))) + std::string(kBegin) + "?";
+}
+
 }  // namespace
 
 bool matches_pattern(std::span<const std::string> frames, std::string_view pattern, bool truncated,
@@ -134,21 +141,24 @@ bool matches_pattern(std::span<const std::string> frames, std::string_view patte
   return false;
 }
 
-bool matches(std::span<const std::string> frames, const ScenarioInfo& info, WalkerId walker,
-             std::string* why, bool truncated) {
+bool matches(std::span<const std::string> frames, const ScenarioInfo& info,
+             const WalkerTraits& walker, std::string* why, bool truncated) {
   if (!info.java) {
     return matches_pattern(frames, "", truncated, why);
   }
-  const std::string registering(kRegistering);
-  const WalkerTraits& traits = traits_of(walker);
-  const bool may_stop = traits.ends_where_it_distrusts_a_frame;
-  if (may_stop && !info.asgct_trace.empty() &&
-      matches_pattern(frames, registering + std::string(info.asgct_trace), truncated, nullptr)) {
+  const auto is = [&](std::string_view pattern, std::string* reason) {
+    return matches_pattern(frames, std::string(kRegistering) + std::string(pattern), truncated,
+                           reason);
+  };
+  const bool may_stop = walker.ends_where_it_distrusts_a_frame;
+  if (may_stop && !info.asgct_trace.empty() && is(info.asgct_trace, nullptr)) return true;
+  if (info.thawed_trace.empty()) return is(info.trace, why);
+  if (walker.stops_at_continuations && is(until_continuation(info.thawed_trace), nullptr)) {
     return true;
   }
-  const bool thawed_only = !may_stop && !traits.sees_frozen_frames && !info.thawed_trace.empty();
-  const std::string_view expected = thawed_only ? info.thawed_trace : info.trace;
-  return matches_pattern(frames, registering + std::string(expected), truncated, why);
+  if (walker.may_see_frozen_frames && is(info.thawed_trace, nullptr)) return true;
+  const bool thawed_only = !may_stop && !walker.sees_frozen_frames && !walker.may_see_frozen_frames;
+  return is(thawed_only ? info.thawed_trace : info.trace, why);
 }
 
 }  // namespace framestorm

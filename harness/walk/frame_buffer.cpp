@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -13,12 +14,21 @@ namespace {
 constexpr size_t kGuardBytes = size_t{64} << 10;
 constexpr size_t kCanaryBytes = 64;
 constexpr int kCanary = 0xC5;
+constexpr size_t kPage = 4096;
+
+bool is_canary(const std::byte* begin, size_t size) {
+  std::array<std::byte, kPage> expected;
+  expected.fill(std::byte{kCanary});
+  return std::memcmp(begin, expected.data(), size) == 0;
+}
 
 }  // namespace
 
-FrameBuffer::FrameBuffer(size_t stride, int32_t max_depth) : stride_(stride) {
-  const size_t room =
-      (static_cast<size_t>(max_depth) * stride + kCanaryBytes + 4095) & ~size_t{4095};
+FrameBuffer::FrameBuffer(size_t stride, int32_t max_depth, End end)
+    : stride_(stride), end_canary_size_(end == End::canary ? kPage : 0) {
+  const size_t array =
+      (static_cast<size_t>(max_depth) * stride + kCanaryBytes + kPage - 1) & ~(kPage - 1);
+  const size_t room = array + end_canary_size_;
   mapping_size_ = room + 2 * kGuardBytes;
   void* mapping =
       mmap(nullptr, mapping_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -29,22 +39,24 @@ FrameBuffer::FrameBuffer(size_t stride, int32_t max_depth) : stride_(stride) {
   if (mprotect(mapping_ + kGuardBytes, room, PROT_READ | PROT_WRITE) != 0) {
     throw std::system_error(errno, std::generic_category(), "protecting the frame buffer");
   }
-  guard_ = mapping_ + kGuardBytes + room;
+  end_ = mapping_ + kGuardBytes + array;
+  guard_ = end_ + end_canary_size_;
 }
 
 FrameBuffer::~FrameBuffer() { munmap(mapping_, mapping_size_); }
 
 std::byte* FrameBuffer::place(int32_t depth) {
-  std::byte* frames = depth <= 0 ? guard_ : guard_ - static_cast<size_t>(depth) * stride_;
+  std::byte* frames = depth <= 0 ? end_ : end_ - static_cast<size_t>(depth) * stride_;
   std::memset(frames - kCanaryBytes, kCanary, kCanaryBytes);
+  std::memset(end_, kCanary, end_canary_size_);
   return frames;
 }
 
 bool FrameBuffer::canary_intact(const std::byte* frames) const {
-  std::byte expected[kCanaryBytes];
-  std::memset(expected, kCanary, kCanaryBytes);
-  return std::memcmp(frames - kCanaryBytes, expected, kCanaryBytes) == 0;
+  return is_canary(frames - kCanaryBytes, kCanaryBytes);
 }
+
+bool FrameBuffer::is_overrun() const { return !is_canary(end_, end_canary_size_); }
 
 bool FrameBuffer::in_upper_guard(uintptr_t address) const {
   const auto guard = reinterpret_cast<uintptr_t>(guard_);

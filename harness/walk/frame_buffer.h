@@ -1,5 +1,6 @@
 // The array a walker writes its frames to: ends at an unreadable page, so that frames[depth]
-// faults, and has a canary right before frames[0].
+// faults, and has a canary right before frames[0]. For a walker that contains its own faults, which
+// nobody else would hear of, the page behind the array is a canary, too.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,12 @@ inline constexpr int32_t kMaxDepth = 1 << 17;
 
 class FrameBuffer {
  public:
+  // What a walker meets at frames[depth].
+  enum class End : uint8_t { fault, canary };
+
   // Room for `max_depth` frames of `stride` bytes, the largest depth of place(). Throws
   // std::system_error.
-  explicit FrameBuffer(size_t stride, int32_t max_depth = kMaxDepth);
+  explicit FrameBuffer(size_t stride, int32_t max_depth = kMaxDepth, End end = End::fault);
   ~FrameBuffer();
   FrameBuffer(const FrameBuffer&) = delete;
   FrameBuffer& operator=(const FrameBuffer&) = delete;
@@ -22,12 +26,16 @@ class FrameBuffer {
   // The array for that depth, with its canary set. A depth of 0 or less gives the guard page.
   std::byte* place(int32_t depth);
   bool canary_intact(const std::byte* frames) const;
+  // Whether something was written to frames[depth] or beyond, as far as that can be seen afterwards.
+  bool is_overrun() const;
   bool in_upper_guard(uintptr_t address) const;
 
  private:
   size_t stride_;
   std::byte* mapping_;
   size_t mapping_size_;
+  std::byte* end_;  // of the array
+  size_t end_canary_size_;
   std::byte* guard_;  // start of the upper guard
 };
 

@@ -73,6 +73,24 @@ TEST_F(FrameBufferTest, CatchesAFrameFarBeyondTheEnd) {
   EXPECT_TRUE(buffer.in_upper_guard(fault.address));
 }
 
+TEST_F(FrameBufferTest, SeesAfterwardsWhatWasWrittenBeyondTheEnd) {
+  FrameBuffer buffer(kStride, kMaxDepth, FrameBuffer::End::canary);
+  for (const int32_t depth : {0, 1, 17, kMaxDepth}) {
+    std::byte* const frames = buffer.place(depth);
+    std::byte* const end = frames + static_cast<size_t>(depth) * kStride;
+    std::memset(frames, 1, static_cast<size_t>(depth) * kStride);
+    EXPECT_FALSE(buffer.is_overrun()) << depth;
+    for (const size_t beyond : {size_t{0}, kStride, size_t{4095}}) {
+      buffer.place(depth);
+      EXPECT_EQ(touch(end + beyond, true).end, WalkEnd::returned) << depth;
+      EXPECT_TRUE(buffer.is_overrun()) << depth << " and " << beyond << " bytes";
+    }
+    buffer.place(depth);
+    EXPECT_FALSE(buffer.is_overrun()) << "of the walk before";
+    EXPECT_TRUE(buffer.in_upper_guard(touch(end + 4096, true).address)) << depth;
+  }
+}
+
 TEST_F(FrameBufferTest, SeesEveryByteOfAFrameBeforeTheFirst) {
   FrameBuffer buffer(kStride);
   for (size_t back = 1; back <= 3 * kStride; ++back) {

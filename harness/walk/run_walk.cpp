@@ -26,6 +26,21 @@ void invoke(void* argument) {
   invocation->result = call.walker->walk(*call.target, call.frames, call.depth, call.context);
 }
 
+// The walker hears that its walk was abandoned. What it does wrong there takes the place of what the
+// walk did.
+void tell_abandoned(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
+  FaultRecord fault;
+  UnsafeCalls unsafe;
+  const auto tell = [](void* argument) {
+    const auto* const of = static_cast<const WalkCall*>(argument);
+    of->walker->abandoned(*of->target);
+  };
+  const WalkEnd end = Guard::call(tell, const_cast<WalkCall*>(&call), &fault, &unsafe);
+  if (end == WalkEnd::returned) return;
+  record->end = end;
+  incidents->fault = fault;
+}
+
 WalkEnd run_contained(Invocation* invocation, Incidents* incidents) {
   const WalkCall& call = invocation->call;
   const auto guarded = [&] {
@@ -50,9 +65,11 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
     as_target.emplace(*call.identity, call.target->java_thread);
   }
   const uint64_t begin = call.timed ? monotonic_ns() : 0;
+  incidents->unsafe.mask_changed = false;
   errno = kErrnoMarker;
   if (call.contained) {
     record->end = run_contained(&invocation, incidents);
+    if (record->end != WalkEnd::returned) tell_abandoned(call, record, incidents);
   } else {
     incidents->fault.end = record->end = WalkEnd::returned;
     incidents->unsafe.count = incidents->reports.count = 0;
@@ -62,11 +79,11 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   record->ns = call.timed ? monotonic_ns() - begin : 0;
   as_target.reset();
   record->signal_mask_checked = call.check_mask;
-  record->signal_mask_changed = false;
+  record->signal_mask_changed = incidents->unsafe.mask_changed;
   if (call.check_mask) {
     sigset_t after;
     pthread_sigmask(SIG_BLOCK, nullptr, &after);
-    record->signal_mask_changed = std::memcmp(&before, &after, kSignalSetBytes) != 0;
+    record->signal_mask_changed |= std::memcmp(&before, &after, kSignalSetBytes) != 0;
   }
   record->walker = call.walker->id();
   record->depth = call.depth;

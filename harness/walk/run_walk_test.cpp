@@ -142,6 +142,43 @@ TEST_F(RunWalk, TheSignalMaskIsLookedAtWhereThatIsAskedFor) {
   EXPECT_TRUE(record_.signal_mask_checked);
 }
 
+TEST_F(RunWalk, AMaskLeftByACallIsSeenInEachWalk) {
+  const auto leaves = [](const WalkTarget&, OneFrame*, int32_t) -> int32_t {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &one, nullptr);
+    return 0;
+  };
+  EXPECT_TRUE(run(leaves).signal_mask_changed);
+  EXPECT_EQ(incidents_.unsafe.count, 0U);
+  EXPECT_FALSE(run(&right).signal_mask_changed) << "of the walk before";
+}
+
+TEST_F(RunWalk, AWalkerHearsThatItsWalkWasAbandoned) {
+  static int heard;
+  class Lock final : public Walker {
+   public:
+    Lock() : Walker(WalkerId::plugin) {}
+    int32_t walk(const WalkTarget& target, std::byte*, int32_t, void*) noexcept override {
+      return faults(target, nullptr, 0);
+    }
+    void abandoned(const WalkTarget& target) noexcept override {
+      ++heard;
+      if (target.options == 7) *static_cast<volatile int*>(target.jni_env) = 0;
+    }
+  } lock;
+  call_.walker = &lock;
+  run_walk(call_, &record_, &incidents_);
+  EXPECT_EQ(record_.end, WalkEnd::fault);
+  EXPECT_EQ(heard, 1);
+  EXPECT_FALSE(incidents_.fault.is_write);
+  target_.options = 7;
+  run_walk(call_, &record_, &incidents_);
+  EXPECT_EQ(heard, 2);
+  EXPECT_TRUE(incidents_.fault.is_write) << "what it does wrong there is what is reported";
+}
+
 TEST_F(RunWalk, AFaultIsContainedAndItsResidueTakenBack) {
   std::array<std::byte, 64> marked = thread_;
   marked[0] = std::byte{1};

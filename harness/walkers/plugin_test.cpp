@@ -8,6 +8,7 @@
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/random_input.h"
 #include "harness/input/text.h"
+#include "harness/walkers/plugin.h"
 
 namespace framestorm {
 namespace {
@@ -24,10 +25,18 @@ bool reports(const Walked& walked, const std::string& clause) {
 class PluginTest : public JvmTest {
  protected:
   void start_with(const std::string& shared_object, const std::vector<ScenarioId>& scenarios) {
+    walker_plugin_ = FRAMESTORM_WALKERS + shared_object;
     start(scenarios);
-    if (HasFatalFailure()) return;
-    executor().add_walker(make_plugin(session().jvm(), shared_object));
   }
+  // declared_walker.c, wrong as `options` say, on a victim in Java that is not mutated.
+  Walked walk_declared(const std::string& options, ScenarioId scenario = ScenarioId::c1) {
+    start_with("declared_walker.so=" + options, {scenario});
+    if (HasFatalFailure()) return {};
+    halt_in_java(scenario);
+    return HasFatalFailure() ? Walked() : walk(input(scenario));
+  }
+  const WalkFacts& facts() { return *executor().walker(WalkerId::plugin)->facts(); }
+
   static Input input(ScenarioId scenario) {
     Input input;
     input.scenario = scenario;
@@ -40,7 +49,7 @@ TEST_F(PluginTest, TheExampleWalksUnmutatedVictims) {
   const std::vector<ScenarioId> scenarios = {ScenarioId::native_method, ScenarioId::jni_sandwich,
                                              ScenarioId::interpreted_recursion, ScenarioId::c1,
                                              ScenarioId::native_unattached};
-  start_with(FRAMESTORM_EXAMPLE_WALKER, scenarios);
+  start_with("frame_pointer_walker.so", scenarios);
   ASSERT_FALSE(HasFatalFailure());
   for (const ScenarioId scenario : scenarios) {
     halt(scenario);
@@ -68,7 +77,7 @@ TEST_F(PluginTest, TheExampleWalksUnmutatedVictims) {
 TEST_F(PluginTest, TheExampleSurvivesMutatedVictims) {
   const std::vector<ScenarioId> scenarios = {ScenarioId::native_method,
                                              ScenarioId::interpreted_recursion, ScenarioId::c1};
-  start_with(FRAMESTORM_EXAMPLE_WALKER, scenarios);
+  start_with("frame_pointer_walker.so", scenarios);
   ASSERT_FALSE(HasFatalFailure());
   TestRng rng(3);
   int mutated = 0;
@@ -88,7 +97,7 @@ TEST_F(PluginTest, TheExampleSurvivesMutatedVictims) {
 }
 
 TEST_F(PluginTest, TheBrokenExampleIsFoundOut) {
-  start_with(FRAMESTORM_BROKEN_WALKER, {ScenarioId::interpreted_recursion});
+  start_with("frame_pointer_walker_broken.so", {ScenarioId::interpreted_recursion});
   ASSERT_FALSE(HasFatalFailure());
   halt_in_java(ScenarioId::interpreted_recursion);
   ASSERT_FALSE(HasFatalFailure());
@@ -111,6 +120,165 @@ TEST_F(PluginTest, TheBrokenExampleIsFoundOut) {
   EXPECT_TRUE(reports(fault, "fault:")) << explain(fault);
 }
 
+TEST_F(PluginTest, TheSetjmpExampleContainsItsFaults) {
+  const std::vector<ScenarioId> scenarios = {ScenarioId::native_method,
+                                             ScenarioId::interpreted_recursion, ScenarioId::c1};
+  start_with("setjmp_walker.so", scenarios);
+  ASSERT_FALSE(HasFatalFailure());
+  TestRng rng(5);
+  for (const ScenarioId scenario : scenarios) {
+    halt(scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    const Walked plain = walk(input(scenario));
+    EXPECT_TRUE(plain.findings.empty()) << explain(plain);
+    EXPECT_GT(plain.frames.size(), 0U);
+    for (int i = 0; i < 300; ++i) {
+      Input any = random_input(rng);
+      any.scenario = scenario;
+      any.walker = WalkerId::plugin;
+      const Walked walked = walk(any);
+      ASSERT_TRUE(walked.findings.empty()) << to_text(any) << explain(walked);
+    }
+    Input bad_fp = input(scenario);
+    bad_fp.mutations.resize(1);
+    bad_fp.mutations[0].reg = Register::fp;
+    bad_fp.mutations[0].value.kind = ValueKind::raw;
+    for (const uint64_t nowhere : {uint64_t{7} << 60, uint64_t{1} << 47, UINT64_MAX - 4095}) {
+      bad_fp.mutations[0].value.raw = nowhere & ~uint64_t{7};
+      for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+        bad_fp.mode = mode;
+        const Walked walked = walk(bad_fp);
+        EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+        EXPECT_TRUE(walked.outcome.succeeded());
+        EXPECT_STREQ(facts().stopped, "a fault");
+      }
+    }
+  }
+}
+
+TEST_F(PluginTest, AWalkerOfTheFirstAbiIsAccepted) {
+  start_with("abi1_walker.so", {ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Walked walked = walk(input(ScenarioId::c1));
+  EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+  ASSERT_EQ(walked.frames.size(), 1U);
+  EXPECT_EQ(walked.frames[0].pc, victim(ScenarioId::c1).pc);
+  EXPECT_EQ(walked.frames[0].type, FrameType::none) << "its types are its own";
+}
+
+TEST_F(PluginTest, WalksInTheModesThatItDeclares) {
+  const Walked same = walk_declared("same");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(same.findings.empty()) << explain(same);
+  EXPECT_TRUE(same.outcome.succeeded());
+  Input other = input(ScenarioId::c1);
+  other.mode = Mode::separate_thread;
+  EXPECT_EQ(walk(other).outcome.status, Outcome::Status::no_walker);
+}
+
+TEST_F(PluginTest, ATraceThatIsCutIsAFindingUnlessTheWalkerSaysSo) {
+  const Walked cut = walk_declared("cut");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(reports(cut, "contract:wrong-frames")) << explain(cut);
+  EXPECT_EQ(facts().stopped, nullptr);
+}
+
+TEST_F(PluginTest, ATraceThatIsSaidToBeCutIsNone) {
+  const Walked said = walk_declared("cut+said");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(said.findings.empty()) << explain(said);
+  EXPECT_STREQ(facts().stopped, "two frames are enough");
+}
+
+TEST_F(PluginTest, ALastFrameOfErrorSaysSo) {
+  const Walked said = walk_declared("cut+error-frame");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(said.findings.empty()) << explain(said);
+  EXPECT_STREQ(facts().stopped, "unknown caller");
+  ASSERT_EQ(said.methods.size(), 2U);
+  EXPECT_EQ(said.methods[1], "unknown caller");
+}
+
+TEST_F(PluginTest, AWalkerThatDeclaresItsTracesCompleteMayNotSayItEither) {
+  const Walked said = walk_declared("cut+said+complete");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(reports(said, "contract:truncated")) << explain(said);
+  EXPECT_TRUE(reports(said, "contract:wrong-frames")) << explain(said);
+}
+
+TEST_F(PluginTest, MethodPointersAreResolved) {
+  const Walked walked = walk_declared("pointers", ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+  ASSERT_GT(walked.methods.size(), 40U);
+  EXPECT_EQ(std::ranges::count(walked.methods, "?"), 0);
+}
+
+TEST_F(PluginTest, WhatIsNoMethodPointerIsFoundOut) {
+  const Walked walked = walk_declared("no-method");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(reports(walked, "contract:method-unresolved")) << explain(walked);
+}
+
+TEST_F(PluginTest, FramesHaveATypeOfTheHeaders) {
+  const Walked walked = walk_declared("typeless");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(reports(walked, "contract:frame-type-out-of-range")) << explain(walked);
+}
+
+TEST_F(PluginTest, SoDoTraces) {
+  const Walked walked = walk_declared("bad-status");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(reports(walked, "contract:status-out-of-range")) << explain(walked);
+}
+
+TEST_F(PluginTest, AReasonThatCannotBeReadIsTheWalkersFault) {
+  const Walked walked = walk_declared("said+bad-reason");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(reports(walked, "fault:")) << explain(walked);
+}
+
+TEST_F(PluginTest, AnOverrunIsSeenThoughTheWalkerContainsItsFault) {
+  const Walked walked = walk_declared("overrun");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(clauses_of(walked.findings), std::vector<std::string>{"contract:writes-past-frames"})
+      << explain(walked);
+  EXPECT_TRUE(walked.outcome.succeeded());
+}
+
+TEST_F(PluginTest, AWalkerThatHearsOfNothingKeepsItsLock) {
+  EXPECT_TRUE(reports(walk_declared("forgets-lock"), "fault:"));
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(walk(input(ScenarioId::c1)).outcome.result, -200);
+}
+
+TEST_F(PluginTest, AWalkerHearsThatItsWalkWasAbandoned) {
+  EXPECT_TRUE(reports(walk_declared("drops-lock"), "fault:"));
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(reports(walk(input(ScenarioId::c1)), "fault:")) << "it holds no lock any more";
+}
+
+TEST_F(PluginTest, ASignalMaskMayBeChangedForAWhile) {
+  const Walked walked = walk_declared("mask");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+}
+
+TEST_F(PluginTest, ButNotForGood) {
+  const Walked walked = walk_declared("mask-left");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(clauses_of(walked.findings), std::vector<std::string>{"contract:signal-mask-changed"})
+      << explain(walked);
+}
+
+TEST_F(PluginTest, AWalkerHearsOfThreads) {
+  const Walked walked = walk_declared("threads");
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(walked.outcome.succeeded()) << explain(walked);
+}
+
 TEST_F(PluginTest, WhatIsNoWalkerIsRefusedWithTheReason) {
   start({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());
@@ -129,6 +297,19 @@ TEST_F(PluginTest, WhatIsNoWalkerIsRefusedWithTheReason) {
   std::ofstream(text) << "no ELF";
   EXPECT_NE(refusal(text).find("cannot load"), std::string::npos);
   EXPECT_NE(refusal("libm.so.6").find("does not export framestorm_walker_abi"), std::string::npos);
+  const std::string walkers = FRAMESTORM_WALKERS;
+  EXPECT_NE(refusal(walkers + "abi1_walker.so=fast").find("ABI 1, which has no options"),
+            std::string::npos);
+  EXPECT_NE(refusal(walkers + "declared_walker.so=none").find("declares no mode"),
+            std::string::npos);
+  EXPECT_NE(refusal(walkers + "declared_walker.so=unknown").find("declares a capability that"),
+            std::string::npos);
+  // A file that is there is not taken apart.
+  const std::string odd = folder / "a=b.so";
+  std::ofstream(odd) << "no ELF";
+  EXPECT_EQ(PluginSpec::parse(odd).file, odd);
+  EXPECT_EQ(PluginSpec::parse("a=b=c").file, "a");
+  EXPECT_EQ(PluginSpec::parse("a=b=c").options, "b=c");
 }
 
 }  // namespace

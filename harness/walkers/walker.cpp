@@ -1,5 +1,8 @@
 #include "harness/walkers/walker.h"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <utility>
 
 #include "harness/input/thread_state.h"
@@ -78,8 +81,23 @@ Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t inde
   }
   if (layout.sp >= 0) frame.sp = read_at<uintptr_t>(at, static_cast<size_t>(layout.sp));
   if (layout.bcp >= 0) frame.bcp = read_at<uintptr_t>(at, static_cast<size_t>(layout.bcp));
+  if (layout.name >= 0) {
+    frame.name = read_at<const char*>(at, static_cast<size_t>(layout.name));
+  }
   if (layout.tier >= 0) frame.tier = read_at<int8_t>(at, static_cast<size_t>(layout.tier));
   return frame;
+}
+
+std::string text_at(const char* text) {
+  constexpr size_t kMost = 120;
+  std::string result;
+  // By the kernel, a byte at a time: the next one may be on a page that is not there.
+  for (char byte = 0; result.size() < kMost; result.push_back(byte)) {
+    const iovec to = {&byte, 1};
+    const iovec from = {const_cast<char*>(text + result.size()), 1};
+    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1 || byte == 0) break;
+  }
+  return result;
 }
 
 bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte* b, size_t count) {

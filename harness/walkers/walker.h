@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -33,6 +32,7 @@ struct Frame {
   uintptr_t bcp = 0;
   FrameType type = FrameType::none;
   int8_t tier = kNoTier;
+  const char* name = nullptr;  // of a frame without a method, as the walker wrote it: see text_at
   bool operator==(const Frame&) const = default;
 };
 
@@ -108,6 +108,9 @@ class Walker {
   // (JavaThreadState, utilities/globalDefinitions.hpp).
   bool error_agrees(int32_t code, uint32_t thread_state) const;
 
+  // Whether it recovers from faults of its walk in a signal handler of its own, which then gets
+  // them first.
+  virtual bool contains_faults() const { return false; }
   // Null for a walker whose API says nothing beside the frames. Valid until the next walk; that of
   // a walk that did not return says nothing.
   virtual const WalkFacts* facts() const { return nullptr; }
@@ -115,6 +118,14 @@ class Walker {
   // Signal context unless WalkerTraits::needs_running_vm.
   virtual int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                        void* ucontext) noexcept = 0;
+  // The walk did not return. On the thread that made it, right after; signal context, in the guard.
+  virtual void abandoned(const WalkTarget&) noexcept {}
+  // Once it has returned, not in signal context: makes jmethodIDs of what else the walker has for
+  // methods.
+  virtual void resolve_methods(std::byte* frames, size_t count) const {
+    static_cast<void>(frames);
+    static_cast<void>(count);
+  }
 
  protected:
   explicit Walker(WalkerId id) : Walker(traits_of(id)) {}
@@ -126,6 +137,9 @@ class Walker {
 };
 
 Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index);
+
+// The text that a walker points at, as much of it as can be read; not async-signal-safe.
+std::string text_at(const char* text);
 
 // Whether the first `count` frames of two arrays say the same; padding does not count.
 bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte* b, size_t count);
@@ -164,7 +178,7 @@ struct AdapterOf {
 // The adapter of an id. Throws SetupError, also for `plugin`: that is a file's.
 std::unique_ptr<Walker> make_walker(WalkerId id, const Exports& exports);
 std::unique_ptr<Walker> make_walker(WalkerId id, const Jvm& jvm);
-// The walker in a shared object. Throws SetupError when it is none.
-std::unique_ptr<Walker> make_plugin(const Jvm& jvm, const std::filesystem::path& shared_object);
+// The walker in a shared object: FILE[=OPTIONS]. Throws SetupError when it is none.
+std::unique_ptr<Walker> make_plugin(Jvm& jvm, const std::string& plugin);
 
 }  // namespace framestorm

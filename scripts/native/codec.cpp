@@ -48,9 +48,10 @@ std::string_view name_of(WalkerOrigin origin) {
   return kNames[static_cast<size_t>(origin)];
 }
 
-nlohmann::ordered_json walkers() {
+nlohmann::ordered_json walkers(const WalkerTraits* declared) {
   auto table = nlohmann::ordered_json::array();
-  for (const WalkerTraits& walker : kWalkers) {
+  for (const WalkerTraits& row : kWalkers) {
+    const WalkerTraits& walker = declared != nullptr && declared->id == row.id ? *declared : row;
     table.push_back({{"name", walker.name},
                      {"description", walker.description},
                      {"symbol", walker.symbol},
@@ -110,7 +111,7 @@ int run_encode(std::istream& in, std::ostream& out, std::ostream& err) {
   return flushed(out, err) ? kCodecOk : kCodecUsageError;
 }
 
-int run_names(std::ostream& out) {
+int run_names(std::ostream& out, const WalkerTraits* declared) {
   const nlohmann::ordered_json names = {
       {"input_version", kInputVersion},
       {"scenarios", all_names<ScenarioId>()},
@@ -127,7 +128,7 @@ int run_names(std::ostream& out) {
       {"contexts", all_names<ContextArg>()},
       {"envs", all_names<EnvArg>()},
       {"states", all_names<StateKind>()},
-      {"walker_table", walkers()},
+      {"walker_table", walkers(declared)},
       {"targets", targets()},
   };
   out << names.dump(2) << '\n';

@@ -6,6 +6,8 @@
 
 namespace framestorm {
 
+struct WalkerTraits;
+
 inline constexpr int kCodecOk = 0;
 inline constexpr int kCodecUsageError = 2;
 
@@ -25,6 +27,7 @@ int run_encode(std::istream& in, std::ostream& out, std::ostream& err);
 // walkers, values, code_kinds, code_anchors, registers, thread_fields, stack_anchors, mutations,
 // depths, contexts, envs, states; "input_version", a number; "walker_table", what else is to be known
 // of each walker; "targets", the fuzz targets, each with the walkers that it can be used on.
-int run_names(std::ostream& out);
+// `declared`: stands for its row of the table of walkers; null: none.
+int run_names(std::ostream& out, const WalkerTraits* declared = nullptr);
 
 }  // namespace framestorm

@@ -109,6 +109,16 @@ nlohmann::json entry_of(const nlohmann::json& table, const std::string& name) {
   return found == table.end() ? nlohmann::json() : *found;
 }
 
+TEST(Codec, NamesSayWhatAPluginDeclares) {
+  WalkerTraits declared = traits_of(WalkerId::plugin);
+  declared.separate_thread = false;
+  std::ostringstream out;
+  ASSERT_EQ(run_names(out, &declared), kCodecOk);
+  const auto names = nlohmann::json::parse(out.str());
+  EXPECT_EQ(entry_of(names.at("walker_table"), "plugin").at("separate_thread"), false);
+  EXPECT_EQ(entry_of(names.at("walker_table"), "asgct").at("separate_thread"), true);
+}
+
 // What fake programs of the Python tests answer. Anew: framestorm-native names > that file.
 TEST(Codec, NamesAreWhatFakesSay) {
   std::ostringstream out;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "harness/base/error.h"
+#include "harness/walkers/plugin.h"
 #include "scripts/native/codec.h"
 #include "scripts/native/coverage.h"
 #include "scripts/native/replay.h"
@@ -52,6 +53,16 @@ void add_replay_options(CLI::App* command, ReplayOptions* options) {
   command->add_option("--halts", options->halts, "points to halt the victim at, at most");
 }
 
+int names_with(const std::string& plugin) {
+  if (plugin.empty()) return run_names(std::cout);
+  try {
+    return run_names(std::cout, &Plugin::load(PluginSpec::parse(plugin))->traits());
+  } catch (const SetupError& error) {
+    std::cerr << error.what() << '\n';
+    return kSetupError;
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("framestorm's harness as a program; scripts/framestorm calls it.");
   app.require_subcommand(1);
@@ -66,6 +77,8 @@ int run(int argc, char** argv) {
   decode->add_flag("--json", decode_options.json, "text, fields and state as JSON");
   CLI::App* encode = app.add_subcommand("encode", "text on stdin, artifact on stdout");
   CLI::App* names = app.add_subcommand("names", "all names of the text form, as JSON");
+  std::string plugin;
+  names->add_option("--walker-plugin", plugin, "what this walker declares replaces its row");
   CLI::App* replay = app.add_subcommand("replay", "one try of one artifact in one JVM");
   add_replay_options(replay, &replay_options);
   std::filesystem::path sample;
@@ -97,7 +110,7 @@ int run(int argc, char** argv) {
   }
   if (*decode) return run_decode(decode_options, std::cin, std::cout, std::cerr);
   if (*encode) return run_encode(std::cin, std::cout, std::cerr);
-  if (*names) return run_names(std::cout);
+  if (*names) return names_with(plugin);
   if (*show) return show_sample(sample, std::cout, std::cerr);
   if (*walking) return show_walking(walking_file, std::cout, std::cerr);
   if (*replay) run_as_control_thread([&] { return run_replay(replay_options); });

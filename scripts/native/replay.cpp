@@ -139,6 +139,9 @@ class Try {
       trace.push_back({{"method", frame.method}, {"bci", frame.bci}});
     }
     json result = input_record(input_);
+    if (!options_.session.walker_plugin.empty()) {
+      result["walker_plugin"] = options_.session.walker_plugin;
+    }
     result.update({{"found", found},
                    {"halts", halts_},
                    {"walks", walks_},

@@ -84,7 +84,14 @@ class Agent {
     setup.mode = options_.mode;
     setup.depth = options_.depth;
     setup.strict = options_.strict;
-    if (!options_.plugin.empty()) setup.plugin = make_plugin(jvm, options_.plugin);
+    if (!options_.plugin.empty()) {
+      setup.plugin = Plugin::load(PluginSpec::parse(options_.plugin));
+      if (!setup.plugin->traits().walks_in(input_mode(options_.mode))) {
+        throw SetupError(options_.plugin + " does not walk in mode " +
+                         std::string(name_of(options_.mode)));
+      }
+      setup.plugin->init(jvm);
+    }
     // A walker that was asked for has to be there; make_walker says why it is not.
     for (const WalkerId id : kFuzzedWalkers) {
       const bool asked = std::ranges::count(options_.walkers, id) > 0;

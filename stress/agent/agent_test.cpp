@@ -266,6 +266,39 @@ TEST_F(AgentTestPlain, WhatTheVmChangedBetweenTwoWalksIsNoFinding) {
   }
 }
 
+// AsyncGetCallTrace's traces, cut: harness/walkers/test_plugins/declared_walker.c.
+TEST_F(AgentTestPlain, ATraceThatEndsEarlyIsAFindingUnlessTheWalkerSaysSo) {
+  for (const char* mode : {"same-thread", "separate-thread"}) {
+    const auto sampled = [&](const std::string& options) {
+      const Ran ran = run("walker=plugin,plugin=" FRAMESTORM_DECLARED "=" + options +
+                              ",mode=" + mode + ",interval=200us,costly=10",
+                          "2 3000 0 0");
+      EXPECT_EQ(ran.status, 0) << ran.output;
+      EXPECT_GT(ran.stats["frames"]["plugin"]["count"], 100) << ran.stats.dump();
+      return ran;
+    };
+    const auto is_early = [](const Ran& ran) {
+      return !ran.finding("contract", "ends-early").empty() ||
+             !ran.finding("contract", "outermost-frame-differs").empty();
+    };
+    const Ran silent = sampled("cut");
+    EXPECT_TRUE(is_early(silent)) << silent.stats.dump();
+    EXPECT_EQ(silent.stats["frames"]["plugin"]["truncated"], 0);
+    EXPECT_GT(silent.stats["frames"]["plugin"]["ends_early"], 0);
+    const Ran said = sampled("cut+said");
+    EXPECT_FALSE(is_early(said)) << said.findings;
+    EXPECT_EQ(said.stats["frames"]["plugin"]["truncated"], said.stats["frames"]["plugin"]["count"]);
+  }
+}
+
+TEST_F(AgentTestPlain, AModeThatAWalkerDoesNotDeclareIsRefused) {
+  const Ran ran =
+      run("walker=plugin,plugin=" FRAMESTORM_DECLARED "=same,mode=separate-thread", "2 500 0 0");
+  EXPECT_NE(ran.status, 0);
+  EXPECT_NE(ran.output.find("does not walk in mode separate-thread"), std::string::npos)
+      << ran.output;
+}
+
 // In one file, which is linked and nowhere spoken of: harness/oracles/added_oracle_fixture.cpp.
 TEST_F(AgentTestPlain, AnAddedOracleIsHeard) {
   agent_ = FRAMESTORM_AGENT_WITH_ADDED_ORACLES;

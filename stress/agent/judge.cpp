@@ -169,7 +169,10 @@ void Judge::judge(const SampleRing::Entry& entry) {
   if (slot == nullptr) {
     record.keep_only(entry.frames);
     ++traces_only_;
+  } else {
+    sampler_.slot(static_cast<size_t>(sample.slot)).resolve_methods();
   }
+  walker.resolve_methods(entry.frames, record.frame_count());
   stats_.count(sample, walker, entry.frames);
   if (record.end != WalkEnd::returned) ++contained_;
 
@@ -191,7 +194,9 @@ void Judge::judge(const SampleRing::Entry& entry) {
   const bool rewalk_wrong = slot != nullptr && judge_rewalk(entry, view, *slot);
   if (sample.costly && options_.mode != SamplingMode::unstopped && violations_.empty() &&
       !rewalk_wrong) {
+    const uint64_t compared = reference_.made();
     const std::string lost = reference_.check(env_, view, sample, sampler_.registry());
+    if (reference_.made() != compared) stats_.count_end(walker.id(), !lost.empty());
     // AsyncGetCallTrace stops where it does not trust a frame, by design, and a user's walker may:
     // neither can say so. A figure, no finding.
     const bool may_stop = view.subject.walker->traits().ends_where_it_distrusts_a_frame;

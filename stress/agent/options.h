@@ -38,7 +38,7 @@ struct Options {
   uint32_t costly = 1000;          // one sample in so many; 0: none
   std::optional<double> duration;  // seconds
   double warmup = 0;               // seconds
-  std::filesystem::path plugin;    // the walker in a shared object
+  std::string plugin;              // the walker in a shared object: FILE[=OPTIONS]
   bool strict = false;             // a fault in a walk is the JVM's, which dies of it
   uint32_t keep = 3;               // samples kept per signature
   uint32_t seeds = 64;             // unmutated samples kept as inputs

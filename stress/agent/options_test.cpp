@@ -47,6 +47,20 @@ TEST(AgentOptions, EveryKeyIsHeard) {
   EXPECT_FALSE(options.flames);
 }
 
+TEST(AgentOptions, AWalkerInASharedObjectHasOptionsOfItsOwn) {
+  const auto plugin = [](const std::string& value) {
+    return parse_options("out=d,walker=plugin,plugin=" + value).plugin;
+  };
+  EXPECT_EQ(plugin("/a/b.so"), "/a/b.so");
+  EXPECT_EQ(plugin("b.so=mask"), "b.so=mask");
+  EXPECT_EQ(plugin("b.so%3Dstart%2cevent=wall%25"), "b.so=start,event=wall%");
+  for (const char* wrong : {"b.so=5%", "b.so=%4", "b.so=%zz"}) {
+    EXPECT_NE(refusal(std::string("out=d,walker=plugin,plugin=") + wrong).find("%25"),
+              std::string::npos)
+        << wrong;
+  }
+}
+
 TEST(AgentOptions, UnitsOfAnInterval) {
   EXPECT_EQ(parse_options("out=d,interval=1500ns").interval.count(), 1500);
   EXPECT_EQ(parse_options("out=d,interval=10us").interval.count(), 10'000);

@@ -4,6 +4,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/jvm/agent.h"
+#include "harness/oracles/reference.h"
 
 namespace framestorm::stress {
 namespace {
@@ -19,12 +20,6 @@ jmethodID outermost(const WalkView& view) {
   return nullptr;
 }
 
-// Frames of a virtual thread end where its carrier's begin.
-bool is_of_continuation(const std::string& method) {
-  return method.starts_with("jdk/internal/vm/Continuation.") ||
-         method.starts_with("java/lang/VirtualThread.");
-}
-
 // What Java starts threads with, the same as long as the thread lives but for Thread.exit. Where a
 // thread of C code calls Java, as the launcher's does, it may be another call by now.
 bool is_start_of_thread(const std::string& method) { return method.ends_with(".run"); }
@@ -38,6 +33,8 @@ std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sampl
   if (view.record.end != WalkEnd::returned || view.record.result <= 0 ||
       view.record.result >= view.record.depth)
     return {};
+  const WalkerTraits& walker = view.subject.walker->traits();
+  if (walker.says_when_cut && view.record.stopped() != nullptr) return {};
   const jmethodID last = outermost(view);
   const MethodInfo* const mine = last == nullptr ? nullptr : view.subject.methods->find(last);
   if (mine == nullptr || is_of_continuation(mine->name)) return {};
@@ -56,6 +53,9 @@ std::string ReferenceCheck::check(JNIEnv* env, const WalkView& view, const Sampl
   for (jint i = 0; i < count; ++i) {
     const jmethodID method = frames_[static_cast<size_t>(i)].method;
     if (view.subject.methods->find(method) == nullptr) know_method(env, method);
+    const MethodInfo* const info = view.subject.methods->find(method);
+    if (walker.stops_at_continuations && info != nullptr && is_of_continuation(info->name))
+      return {};
   }
   const jmethodID reference = frames_[static_cast<size_t>(count) - 1].method;
   const MethodInfo* const theirs = view.subject.methods->find(reference);

@@ -31,7 +31,7 @@ class SampleRing {
 
   struct Entry {
     const Sample* sample;
-    const std::byte* frames;
+    std::byte* frames;
     const std::byte* stack;
   };
   // The oldest one, valid until pop(); false when there is none yet. The consumer.

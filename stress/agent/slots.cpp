@@ -8,7 +8,7 @@ Slots::Slots(const Options& options, WalkSetup setup)
     : options_(options),
       setup_(std::move(setup)),
       walking_(options.out / "walking.bin", kCount),
-      ring_(kRingCells, static_cast<size_t>(options.depth) * 32 + kStackWindow) {
+      ring_(kRingCells, static_cast<size_t>(options.depth) * kLargestFrame + kStackWindow) {
   for (size_t i = 0; i < kCount; ++i) {
     slots_.push_back(std::make_unique<WalkSlot>(setup_, walking_.record(i)));
   }

@@ -56,6 +56,7 @@ void Stats::count(const Sample& sample, const Walker& walker, const std::byte* f
   own.frames += count;
   own.longest = std::max(own.longest, count);
   if (sample.walk.result >= sample.walk.depth) ++own.at_depth_limit;
+  if (sample.walk.stopped() != nullptr) ++own.truncated;
   if (!options_.flames) return;
   trace_.clear();
   for (size_t i = 0; i < count; ++i) trace_.push_back(read_frame(walker.layout(), frames, i));
@@ -111,10 +112,10 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                      {"p99", own.latency.at(0.99)},
                      {"p99.9", own.latency.at(0.999)},
                      {"max", own.latency.max()}};
-    frames[name] = {{"count", own.traces},
-                    {"sum", own.frames},
-                    {"max", own.longest},
-                    {"at_depth_limit", own.at_depth_limit}};
+    frames[name] = {{"count", own.traces},         {"sum", own.frames},
+                    {"max", own.longest},          {"at_depth_limit", own.at_depth_limit},
+                    {"truncated", own.truncated},  {"ends_compared", own.ends_compared},
+                    {"ends_early", own.ends_early}};
   }
   json line = {{"seconds", seconds_of(monotonic_ns() - begin_ns_)},
                {"ended", ended == nullptr ? json(nullptr) : json(ended)},

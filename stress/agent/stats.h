@@ -24,6 +24,11 @@ class Stats {
   explicit Stats(const Options& options);
 
   void count(const Sample& sample, const Walker& walker, const std::byte* frames);
+  // That GetStackTrace was asked where a trace's thread begins, and whether the trace ends before.
+  void count_end(WalkerId walker, bool early) {
+    ++walkers_[walker].ends_compared;
+    if (early) ++walkers_[walker].ends_early;
+  }
   // How many samples an oracle looked at so far, and in how many it found something.
   void set_check(std::string_view oracle, uint64_t made, uint64_t broken);
   // That an oracle did not look where it should, and why.
@@ -46,6 +51,8 @@ class Stats {
   struct PerWalker {
     Histogram latency;
     uint64_t traces = 0, frames = 0, longest = 0, at_depth_limit = 0;
+    uint64_t truncated = 0;  // as the walker says
+    uint64_t ends_compared = 0, ends_early = 0;
   };
 
   const Options& options_;

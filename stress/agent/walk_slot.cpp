@@ -48,15 +48,14 @@ WalkSlot::WalkSlot(const WalkSetup& setup, WalkingRecord* walking)
   for (const WalkerId id : all) {
     const auto index = static_cast<size_t>(id);
     if (walkers_[index] != nullptr) continue;
-    if (traits_of(id).origin == WalkerOrigin::shared_object) {
-      walkers_[index] = setup.plugin.get();
-    } else {
-      // Adapters keep what their last walk said: one of each for every slot.
-      owned_.push_back(make_walker(id, *setup.jvm));
-      walkers_[index] = owned_.back().get();
-    }
+    // Adapters keep what their last walk said: one of each for every slot.
+    const bool in_file = traits_of(id).origin == WalkerOrigin::shared_object;
+    owned_.push_back(in_file ? setup.plugin->make_walker() : make_walker(id, *setup.jvm));
+    walkers_[index] = owned_.back().get();
     const size_t stride = walkers_[index]->layout().stride;
-    buffers_[index] = std::make_unique<FrameBuffer>(stride, setup.depth);
+    buffers_[index] = std::make_unique<FrameBuffer>(
+        stride, setup.depth,
+        walkers_[index]->contains_faults() ? FrameBuffer::End::canary : FrameBuffer::End::fault);
     largest = std::max(largest, stride);
   }
   rewalk_memory_.resize(kMaxRewalks * static_cast<size_t>(setup.depth) * largest);
@@ -170,6 +169,16 @@ void WalkSlot::walk(const WalkRequest& request) {
   std::atomic_ref(walking_->number).store(0, std::memory_order_release);
   if (request.costly || sample_.suspicious) copy_stack();
   watch_.give_back();
+}
+
+void WalkSlot::resolve_methods() {
+  const auto resolve = [this](const WalkRecord& record) {
+    // The buffers are the slot's own.
+    walkers_[static_cast<size_t>(record.walker)]->resolve_methods(
+        const_cast<std::byte*>(record.frames), record.frame_count());
+  };
+  resolve(sample_.walk);
+  for (const Rewalk& made : rewalks()) resolve(made.record);
 }
 
 bool WalkSlot::offers(const FurtherWalk& walk) const {

@@ -18,6 +18,7 @@
 #include "harness/jvm/jvm.h"
 #include "harness/oracles/oracle_set.h"
 #include "harness/walk/run_walk.h"
+#include "harness/walkers/plugin.h"
 #include "stress/agent/options.h"
 #include "stress/agent/sample.h"
 #include "stress/agent/sample_subject.h"
@@ -26,6 +27,9 @@
 
 namespace framestorm::stress {
 
+// Bytes of the largest frame that a walker has.
+inline constexpr size_t kLargestFrame = 40;
+
 // What all slots share; outlives them.
 struct WalkSetup {
   Jvm* jvm = nullptr;
@@ -33,7 +37,7 @@ struct WalkSetup {
   const WalkResidue* residue = nullptr;
   std::vector<WalkerId> walkers;     // asked for
   std::vector<WalkerId> comparable;  // that this JVM has and that walk in this mode
-  std::shared_ptr<Walker> plugin;    // shared by all slots: it is told to start once
+  std::shared_ptr<Plugin> plugin;    // every slot has an adapter of it
   SamplingMode mode = SamplingMode::same_thread;
   int32_t depth = 0;
   bool strict = false;
@@ -93,6 +97,8 @@ class WalkSlot {
   const Sample& sample() const { return sample_; }
   Sample& sample() { return sample_; }
   const std::byte* frames() const { return sample_.walk.frames; }
+  // Of the sample and of the rewalks; not in signal context.
+  void resolve_methods();
   const Walker* walker(WalkerId id) const { return walkers_[static_cast<size_t>(id)]; }
   std::span<const Rewalk> rewalks() const { return {rewalks_.data(), rewalk_count_}; }
   // Whether such a walk was to be made here; it was not where one before it went wrong.

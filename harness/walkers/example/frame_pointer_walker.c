@@ -40,7 +40,15 @@ static int read_words(uintptr_t address, uintptr_t words[2]) {
 
 int framestorm_walker_abi(void) { return FRAMESTORM_WALKER_ABI; }
 
-int framestorm_walker_init(void* java_vm) { return java_vm == NULL; }
+uint32_t framestorm_walker_capabilities(const char* options) {
+  (void)options;
+  return FRAMESTORM_WALKS_SAME_THREAD | FRAMESTORM_WALKS_OTHER_THREADS | FRAMESTORM_NO_JAVA_FRAMES;
+}
+
+int framestorm_walker_init(void* java_vm, const char* options) {
+  (void)options;
+  return java_vm == NULL;
+}
 
 void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontext,
                      const framestorm_thread* thread) {
@@ -69,8 +77,9 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
     frame->pc = (const void*)pc;
     frame->sp = (const void*)sp;
     frame->method = NULL;
+    frame->name = NULL;
     frame->bci = -1;
-    frame->type = 0;
+    frame->type = FRAMESTORM_FRAME_C;
     /* fp points at the caller's fp, its return address is next. */
     uintptr_t words[2];
 #ifdef BROKEN
@@ -86,4 +95,9 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
     if (pc == 0) break;
   }
   trace->num_frames = count > depth ? depth : count;
+  /* The first frame of a thread has no caller; a chain that ends before it has lost some. */
+  if (count < depth && pc != 0) {
+    trace->status = FRAMESTORM_TRACE_TRUNCATED;
+    trace->reason = "no frame pointer";
+  }
 }

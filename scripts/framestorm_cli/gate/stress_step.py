@@ -14,6 +14,7 @@ from framestorm_cli.gate.crossing import chance
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, TOO_RARE, UNCHANGED, Entry, Step
 from framestorm_cli.native import processes, toolchain, walkers
+from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.profilers import outside
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request
@@ -155,7 +156,7 @@ def _one(arguments: list[str], folder: Path, seconds: float, side: Subject, step
         why = summary.get("problems") or [f"see {paths.shown(log)}"]
         step.problems += [f"{side.what}: {problem}" for problem in why]
     if summary:
-        step.problems += [f"{side.what}: {line}" for line in unstressed(summary)]
+        step.problems += [f"{side.what}: {line}" for line in unstressed(summary, modes_of(side))]
         cells = summary.get("cells", [])
         samples = sum(int(cell.get("samples", 0)) for cell in cells)
         step.lines.append(
@@ -164,10 +165,18 @@ def _one(arguments: list[str], folder: Path, seconds: float, side: Subject, step
     return summary
 
 
-def unstressed(summary: Json) -> list[str]:
+def modes_of(side: Subject) -> list[str]:
+    """A plugin has those that it declares."""
+    if not side.plugin:
+        return list(MODES)
+    declared = walkers.table(side.tools.program(NATIVE), side.plugin).walkers[side.walker]
+    return [mode for mode in MODES if declared.walks_in(mode)]
+
+
+def unstressed(summary: Json, modes: Sequence[str] = MODES) -> list[str]:
     """Modes in which no walk was made."""
     found = []
-    for mode in MODES:
+    for mode in modes:
         cells = [cell for cell in summary.get("cells", []) if cell.get("mode") == mode]
         if not any(cell.get("samples") for cell in cells):
             found.append(f"no walk was made in {mode} mode")

@@ -159,6 +159,7 @@ def test_stress_has_to_walk_in_both_modes() -> None:
     cells = [{"mode": "same-thread", "samples": 9}, {"mode": "separate-thread", "samples": 0}]
     assert stress_step.unstressed({"cells": cells}) == ["no walk was made in separate-thread mode"]
     assert len(stress_step.unstressed({})) == 2
+    assert stress_step.unstressed({"cells": cells}, ["same-thread"]) == []
 
 
 def test_what_is_judged_is_one_thing(tmp_path: Path) -> None:

@@ -30,6 +30,9 @@ class Walker:
         """Whether it walks threads where a signal found them."""
         return self.comparable or self.origin == "shared-object"
 
+    def walks_in(self, mode: str) -> bool:
+        return self.same_thread if mode == "same-thread" else self.separate_thread
+
     def why_missing(self, libjvm: Path) -> str:
         """Empty when the JDK has it."""
         if not self.symbol or elf.exports(libjvm, self.symbol):
@@ -83,9 +86,11 @@ class Table:
 
 
 @functools.cache
-def table(native: Path) -> Table:
-    """What the framestorm-native at this path says. Raises FramestormError."""
-    said = json.loads(processes.query([native, "names"]))
+def table(native: Path, plugin: str = "") -> Table:
+    """What the framestorm-native at this path says; of `plugin` (FILE[=OPTIONS]) what it declares. Raises
+    FramestormError."""
+    more = ["--walker-plugin", plugin] if plugin else []
+    said = json.loads(processes.query([native, "names", *more]))
     return Table(
         said,
         {row["name"]: Walker(**row) for row in said["walker_table"]},

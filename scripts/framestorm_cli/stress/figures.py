@@ -13,6 +13,7 @@ from framestorm_cli.stress.proportion import Proportion
 
 QUANTILES = ("p50", "p99", "p99.9", "max")
 OK = "ok"  # the code of a walk that gave frames
+_ENDS = ("count", "truncated", "ends_compared", "ends_early")  # of a walker's frames
 
 
 class Check(msgspec.Struct):
@@ -46,7 +47,22 @@ class Figures(msgspec.Struct, forbid_unknown_fields=True):
     ]
     lost: dict[str, int]
     checks: dict[str, Check]
+    traces: Number
+    truncated: Annotated[int, said("Traces that end early, as the walker says.", ge=0)]
+    ends_compared: Annotated[
+        int, said("Traces whose end was compared with where the thread's stack begins.", ge=0)
+    ]
+    ends_early: Annotated[int, said("Those of them that end before.", ge=0)]
     codes: list[Code]
+
+    @property
+    def cut(self) -> str:
+        """What share of the traces is cut; empty where none is. Of a walker that may be cut that is no
+        finding."""
+        shares = [f"{self.truncated / self.traces:.1%} truncated"] if self.truncated else []
+        if self.ends_early:
+            shares.append(f"{self.ends_early / self.ends_compared:.1%} of those compared end early")
+        return ", ".join(shares)
 
 
 def of(results: Iterable[CellResult]) -> Figures:
@@ -55,6 +71,7 @@ def of(results: Iterable[CellResult]) -> Figures:
     running = counted = 0.0
     codes: Counter[tuple[str, str, str]] = Counter()
     lost: Counter[str] = Counter()
+    ends: Counter[str] = Counter()
     checks: defaultdict[str, Check] = defaultdict(lambda: Check(0, 0))
     for stats in (cell.stats for cell in cells):
         seconds = float(stats.get("running_seconds") or 0.0)
@@ -63,6 +80,8 @@ def of(results: Iterable[CellResult]) -> Figures:
         for entry in stats.get("codes") or ():
             codes[entry["walker"], entry["state"], entry["code"]] += int(entry["count"])
         lost.update(stats.get("lost") or {})
+        for frames in (stats.get("frames") or {}).values():
+            ends.update({name: int(frames.get(name) or 0) for name in _ENDS})
         for name, check in (stats.get("checks") or {}).items():
             checks[name].made += int(check["made"])
             checks[name].broken += int(check["broken"])
@@ -86,6 +105,10 @@ def of(results: Iterable[CellResult]) -> Figures:
         cell_crashes=Proportion.of(died, len(cells) - unjudged),
         lost=dict(lost.most_common()),
         checks=dict(sorted(checks.items())),
+        traces=ends["count"],
+        truncated=ends["truncated"],
+        ends_compared=ends["ends_compared"],
+        ends_early=ends["ends_early"],
         codes=[Code(*key, count) for key, count in sorted((+codes).items())],
     )
 

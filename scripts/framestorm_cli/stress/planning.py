@@ -7,7 +7,8 @@ from pathlib import Path
 
 from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.native.walkers import Table, plugin_path
+from framestorm_cli.native import toolchain
+from framestorm_cli.native.walkers import Table, plugin_path, table
 from framestorm_cli.renaissance import suite
 from framestorm_cli.stress import jfr, matrix, plan, units, workloads
 from framestorm_cli.stress.cells import DEFAULT, JFR_MODE, Axes, Cell
@@ -63,7 +64,8 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
     plugin = check_walkers(axes.walkers, options.walker_plugin, found)
     seed = options.seed if options.seed is not None else asked.seed
     seed = seed if seed is not None else int(time.time())
-    fitting = (_fitting(cell, found.walkers) for cell in axes.cells(seed))
+    declared = table(toolchain.native_program(), plugin) if plugin else found.walkers
+    fitting = (_fitting(cell, declared) for cell in axes.cells(seed))
     cells = tuple(dict.fromkeys(filter(None, fitting)))
     if not cells:
         raise FramestormError(
@@ -138,9 +140,7 @@ def _fitting(cell: Cell, known: Table) -> Cell | None:
     if cell.walker in jfr.WALKERS:
         interval = jfr.delivered_interval(cell.walker, cell.interval_ns)
         return replace(cell, mode=JFR_MODE, interval_ns=interval)
-    if cell.mode != "same-thread":
-        return cell
-    left = [name for name in cell.walker.split("+") if known.walkers[name].same_thread]
+    left = [name for name in cell.walker.split("+") if known.walkers[name].walks_in(cell.mode)]
     return replace(cell, walker="+".join(left)) if left else None
 
 

@@ -293,7 +293,7 @@ def _table(outcome: Outcome) -> Table:
             "-" if total.ok_share is None else f"{total.ok_share:.1%}",
             "-" if p99 is None else units.nanoseconds_text(p99),
             f"{total.findings:,}",
-            _verdicts(group),
+            ", ".join(filter(None, (_verdicts(group), total.cut))),
         )
     return table
 

@@ -4,6 +4,7 @@ import io
 import json
 import random
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,14 @@ def test_walkers_that_walk_from_outside_only_are_left_out_of_same_thread_cells(
     assert {planning._fitting(one, known) for one in jfr} == {Cell("a", EXECUTION, JFR_MODE, 10**6)}
     outside = Cell("a", "asgst-env", "separate-thread", 1)
     assert planning._fitting(outside, known) == outside
+
+
+def test_a_walker_in_a_so_is_stressed_in_the_modes_that_it_declares(fakes: FakePrograms) -> None:
+    known = walkers.table(fakes.tools.program(NATIVE))
+    own = replace(known.walkers["plugin"], separate_thread=False)
+    declared = replace(known, walkers={**known.walkers, "plugin": own})
+    fitting = {mode: planning._fitting(Cell("a", "plugin", mode, 1), declared) for mode in MODES}
+    assert [mode for mode, cell in fitting.items() if cell is not None] == ["same-thread"]
 
 
 def test_class_paths_of_own_programs_are_made_absolute(

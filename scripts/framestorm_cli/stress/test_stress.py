@@ -338,6 +338,20 @@ def test_known_buckets_do_not_fail_a_run_and_new_ones_do(
     assert "no list of known buckets" in err
 
 
+def test_cells_whose_traces_are_cut_are_not_just_clean(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    cut = {"truncated": 500, "ends_compared": 40, "ends_early": 10}
+    frames = {"count": 2000, "sum": 9000, "max": 40, "at_depth_limit": 0, **cut}
+    java.plan("alpha", {"stats": {"frames": {"plugin": frames}}})
+    code, out, err = stress(*ONE, "--out", tmp_path / "out")
+    assert code == 0, out + err
+    assert "clean, 25.0% truncated, 25.0% of those compared end early" in " ".join(out.split())
+    figures = only(read_summary(tmp_path / "out"))["figures"]
+    assert (figures["traces"], figures["truncated"]) == (2000, 500)
+    assert (figures["ends_compared"], figures["ends_early"]) == (40, 10)
+
+
 def test_a_program_without_a_clock_is_asked_to_end(
     stress: Run, java: FakeJava, tmp_path: Path
 ) -> None:

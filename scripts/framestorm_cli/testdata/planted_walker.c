@@ -26,7 +26,13 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 int framestorm_walker_abi(void) { return FRAMESTORM_WALKER_ABI; }
 
-int framestorm_walker_init(void* java_vm) {
+uint32_t framestorm_walker_capabilities(const char* options) {
+  (void)options;
+  return FRAMESTORM_WALKS_SAME_THREAD | FRAMESTORM_WALKS_OTHER_THREADS;
+}
+
+int framestorm_walker_init(void* java_vm, const char* options) {
+  (void)options;
   get_call_trace = (void (*)(call_trace*, jint, void*))dlsym(RTLD_DEFAULT, "AsyncGetCallTrace");
   return java_vm == NULL || get_call_trace == NULL;
 }
@@ -55,7 +61,11 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
     const int wrong = PLANTED == 3 && i == 0 && own.num_frames > 1;
     const call_frame* from = &buffer[wrong ? i + 1 : i];
     /* AsyncGetCallTrace has -3 for native methods. */
-    const framestorm_frame frame = {0, 0, from->method, from->bci < 0 ? -1 : from->bci, 0};
+    const framestorm_frame frame = {.method = from->method,
+                                    .bci = from->bci < 0 ? -1 : from->bci,
+                                    .type = FRAMESTORM_FRAME_JAVA};
     trace->frames[i] = frame;
   }
+  /* It does not say where its traces end. */
+  if (own.num_frames > 0) trace->status = FRAMESTORM_TRACE_TRUNCATED;
 }

@@ -25,7 +25,15 @@ static uint64_t now_ns(void) {
 
 int framestorm_walker_abi(void) { return FRAMESTORM_WALKER_ABI; }
 
-int framestorm_walker_init(void* java_vm) { return java_vm == NULL; }
+uint32_t framestorm_walker_capabilities(const char* options) {
+  (void)options;
+  return FRAMESTORM_WALKS_SAME_THREAD | FRAMESTORM_WALKS_OTHER_THREADS;
+}
+
+int framestorm_walker_init(void* java_vm, const char* options) {
+  (void)options;
+  return java_vm == NULL;
+}
 
 void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontext,
                      const framestorm_thread* thread) {
@@ -51,9 +59,10 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
   }
 #elif defined(PLANTED_WRONG_FRAME)
   if (walk % 64 == 0 && depth > 0) {
-    const framestorm_frame wrong = {NULL, NULL, thread->java_thread, 0, 0};
+    const framestorm_frame wrong = {.method = thread->java_thread, .type = FRAMESTORM_FRAME_JAVA};
     trace->frames[0] = wrong;
     trace->num_frames = 1;
+    trace->status = FRAMESTORM_TRACE_TRUNCATED;
   }
 #elif defined(PLANTED_FICKLE)
   if (walk % 3 == 0) trace->num_frames = -1;
