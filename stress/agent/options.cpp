@@ -84,7 +84,7 @@ struct Given {
       unsigned char byte = 0;
       const auto [end, error] =
           std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-      if (error != std::errc() || end != digits.data() + 2) {
+      if (error != std::errc() || end != value.data() + at + 3) {
         refuse("% begins two hex digits; itself it is %25");
       }
       result.back() = static_cast<char>(byte);
@@ -129,35 +129,21 @@ struct Key {
 
 constexpr std::string_view kOnFinding[] = {"survey", "strict"};
 constexpr Key kKeys[] = {
-    {"walker",
-     [](std::string_view k, std::string_view v, Options* o) { o->walkers = walkers(k, v); }},
-    {"mode", [](std::string_view k, std::string_view v,
-                Options* o) { o->mode = choice<SamplingMode>(k, v, kModes); }},
-    {"interval",
-     [](std::string_view k, std::string_view v, Options* o) { o->interval = interval(k, v); }},
-    {"threads", [](std::string_view, std::string_view v, Options* o) { parse_threads(v, o); }},
-    {"out", [](std::string_view, std::string_view v, Options* o) { o->out = v; }},
-    {"seed", [](std::string_view k, std::string_view v,
-                Options* o) { o->seed = number<uint64_t>(k, v, 0, UINT64_MAX); }},
-    {"depth", [](std::string_view k, std::string_view v,
-                 Options* o) { o->depth = number<int32_t>(k, v, 1, kMaxSampleDepth); }},
-    {"costly", [](std::string_view k, std::string_view v,
-                  Options* o) { o->costly = number<uint32_t>(k, v, 0, UINT32_MAX); }},
-    {"duration",
-     [](std::string_view k, std::string_view v, Options* o) { o->duration = seconds(k, v); }},
-    {"warmup",
-     [](std::string_view k, std::string_view v, Options* o) { o->warmup = seconds(k, v); }},
-    {"plugin", [](const Given& given, Options* o) { o->plugin = given.unquoted(); }},
-    {"on-finding",
-     [](std::string_view k, std::string_view v, Options* o) {
-       constexpr std::array<std::string_view, 2> kNames = {"survey", "strict"};
-       o->strict = choice<int>(k, v, kNames) == 1;
-     }},
-    {"keep", [](std::string_view k, std::string_view v,
-                Options* o) { o->keep = number<uint32_t>(k, v, 0, 1000); }},
-    {"seeds", [](std::string_view k, std::string_view v,
-                 Options* o) { o->seeds = number<uint32_t>(k, v, 0, 100'000); }},
-    {"flames", [](std::string_view k, std::string_view v, Options* o) { o->flames = flag(k, v); }},
+    {"walker", [](const Given& g, Options* o) { o->walkers = g.walkers(); }},
+    {"mode", [](const Given& g, Options* o) { o->mode = g.choice<SamplingMode>(kModes); }},
+    {"interval", [](const Given& g, Options* o) { o->interval = g.interval(); }},
+    {"threads", [](const Given& g, Options* o) { g.threads(o); }},
+    {"out", [](const Given& g, Options* o) { o->out = g.value; }},
+    {"seed", [](const Given& g, Options* o) { o->seed = g.number<uint64_t>(0, UINT64_MAX); }},
+    {"depth", [](const Given& g, Options* o) { o->depth = g.number(1, kMaxSampleDepth); }},
+    {"costly", [](const Given& g, Options* o) { o->costly = g.number<uint32_t>(0, UINT32_MAX); }},
+    {"duration", [](const Given& g, Options* o) { o->duration = g.seconds(); }},
+    {"warmup", [](const Given& g, Options* o) { o->warmup = g.seconds(); }},
+    {"plugin", [](const Given& g, Options* o) { o->plugin = g.unquoted(); }},
+    {"on-finding", [](const Given& g, Options* o) { o->strict = g.choice<int>(kOnFinding) == 1; }},
+    {"keep", [](const Given& g, Options* o) { o->keep = g.number<uint32_t>(0, 1000); }},
+    {"seeds", [](const Given& g, Options* o) { o->seeds = g.number<uint32_t>(0, 100'000); }},
+    {"flames", [](const Given& g, Options* o) { o->flames = g.flag(); }},
 };
 
 void check(const Options& options) {

@@ -167,9 +167,9 @@ def _one(arguments: list[str], folder: Path, seconds: float, side: Subject, step
 
 def modes_of(side: Subject) -> list[str]:
     """A plugin has those that it declares."""
-    if not side.plugin:
+    if side.outside.walker != outside.PLUGIN:
         return list(MODES)
-    declared = walkers.table(side.tools.program(NATIVE), side.plugin).walkers[side.walker]
+    declared = walkers.table(side.tools.program(NATIVE), side.outside.spec).walkers[side.walker]
     return [mode for mode in MODES if declared.walks_in(mode)]
 
 
