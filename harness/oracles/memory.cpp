@@ -1,7 +1,7 @@
-// A walk writes nothing but frames[0..depth). The guard page behind the array is the
-// fault oracle's, unless the walker contains its faults; here are the bytes around it, the context, the mutated words, errno and the
-// signal mask. The victim's stack and thread are compared with their copies by the executor, once
-// mutations are undone.
+// A walk writes nothing but frames[0..depth). The guard page behind the array is the fault oracle's,
+// unless the walker contains its faults; here are the bytes around it, the context, the mutated
+// words, errno and the signal mask. The victim's stack and thread are compared with their copies by
+// the executor, once mutations are undone.
 #include <cstring>
 
 #include "harness/oracles/oracle.h"

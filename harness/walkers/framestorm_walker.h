@@ -34,6 +34,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* NOLINTBEGIN(readability-identifier-naming): as C names things */
 
 #define FRAMESTORM_WALKER_ABI 2
 
@@ -111,6 +112,7 @@ void framestorm_walker_thread_end(const framestorm_thread* thread);
  * locks of the walker's that it held are still taken. On the thread that walked, right after. */
 void framestorm_walker_abandoned(const framestorm_thread* thread);
 
+/* NOLINTEND(readability-identifier-naming) */
 #ifdef __cplusplus
 }
 #endif

@@ -9,7 +9,9 @@
 #include <sstream>
 #include <string>
 
+#include "harness/input/input.h"
 #include "harness/input/scenario_table.h"
+#include "harness/input/walker_table.h"
 
 namespace framestorm {
 namespace {

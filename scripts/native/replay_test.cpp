@@ -82,9 +82,7 @@ TEST_F(Replay, AFaultInASharedObjectIsMinimised) {
   const nlohmann::json replay = result();
   EXPECT_EQ(replay["found"], true) << replay.dump();
   EXPECT_EQ(replay["walker_plugin"], options_.session.walker_plugin);
-  Input smallest;
-  std::string error;
-  ASSERT_TRUE(load_input_file(folder_.path() / "minimized.bin", &smallest, &error)) << error;
+  const Input smallest = load_input_file(folder_.path() / "minimized.bin");
   ASSERT_EQ(smallest.mutations.size(), 1U);
   EXPECT_EQ(smallest.mutations[0].reg, named("r15"));
 }
