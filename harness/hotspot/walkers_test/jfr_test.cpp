@@ -175,7 +175,7 @@ TEST_F(JfrAnswerTest, TracesOfThreadsInJavaAreWhole) {
       jint result = 0;
       const auto names = answer(scenario, request, &result);
       std::string why;
-      EXPECT_TRUE(matches(names, scenario_info(scenario), WalkerId::jfr_trace, &why))
+      EXPECT_TRUE(matches(names, scenario_info(scenario), traits_of(WalkerId::jfr_trace), &why))
           << name_of(scenario) << ": result " << result << ", " << why;
     }
   }
