@@ -108,6 +108,24 @@ def tail(path: Path, lines: int = TAIL_LINES) -> str:
 
 
 @contextmanager
+def interrupts_put_off() -> Iterator[list[int]]:
+    """Signals that would interrupt are noted instead of acted on, for what must not stop half-way:
+    a process that was started and that nobody knows would go on. The caller raises them later.
+    Nothing on other threads than the main one, which no signal interrupts."""
+    late: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield late
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {n: signal.signal(n, lambda number, _: late.append(number)) for n in numbers}
+    try:
+        yield late
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
 def termination_interrupts() -> Iterator[None]:
     """SIGTERM and SIGHUP raise KeyboardInterrupt meanwhile, as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():

@@ -53,19 +53,22 @@ def run(
         output.write(f"$ {' '.join(command)}\n".encode())
         output.flush()
         try:
-            process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                pass_fds=() if lock is None else (lock,),
-            )
+            with steps.interrupts_put_off() as late:
+                process = subprocess.Popen(
+                    command,
+                    cwd=cwd,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                    pass_fds=() if lock is None else (lock,),
+                )
         except FileNotFoundError as error:
             raise FramestormError(f"{what}: {command[0]} is not there. {advice}") from error
         try:
+            for number in late:
+                signal.raise_signal(number)
             while process.poll() is None:
                 news()
                 with contextlib.suppress(subprocess.TimeoutExpired):
