@@ -38,6 +38,9 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
       ->transform(CLI::CheckedTransformer(names_to_values<WalkerId>()));
   app.add_option("--walker-plugin", options->session.walker_plugin,
                  "shared object of --walker plugin");
+  app.add_option("--profiler", options->session.profiler,
+                 "of --walker profiler: an agent library with its options, FILE[=OPTIONS], or jvm "
+                 "for the handler that a --jvm-arg installs");
   app.add_option("--corpus", options->corpus, "folder of seeds, text or binary; may be repeated");
   app.add_option("--jvm-arg", options->session.jvm.extra_args, "passed to the JVM; may be repeated")
       ->allow_extra_args(false);
@@ -62,6 +65,10 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
           << "--walker " << walker.name
           << " cannot be fuzzed: it walks running threads at a safepoint, where nothing may be "
              "mutated. It is the reference of the scenario checks.\n";
+      return kExitSetup;
+    }
+    if (walker.origin == WalkerOrigin::agent && options->session.profiler.empty()) {
+      std::cerr << "--walker " << walker.name << " needs --profiler FILE.so[=OPTIONS]\n";
       return kExitSetup;
     }
     if (walker.origin == WalkerOrigin::shared_object && options->session.walker_plugin.empty()) {

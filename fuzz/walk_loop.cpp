@@ -6,6 +6,7 @@
 #include "fuzz/bench.h"
 #include "fuzz/strict_end.h"
 #include "harness/base/clock.h"
+#include "harness/walkers/profiler.h"
 
 namespace framestorm {
 namespace {
@@ -55,9 +56,12 @@ void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {
   scenario_ = scenario;
   mode_ = mode;
   session_.on_control_thread([&] {
+    session_.release_world();
+    const bool due = counts_.elapsed() - last_figures_ > kFiguresPeriodS;
+    if (due) count_stored(/*at_the_end=*/false);
     session_.halt_world(scenario, halt, rng_.next());
     refresh_names();
-    if (counts_.elapsed() - last_figures_ > kFiguresPeriodS) write_figures();
+    if (due) write_figures();
   });
   told_();
   survey_.recheck(scenario);
@@ -82,6 +86,12 @@ void WalkLoop::refresh_names() {
                 static_cast<uint32_t>(entry.end - entry.begin)});
   }
   engine_.tell(names_);
+}
+
+// Control thread, world released: a profiler takes its own locks for that.
+void WalkLoop::count_stored(bool at_the_end) {
+  if (session_.profiler() == nullptr) return;
+  if (const auto stored = session_.profiler()->stored(at_the_end)) counts_.note_stored(*stored);
 }
 
 void WalkLoop::write_figures() {
@@ -122,7 +132,10 @@ void WalkLoop::finish(int code) {
   watcher_->loop_ends();
   session_.on_control_thread([this, code] {
     // A thread that a walk destroyed must not run any more.
-    if (!session_.executor().not_reusable()) session_.release_world();
+    if (!session_.executor().not_reusable()) {
+      session_.release_world();
+      count_stored(/*at_the_end=*/true);
+    }
     write_figures();
     watcher_->report(stdout);
     end_process(code);

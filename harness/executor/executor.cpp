@@ -19,8 +19,8 @@ constexpr int32_t kNormalDepth = 2048;
 constexpr size_t kStackWindow = 1024;
 
 Needs what_executors_offer() {
-  const Needs all = {Need::halted_world, Need::further_walks,  Need::ground_truth,
-                     Need::incidents,    Need::guarded_frames, Need::unsafe_calls};
+  const Needs all = {Need::halted_world,   Need::further_walks, Need::ground_truth, Need::incidents,
+                     Need::guarded_frames, Need::unsafe_calls,  Need::trace};
   return interposer::is_active() ? all : all.without({Need::unsafe_calls});
 }
 
@@ -57,8 +57,10 @@ struct HostedWalk {
 // failed check of ASan's does neither by itself. A walk that had called what a walk must not call
 // was in the midst of something else, often by a wild jump: what it did is not known.
 bool ends_reuse(const WalkRecord& record) {
-  if (record.end == WalkEnd::returned) return false;
   const Incidents& incidents = *record.incidents;
+  if (record.end == WalkEnd::returned) return incidents.contained.locks_held > 0;
+  // What a profiler had begun to store is begun for good.
+  if (traits_of(record.walker).keeps_its_traces) return true;
   const bool dying = record.end == WalkEnd::terminal_call &&
                      std::string_view(incidents.fault.function) != sanitizer::kTerminalCall;
   return dying || incidents.fault.locks_held > 0 || incidents.unsafe.count > 0;
@@ -128,7 +130,9 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
   WalkTarget target = prepared.target;
   target.options = walk.options;
   if (!walk.iterator_calls) target.iterator_calls = {};
-  context_.set(prepared.expected_context, prepared.input->call.context);
+  context_.set(prepared.expected_context, by.walker->traits().called_as_handler
+                                              ? ContextArg::victim
+                                              : prepared.input->call.context);
   Kept& kept = next_kept();
   WalkRecord& record = kept.record;
   record = first_->record;
@@ -151,7 +155,7 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
   by.walker->resolve_methods(hosted.call.frames, record.frame_count());
   not_reusable_ = not_reusable_ || ends_reuse(record);
   const FurtherView judged(*first_, walk, record, *by.walker);
-  executor_.oracles_.judge_further(judged.view(), executor_.oracles_.offered(),
+  executor_.oracles_.judge_further(judged.view(), executor_.offered_by(*by.walker),
                                    executor_.violations_.findings(), &findings_);
   if (abandoned_) return nullptr;
   // The next one is made in the same buffer.
@@ -243,7 +247,8 @@ void Executor::prepare(const Input& input, Victim* victim, Prepared* p) {
   copy_context(*victim->slot->context, &p->expected_context);
   p->mutations = apply_mutations(input, *victim, victims_.halted(), addresses_, jvm_.layout(),
                                  &p->expected_context, &undo_);
-  p->context.set(p->expected_context, input.call.context);
+  p->context.set(p->expected_context,
+                 p->walker->traits().called_as_handler ? ContextArg::victim : input.call.context);
   p->target = {.java_thread = victim->java_thread,
                .jni_env = victim->jni_env,
                .thread = victim->thread,
@@ -267,6 +272,11 @@ void Executor::prepare(const Input& input, Victim* victim, Prepared* p) {
       p->target.asked_tid = other->tid;
     }
   }
+}
+
+Needs Executor::offered_by(const Walker& walker) const {
+  const Needs offered = oracles_.offered();
+  return walker.traits().keeps_its_traces ? offered.without({Need::trace}) : offered;
 }
 
 void Executor::walk(Prepared* p) {
@@ -312,6 +322,9 @@ bool Executor::check_victim(const Prepared& p) {
   const size_t window = std::min(victim.stack_copy.size(), kStackWindow);
   const bool top_same = std::memcmp(reinterpret_cast<const void*>(victim.stack_copy_begin),
                                     victim.stack_copy.data(), window) == 0;
+  if (p.walker->keeps_state_in_thread()) {
+    std::memcpy(victim.thread_copy.data(), victim.java_thread, victim.thread_copy.size());
+  }
   const bool thread_same =
       victim.thread_copy.empty() ||
       std::memcmp(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size()) == 0;
@@ -357,6 +370,7 @@ Outcome Executor::execute(const Input& input) {
   outcome.stopped = record.stopped();
   outcome.unmutated = prepared.mutations.applied == 0 && is_unmutated(input);
   outcome.unresolved = prepared.mutations.unresolved;
+  outcome.contained_faults = prepared.incidents.contained.count;
   outcome.not_reusable = ends_reuse(record);
   const Subject subject = {.input = &input,
                            .victim = &victim,
@@ -370,7 +384,7 @@ Outcome Executor::execute(const Input& input) {
   further_->begin(view);
   if (rigour_ != Rigour::bare) {
     const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
-    const Needs offered = oracles_.offered();
+    const Needs offered = offered_by(*prepared.walker);
     oracles_.judge(view, *further_, costly ? offered : offered.without({Need::further_walks}),
                    &violations_);
     outcome.not_reusable = outcome.not_reusable || further_->not_reusable();

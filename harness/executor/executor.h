@@ -36,6 +36,7 @@ struct Outcome {
   // The walk died holding a lock or in HotSpot's error reporting, or freed what was not its own:
   // this process must not walk on.
   bool not_reusable = false;
+  uint32_t contained_faults = 0;  // by the walker itself
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
   std::vector<Finding> findings;
 
@@ -121,6 +122,7 @@ class Executor {
   // Victim, call and context; nothing is walked yet.
   void prepare(const Input& input, Victim* victim, Prepared* prepared);
   void walk(Prepared* prepared);
+  Needs offered_by(const Walker& walker) const;
   void measure_exact_depth(Victim* victim, WalkerId id);
   static int32_t depth_of(const Input& input, const Victim& victim);
   bool check_victim(const Prepared& prepared);

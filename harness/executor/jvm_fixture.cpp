@@ -39,18 +39,22 @@ std::string explain(const Walked& walked) {
 
 void JvmTest::start(const std::vector<ScenarioId>& scenarios, const GuardLimits& limits,
                     const std::vector<std::string>& jvm_args) {
+  SessionOptions options;
+  options.jvm.extra_args = jvm_args;
+  options.scenarios = scenarios;
+  options.walker_plugin = walker_plugin_;
+  options.limits = limits;
+  start_session(std::move(options));
+}
+
+void JvmTest::start_session(SessionOptions options) {
   const std::string jdk = environment("FRAMESTORM_TEST_JDK");
   const std::string classes = environment("FRAMESTORM_TEST_CLASSES");
   ASSERT_FALSE(jdk.empty() || classes.empty())
       << "set FRAMESTORM_TEST_JDK to a JDK's folder and FRAMESTORM_TEST_CLASSES to the folder with "
          "harness/victim/java compiled for it, or run `scripts/framestorm test`, which does both";
-  SessionOptions options;
   options.jvm.home = jdk;
   options.jvm.class_path = {classes};
-  options.jvm.extra_args = jvm_args;
-  options.scenarios = scenarios;
-  options.walker_plugin = walker_plugin_;
-  options.limits = limits;
   session_ = std::make_unique<Session>(options);
   executor().set_rigour(Rigour::everything);
 }

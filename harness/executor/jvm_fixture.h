@@ -40,6 +40,8 @@ class JvmTest : public testing::Test {
              const std::vector<std::string>& jvm_args = {});
   // A walker in a shared object, FILE[=OPTIONS], that start() gives the session.
   std::string walker_plugin_;
+  // The same with other options; JDK, classes and agent are set here.
+  void start_session(SessionOptions options);
   // The same for all scenarios this JDK has.
   void start_all() { start({}); }
 

@@ -39,6 +39,7 @@ void RunCounts::Counts::note(const Outcome& outcome) {
   if (outcome.unmutated) ++unmutated;
   if (outcome.unmutated && outcome.succeeded()) ++unmutated_succeeded;
   if (outcome.end != WalkEnd::returned) ++contained;
+  contained_faults += outcome.contained_faults;
 }
 
 void RunCounts::note(const Input& input, const Outcome& outcome) {
@@ -64,10 +65,27 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
       scenario.asgct_percent == 100) {
     ++unmutated_java_;
     if (outcome.succeeded()) ++unmutated_java_succeeded_;
+    if (traits_of(input.walker).keeps_its_traces) ++unmutated_java_untold_;
   }
 }
 
+void RunCounts::note_stored(uint64_t stored) {
+  Counts& profiler = by_walker_[static_cast<size_t>(WalkerId::profiler)];
+  all_.succeeded += stored - profiler.succeeded;
+  profiler.succeeded = stored;
+}
+
 double RunCounts::elapsed() const { return first_walk_ == 0 ? 0 : now_s() - first_walk_; }
+
+// A profiler does not say which walks it has stored: as many of these as of all.
+uint64_t RunCounts::unmutated_java_succeeded() const {
+  const Counts& profiler = by_walker_[static_cast<size_t>(WalkerId::profiler)];
+  if (profiler.walks == 0) return unmutated_java_succeeded_;
+  const double share =
+      static_cast<double>(profiler.succeeded) / static_cast<double>(profiler.walks);
+  return unmutated_java_succeeded_ +
+         static_cast<uint64_t>(share * static_cast<double>(unmutated_java_untold_));
+}
 
 json RunCounts::summary() const {
   const auto record_of = [](const Counts& counts) {
@@ -92,6 +110,7 @@ json RunCounts::summary() const {
     if (counts.walks == 0) continue;
     json& record = walkers[std::string(walker.name)] = record_of(counts);
     record["contained"] = counts.contained;
+    record["contained_faults"] = counts.contained_faults;
   }
   json codes = json::object();
   for (size_t i = 0; i < error_codes_.size(); ++i) {
@@ -103,7 +122,7 @@ json RunCounts::summary() const {
           {"succeeded", all_.succeeded},
           {"mutated", walks() - all_.unmutated},
           {"unmutated_java", unmutated_java_},
-          {"unmutated_java_succeeded", unmutated_java_succeeded_},
+          {"unmutated_java_succeeded", unmutated_java_succeeded()},
           {"findings", findings_},
           {"executions", executions_},
           {"contained", contained()},

@@ -16,6 +16,10 @@ class RunCounts {
 
   void note(const Input& input, const Outcome& outcome);
 
+  // Of a profiler: samples that it says it has stored of all walks so far. These, and no others,
+  // have succeeded.
+  void note_stored(uint64_t stored);
+
   uint64_t walks() const { return all_.walks; }
   uint64_t findings() const { return findings_; }
   // Walks that did not return.
@@ -27,8 +31,10 @@ class RunCounts {
   nlohmann::json summary() const;
 
  private:
+  uint64_t unmutated_java_succeeded() const;
   struct Counts {
     uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0, contained = 0;
+    uint64_t contained_faults = 0;  // by the walker itself
     void note(const Outcome& outcome);
   };
 
@@ -40,8 +46,9 @@ class RunCounts {
   std::array<uint64_t, 64> error_codes_ = {};
   uint64_t findings_ = 0, executions_ = 0;
   uint64_t unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
-  double first_walk_ = 0;  // seconds on the monotonic clock
-  double process_start_;   // the same
+  uint64_t unmutated_java_untold_ = 0;  // of these, by a walker that gives no trace
+  double first_walk_ = 0;               // seconds on the monotonic clock
+  double process_start_;                // the same
 };
 
 }  // namespace framestorm

@@ -14,6 +14,8 @@
 #include "harness/input/json_form.h"
 #include "harness/input/thread_state.h"
 
+#include "harness/walkers/profiler.h"
+
 namespace framestorm {
 namespace {
 
@@ -124,6 +126,16 @@ void RunWriter::write_stats() {
                {"halts", session_.halts()},
                {"rss_kb", resident_kb()}});
   if (reached_.count() != 0) line["edges"] = reached_.count();
+  if (const Profiler* const profiler = session_.profiler()) {
+    json places = json::object();
+    for (const auto& [pc, count] : Guard::contained_places()) {
+      places[session_.executor().addresses().modules().describe(pc)] = count;
+    }
+    line["profiler"] = {{"signal", profiler->signal_number()},
+                        {"own_siginfo", profiler->has_own_siginfo()},
+                        {"counts_samples", profiler->counts()},
+                        {"contained_places", places}};
+  }
   stats_.append(line);
 }
 

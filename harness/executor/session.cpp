@@ -8,10 +8,12 @@
 #include <fstream>
 #include <system_error>
 
+#include "harness/guard/signal_table.h"
 #include "harness/guard/vm_error.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
+#include "harness/walkers/profiler.h"
 
 namespace framestorm {
 namespace {
@@ -70,7 +72,19 @@ Jvm& start_jvm(const SessionOptions& options) {
     }
   }
   sanitizer::install(log);
-  return Jvm::start(options.jvm);
+  JvmOptions jvm = options.jvm;
+  if (!options.profiler.empty()) {
+    for (std::string& argument : ProfilerSpec::parse(options.profiler).jvm_arguments()) {
+      jvm.extra_args.push_back(std::move(argument));
+    }
+  }
+  return Jvm::start(jvm);
+}
+
+// Whether the options name the walker that is not the JVM's.
+bool is_asked_for(const WalkerTraits& walker, const SessionOptions& options) {
+  if (walker.origin == WalkerOrigin::shared_object) return !options.walker_plugin.empty();
+  return walker.origin == WalkerOrigin::agent && !options.profiler.empty();
 }
 
 }  // namespace
@@ -90,7 +104,7 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
                        &MigratingLoop::host_from_signal);
   victims_ = std::make_unique<Victims>(jvm_);
   executor_ = std::make_unique<Executor>(jvm_, *victims_);
-  add_walkers(options.walker_plugin);
+  add_walkers(options);
   std::vector<ScenarioId> wanted = options.scenarios;
   for (size_t i = 0; wanted.size() < kScenarios && options.scenarios.empty(); ++i) {
     wanted.push_back(static_cast<ScenarioId>(i));
@@ -110,20 +124,33 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
 
 Session::~Session() { release_world(); }
 
-void Session::add_walkers(const std::string& plugin) {
+void Session::add_walkers(const SessionOptions& options) {
   for (const WalkerTraits& walker : kWalkers) {
-    const bool in_file = walker.origin == WalkerOrigin::shared_object;
-    if (in_file && plugin.empty()) {
-      missing_walkers_[walker.id] = "no walker in a shared object was given";
-      continue;
-    }
     try {
-      executor_->add_walker(in_file ? make_plugin(jvm_, plugin) : make_walker(walker.id, jvm_));
+      executor_->add_walker(make(walker, options));
     } catch (const SetupError& error) {
-      if (!walker.is_added()) throw;
+      if (walker.origin == WalkerOrigin::jdk || is_asked_for(walker, options)) throw;
       missing_walkers_[walker.id] = error.what();
     }
+    if (executor_->walker(walker.id) != nullptr &&
+        executor_->walker(walker.id)->contains_faults()) {
+      Guard::walk_on_one_stack();
+    }
   }
+  // They have seen handlers that are not there any more, or passed by sigaction().
+  signals::reclaim();
+}
+
+std::unique_ptr<Walker> Session::make(const WalkerTraits& walker, const SessionOptions& options) {
+  if (is_asked_for(walker, options) && walker.origin == WalkerOrigin::shared_object) {
+    return make_plugin(jvm_, options.walker_plugin);
+  }
+  if (is_asked_for(walker, options) && walker.origin == WalkerOrigin::agent) {
+    auto profiler = Profiler::find(jvm_, ProfilerSpec::parse(options.profiler));
+    profiler_ = profiler.get();
+    return profiler;
+  }
+  return make_walker(walker.id, jvm_);
 }
 
 void Session::run_loop(std::function<void()> body) { MigratingLoop::get().run(std::move(body)); }
@@ -195,8 +222,7 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
     if (report.deadlocked && ++deadlocks_ < kMostDeadlocks) {
       return halt_world(focus, halt, random + 1);
     }
-    throw SetupError(describe_thread(tid) +
-                     " did not halt: is SIGPROF blocked, or used by a --jvm-arg? (" + why + ")");
+    throw SetupError(describe_thread(tid) + " did not halt: is SIGSTKFLT blocked? (" + why + ")");
   }
   // Classes and code that came up on the way here must be known to the oracles.
   if (!jvm_.methods().try_absorb() || !jvm_.code_map().try_absorb()) {

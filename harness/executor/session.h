@@ -19,10 +19,13 @@
 
 namespace framestorm {
 
+class Profiler;
+
 struct SessionOptions {
   JvmOptions jvm;
   std::vector<ScenarioId> scenarios;  // empty: all
   std::string walker_plugin;          // FILE[=OPTIONS]; empty: none
+  std::string profiler;               // ProfilerSpec; empty: none
   GuardLimits limits;
   // What sanitizers say outside walks is appended here; empty: standard error.
   std::filesystem::path sanitizer_log;
@@ -45,6 +48,9 @@ class Session {
   const std::map<ScenarioId, std::string>& unavailable() const { return unavailable_; }
   // Walkers that the executor does not have, and why not.
   const std::map<WalkerId, std::string>& missing_walkers() const { return missing_walkers_; }
+
+  // Of SessionOptions::profiler; null when none was asked for.
+  Profiler* profiler() const { return profiler_; }
 
   // Lets victims run and halts the world at new points. `focus` is sure to have moved (and, when
   // its victims live only for a halt, to exist: false when that did not work). `halt` is where
@@ -75,7 +81,8 @@ class Session {
   int32_t walk_running(Walker* walker, ScenarioId scenario, std::vector<Frame>* frames);
 
  private:
-  void add_walkers(const std::string& plugin);
+  void add_walkers(const SessionOptions& options);
+  std::unique_ptr<Walker> make(const WalkerTraits& walker, const SessionOptions& options);
   void let_run(ScenarioId focus, uint64_t random);
   static uint64_t transient_steps(uint64_t random);
   bool seek(Victim& victim, const HaltPoint& halt);
@@ -83,6 +90,7 @@ class Session {
   Jvm& jvm_;
   std::unique_ptr<Victims> victims_;
   std::unique_ptr<Executor> executor_;
+  Profiler* profiler_ = nullptr;  // the executor's
   std::vector<ScenarioId> available_;
   std::map<ScenarioId, std::string> unavailable_;
   std::map<WalkerId, std::string> missing_walkers_;

@@ -15,6 +15,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/guard/arch.h"
+#include "harness/guard/signal_table.h"
 #include "harness/guard/thread_table.h"
 #include "harness/guard/unsafe_calls_record.h"
 #include "harness/guard/walk_state.h"
@@ -33,7 +34,6 @@ constexpr size_t kPage = 4096;
 constexpr size_t kSignalStack = size_t{128} * 1024;
 
 constinit HotSpotHooks hooks_in_use;
-constinit std::array<struct sigaction, NSIG> previous_actions{};
 constinit std::array<int, 1> watchdog_thread{};
 constinit std::atomic<bool> installed{false};
 
@@ -43,48 +43,23 @@ struct SignalStack {
 constinit std::array<SignalStack, Guard::kMaxAttached> signal_stacks{};
 constinit std::array<stack_t, Guard::kMaxAttached> replaced_stacks{};
 constinit ThreadTable<Guard::kMaxAttached> attached_threads;
+constinit std::atomic<bool> one_stack{false};
+
+struct ContainedPlace {
+  std::atomic<uintptr_t> pc{0};
+  std::atomic<uint64_t> count{0};
+};
+// The last one has what found no place of its own.
+constinit std::array<ContainedPlace, 64> contained_places{};
 // Where faults were that HotSpot claimed and continued from: SafeFetch's few loads.
 constinit std::array<std::atomic<uintptr_t>, 16> claimed_places{};
 
 // --- outside a walk ---
 
-void take_default_action(int signo, const siginfo_t* info) {
-  struct sigaction action{};
-  action.sa_handler = SIG_DFL;
-  sigaction(signo, &action, nullptr);
-  // A fault happens again when the handler returns and dies with its own context; a sent signal
-  // does not.
-  if (info->si_code <= 0) {
-    syscall(SYS_tgkill, getpid(), current_tid(), signo);
-  }
-}
-
-// As the kernel would have called the previous owner: its mask, its flags.
+// To the owner of the signal before, as the kernel would have called it.
 void forward(int signo, siginfo_t* info, void* context) {
-  const struct sigaction previous = previous_actions[static_cast<size_t>(signo)];
-  const bool has_siginfo = (previous.sa_flags & SA_SIGINFO) != 0;
-  if (!has_siginfo && previous.sa_handler == SIG_IGN && info->si_code <= 0) {
-    return;
-  }
-  if (!has_siginfo && (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)) {
-    take_default_action(signo, info);
-    return;
-  }
-  if ((previous.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
-    previous_actions[static_cast<size_t>(signo)].sa_flags = 0;
-    previous_actions[static_cast<size_t>(signo)].sa_handler = SIG_DFL;
-  }
-  sigset_t blocked = previous.sa_mask;
-  if ((previous.sa_flags & SA_NODEFER) == 0) {
-    sigaddset(&blocked, signo);
-  }
-  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);  // undone when the front handler returns
   const uint64_t begin = own_cpu_ns();
-  if (has_siginfo) {
-    previous.sa_sigaction(signo, info, context);
-  } else {
-    previous.sa_handler(signo);
-  }
+  signals::forward(signo, info, context);
   walk_state.forwarded_ns += own_cpu_ns() - begin;
 }
 
@@ -154,11 +129,33 @@ void end_walk(WalkState* walk, WalkEnd end, int signo, const siginfo_t* info, uc
   arch::resume_from_handler(context, &walk->recovery, static_cast<int>(end));
 }
 
-void contain(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context) {
-  if (walk->recording) {  // the guard's own fault: contained, it would come back for ever
-    take_default_action(signo, info);
-    return;
+// Counts by place the faults that walkers contained.
+void count_contained(uintptr_t pc, uint64_t change) {
+  for (ContainedPlace& place : contained_places) {
+    uintptr_t expected = 0;
+    if (place.pc.compare_exchange_strong(expected, pc) || expected == pc) {
+      place.count.fetch_add(change, std::memory_order_relaxed);
+      return;
+    }
   }
+  contained_places.back().count.fetch_add(change, std::memory_order_relaxed);
+}
+
+// A walker that contains its faults gets each one first, as under HotSpot: on the walked thread's
+// stack, with HotSpot's handler behind its own. It may not return from here, and goes on by a jump;
+// or it passes the fault on, to signals::stand_for_jvm.
+void give_to_walker(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context) {
+  ContainedFaults& contained = *walk->contained;
+  if (contained.count++ == 0) {
+    std::memcpy(&contained.mask_before, &context->uc_sigmask, sizeof(contained.mask_before));
+  }
+  contained.last_pc = arch::pc_of(context);
+  count_contained(contained.last_pc, 1);
+  signals::forward(signo, info, context);
+}
+
+// Of a walk whose walker does not contain the fault: HotSpot's by SafeFetch, or its end.
+void contain(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context) {
   if (walk->claim.sp != 0 && has_left_claim(*walk, context)) {
     walk->claim.sp = 0;
     walk->nested_claims = 0;
@@ -194,7 +191,13 @@ void handle_fault(int signo, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   WalkState& walk = walk_state;
   if (walk.recovery.sp != 0 && is_own_fault(info)) {
-    contain(&walk, signo, info, interrupted);
+    if (walk.recording) {  // the guard's own fault: contained, it would come back for ever
+      signals::take_default_action(signo, info);
+    } else if (walk.contained != nullptr && walk.claim.sp == 0 && signals::is_behind_jvms(signo)) {
+      give_to_walker(&walk, signo, info, interrupted);
+    } else {
+      contain(&walk, signo, info, interrupted);
+    }
   } else {
     forward(signo, info, context);
   }
@@ -213,35 +216,51 @@ void handle_watchdog(int signo, siginfo_t* info, void* context) {
   errno = saved_errno;
 }
 
-void install_handler(int signo, void (*handler)(int, siginfo_t*, void*), int flags,
-                     struct sigaction* previous) {
-  struct sigaction action{};
-  action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | flags;
-  sigemptyset(&action.sa_mask);
-  if (sigaction(signo, &action, previous) != 0) {
-    throw std::system_error(errno, std::generic_category(),
-                            "installing the guard's handler for signal " + std::to_string(signo));
-  }
-}
-
 }  // namespace
+
+void signals::stand_for_jvm(int signo, siginfo_t* info, void* context) {
+  WalkState& walk = walk_state;
+  if (walk.recovery.sp == 0 || walk.contained == nullptr || !is_own_fault(info)) {
+    jvms_handler(signo)(signo, info, context);
+    return;
+  }
+  auto* interrupted = static_cast<ucontext_t*>(context);
+  --walk.contained->count;
+  count_contained(arch::pc_of(interrupted), ~uint64_t{0});
+  contain(&walk, signo, info, interrupted);
+}
 
 void Guard::install(const HotSpotHooks& hooks, const GuardLimits& limits) {
   if (installed.exchange(true)) {
     throw std::system_error(EALREADY, std::generic_category(), "Guard::install: called twice");
   }
   hooks_in_use = hooks;
-  install_handler(watchdog::signal_number(), handle_watchdog, SA_RESTART, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  signals::own(watchdog::signal_number(), handle_watchdog, SA_ONSTACK | SA_RESTART, none);
   watchdog_thread[0] = watchdog::start(limits);
   for (const int signo : kHandledSignals) {
-    // Known before the handler can run and need it.
-    struct sigaction* previous = &previous_actions[static_cast<size_t>(signo)];
-    if (sigaction(signo, nullptr, previous) != 0) {
-      throw std::system_error(errno, std::generic_category(), "reading the handler of a signal");
-    }
-    install_handler(signo, handle_fault, SA_NODEFER, nullptr);
+    signals::own(signo, handle_fault, SA_ONSTACK | SA_NODEFER, none);
   }
+}
+
+// Not by pthread_sigmask, which is interposed.
+void ContainedFaults::finish(int32_t locks) {
+  locks_held = static_cast<uint32_t>(std::max(locks, 0));
+  uint64_t now = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask_before, &now, sizeof(now));
+  mask_changed = now != mask_before;
+}
+
+std::vector<std::pair<uintptr_t, uint64_t>> Guard::contained_places() {
+  std::vector<std::pair<uintptr_t, uint64_t>> places;
+  for (const ContainedPlace& place : framestorm::contained_places) {
+    if (const uint64_t count = place.count.load(); count != 0) {
+      places.emplace_back(place.pc.load(), count);
+    }
+  }
+  std::ranges::sort(places, std::greater<>(), &std::pair<uintptr_t, uint64_t>::second);
+  return places;
 }
 
 uint64_t Guard::forwarded_ns() { return walk_state.forwarded_ns; }
@@ -252,7 +271,10 @@ std::span<const int> Guard::own_threads() {
   return watchdog_thread[0] == 0 ? std::span<const int>{} : std::span<const int>{watchdog_thread};
 }
 
+void Guard::walk_on_one_stack() { one_stack.store(true, std::memory_order_release); }
+
 bool Guard::attach_thread() {
+  if (one_stack.load(std::memory_order_acquire)) return true;
   const size_t index = attached_threads.claim(current_tid());
   if (index == ThreadTable<kMaxAttached>::kNone) {
     return false;
@@ -306,7 +328,8 @@ void Guard::Watch::give_back() {
 // noinline: the caller's loop may move to another thread between calls, and an address of
 // thread-local state must not outlive the call it was computed in.
 [[gnu::noinline]] WalkEnd Guard::call(void (*fn)(void*), void* arg, FaultRecord* fault,
-                                      UnsafeCalls* unsafe, SanitizerReports* reports) {
+                                      UnsafeCalls* unsafe, SanitizerReports* reports,
+                                      ContainedFaults* contained) {
   WalkState& walk = walk_state;
   if (walk.recovery.sp != 0) {
     std::abort();  // nested: ends the outer walk as a terminal call that names this frame
@@ -322,6 +345,8 @@ void Guard::Watch::give_back() {
   walk.fault = fault;
   walk.unsafe = unsafe;
   walk.reports = reports;
+  walk.contained = contained;
+  if (contained != nullptr) contained->count = contained->locks_held = 0;
   if (reports != nullptr) reports->count = 0;
   fault->end = WalkEnd::returned;
   walk.locks_held = 0;
@@ -337,6 +362,9 @@ void Guard::Watch::give_back() {
     pthread_sigmask(SIG_SETMASK, &walk.original_mask, nullptr);
   }
   walk.claim.sp = 0;  // HotSpot may have left it
+  if (contained != nullptr && contained->count > 0) [[unlikely]] {
+    contained->finish(end == WalkEnd::returned ? walk.locks_held : 0);
+  }
   walk.allocator_depth = saved_depth;
   if (end != WalkEnd::returned) [[unlikely]] {
     walk.recording = false;

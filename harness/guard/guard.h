@@ -29,6 +29,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "harness/guard/sanitizer.h"
 #include "harness/guard/unsafe_calls.h"
@@ -75,6 +77,20 @@ struct FaultRecord {
   uint32_t locks_held = 0;
 };
 
+// Faults of one walk that its walker contained by itself, in a handler of its own (see
+// signal_table.h). Plain data, filled in a signal handler.
+struct ContainedFaults {
+  uint32_t count = 0;
+  uintptr_t last_pc = 0;
+  // What the containment left behind, when there was one: pthread locks that the walk has not given
+  // back, and a signal mask that is not the one before the first fault. It is put right.
+  uint32_t locks_held = 0;
+  bool mask_changed = false;
+  uint64_t mask_before = 0;  // the kernel's sigset_t
+
+  void finish(int32_t locks);
+};
+
 // How the guard asks the JVM about a fault; set once a JVM runs. Called in the signal handler.
 struct HotSpotHooks {
   // True when HotSpot recognised the fault as one of its SafeFetch accesses and moved uc's pc to
@@ -107,6 +123,11 @@ class Guard {
   static bool attach_thread();
   static void detach_thread();
 
+  // From now on attach_thread() does nothing: walkers that contain their faults may look for their
+  // jump buffer near the handler's sp, and HotSpot on Linux gives no handler another stack. A walk
+  // that overflows the stack then ends the process.
+  static void walk_on_one_stack();
+
   // Where a driver with more threads than the watchdog knows makes its walks: one thread at a time
   // has the watch, and is watched through it. Reserved for good, at most 256.
   class Watch {
@@ -129,9 +150,13 @@ class Guard {
   // HotSpot contained that by itself (a longjmp out of `claim`), has it filled too: fault->end is
   // then WalkEnd::fault. *unsafe always describes the unsafe calls it made,
   // *reports (unless null) what sanitizers said of it. After a contained walk errno is what it was;
-  // the signal mask is after every walk.
+  // the signal mask is after every walk. With `contained` the walker contains faults by itself:
+  // each goes first to the handler that is before HotSpot's, and *contained says what of it.
   static WalkEnd call(void (*fn)(void*), void* arg, FaultRecord* fault, UnsafeCalls* unsafe,
-                      SanitizerReports* reports = nullptr);
+                      SanitizerReports* reports = nullptr, ContainedFaults* contained = nullptr);
+
+  // Where walkers contained faults, and how often, the most first; pc 0: elsewhere. Allocates.
+  static std::vector<std::pair<uintptr_t, uint64_t>> contained_places();
 
   // Processor time (ns) that the calling thread has spent in the handlers which its faults outside
   // walks were passed on to. HotSpot blocks all other signals in its own: nothing samples a thread

@@ -23,7 +23,8 @@ struct WalkState {
   FaultRecord* fault = nullptr;
   UnsafeCalls* unsafe = nullptr;
   SanitizerReports* reports = nullptr;
-  bool reporting = false;  // a sanitizer writes its report: a fault now is its own
+  ContainedFaults* contained = nullptr;  // not null: its walker contains faults by itself
+  bool reporting = false;                // a sanitizer writes its report: a fault now is its own
   int reporting_errno = 0;
   // Frame of the interposed function the walk is in, 0 when none: libc below it has no frame
   // pointers.

@@ -28,6 +28,7 @@ enum class WalkerId : uint8_t {
   asgst_frame,     // ASGST_RunWithIteratorFromFrame, with sp, fp and pc of the context
   jfr_request,     // JfrSampleRequestBuilder: what JFR notes of an interrupted thread
   jfr_trace,       // JfrThreadSampling and JfrStackTrace: the trace it makes of that at a poll
+  profiler,        // the signal handler of the one given with --profiler
   count
 };
 
@@ -75,9 +76,10 @@ struct WalkerError {
 
 // Where a walker comes from.
 enum class WalkerOrigin : uint8_t {
-  jdk,           // every JDK has it
-  added,         // harness/hotspot adds it to the instrumented JDK
-  shared_object  // somebody else's, behind framestorm_walker.h
+  jdk,            // every JDK has it
+  added,          // harness/hotspot adds it to the instrumented JDK
+  shared_object,  // somebody else's, behind framestorm_walker.h
+  agent           // an agent library's or a JVM option's signal handler
 };
 
 // How a walker that another thread calls is told whom to walk.
@@ -111,9 +113,12 @@ struct WalkerTraits {
   uint32_t options = 0;  // the bits of CallArgs::options that mean something; 0: it has none
   bool masks = false;    // accepted_kinds, accepted_states
   bool iterator_calls = false;
+  // It is called as the kernel calls a handler: the context is always whole, and there is no depth.
+  bool called_as_handler = false;
   FindsVictim finds_victim = FindsVictim::as_caller;
 
   // --- what its API promises
+  bool keeps_its_traces = false;  // and gives none; its own count says that it has walked
   std::span<const WalkerError> errors;
   std::string_view other_errors;  // the name of all that are not listed; empty: undocumented
   std::optional<int32_t>
@@ -157,7 +162,7 @@ struct WalkerTraits {
   // Whether it is HotSpot's and walks halted victims: a target may try it on any input, and what
   // another one gives can be held against it.
   constexpr bool is_fuzzed() const {
-    return origin != WalkerOrigin::shared_object && !needs_running_vm;
+    return (origin == WalkerOrigin::jdk || is_added()) && !needs_running_vm;
   }
   constexpr bool gives_traces() const { return layout.method >= 0; }
   // Whether it may walk beside others, in a program that runs on.
@@ -238,6 +243,7 @@ inline constexpr WalkerError kJfrErrors[] = {
 // Negated JVMTI errors.
 inline constexpr WalkerError kGstErrors[] = {{"thread_not_alive", -15}, {"invalid_thread", -10}};
 inline constexpr WalkerError kPluginErrors[] = {{"no_frame", 0}};
+inline constexpr WalkerError kProfilerErrors[] = {{"handler_returned", 0}};
 
 inline constexpr FrameLayout kAsgstLayout = {
     .stride = 16,
@@ -393,6 +399,15 @@ inline constexpr std::array kRows = {
                  .sees_frozen_frames = true,
                  .ends_at_a_continuation = true,
                  .chooses_its_threads = true},
+    WalkerTraits{.id = WalkerId::profiler,
+                 .name = "profiler",
+                 .description = "a profiler as shipped, by its signal handler (--profiler FILE)",
+                 .origin = WalkerOrigin::agent,
+                 .layout = {.stride = 8},
+                 .separate_thread = false,
+                 .called_as_handler = true,
+                 .keeps_its_traces = true,
+                 .errors = kProfilerErrors},
 };
 
 constexpr bool is_in_order() {

@@ -362,7 +362,7 @@ class AgreementOracle final : public Oracle {
 
 const RegisteredOracle<AgreementOracle> kRegistered({.name = "agreement",
                                                      .order = 120,
-                                                     .needs = {Need::further_walks},
+                                                     .needs = {Need::further_walks, Need::trace},
                                                      .ask = &AgreementOracle::ask});
 
 }  // namespace

@@ -45,9 +45,8 @@ class CallsOracle final : public Oracle {
   }
 };
 
-const RegisteredOracle<CallsOracle> kRegistered({.name = "calls",
-                                                 .order = 70,
-                                                 .ask = &CallsOracle::ask});
+const RegisteredOracle<CallsOracle> kRegistered(
+    {.name = "calls", .order = 70, .needs = {Need::trace}, .ask = &CallsOracle::ask});
 
 }  // namespace
 }  // namespace framestorm

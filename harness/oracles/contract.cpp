@@ -159,7 +159,9 @@ class ContractOracle final : public Oracle {
   }
 };
 
-const RegisteredOracle<ContractOracle> kRegistered({.name = "contract", .order = 50});
+const RegisteredOracle<ContractOracle> kRegistered({.name = "contract",
+                                                    .order = 50,
+                                                    .needs = {Need::trace}});
 
 }  // namespace
 }  // namespace framestorm

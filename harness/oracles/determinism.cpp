@@ -50,7 +50,7 @@ class DeterminismOracle final : public Oracle {
 
 const RegisteredOracle<DeterminismOracle> kRegistered({.name = "determinism",
                                                        .order = 90,
-                                                       .needs = {Need::further_walks},
+                                                       .needs = {Need::further_walks, Need::trace},
                                                        .ask = &DeterminismOracle::ask});
 
 }  // namespace

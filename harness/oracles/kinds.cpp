@@ -145,7 +145,9 @@ class KindsOracle final : public Oracle {
   }
 };
 
-const RegisteredOracle<KindsOracle> kRegistered({.name = "kinds", .order = 60});
+const RegisteredOracle<KindsOracle> kRegistered({.name = "kinds",
+                                                 .order = 60,
+                                                 .needs = {Need::trace}});
 
 }  // namespace
 }  // namespace framestorm

@@ -15,7 +15,7 @@ class MemoryOracle final : public Oracle {
     const WalkRecord& record = view.record;
     return !is_canary_intact(record) || record.buffer->is_overrun() || is_context_changed(record) ||
            record.errno_after != kErrnoMarker || record.signal_mask_changed ||
-           !view.subject.undo->untouched();
+           is_left_behind(record.incidents->contained) || !view.subject.undo->untouched();
   }
 
   void check(const WalkView& view, Further&, Violations* out) override {
@@ -38,12 +38,23 @@ class MemoryOracle final : public Oracle {
       out->broken("errno-changed", "errno went from " + std::to_string(kErrnoMarker) + " to " +
                                        std::to_string(view.record.errno_after));
     }
+    const ContainedFaults& contained = view.record.incidents->contained;
+    if (is_left_behind(contained)) {
+      out->add(FindingKind::contract, "fault-leaves-state",
+               "the walker recovered from a fault of its own and left " +
+                   (contained.mask_changed
+                        ? "another signal mask"
+                        : std::to_string(contained.locks_held) + " pthread locks taken"));
+    }
     if (view.record.signal_mask_changed) {
       out->broken("signal-mask-changed", "the thread's signal mask differs after the walk");
     }
   }
 
  private:
+  static bool is_left_behind(const ContainedFaults& contained) {
+    return contained.count > 0 && (contained.mask_changed || contained.locks_held > 0);
+  }
   static bool is_canary_intact(const WalkRecord& record) {
     return record.buffer->canary_intact(record.frames);
   }

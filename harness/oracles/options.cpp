@@ -96,8 +96,10 @@ class OptionsOracle final : public Oracle {
   std::vector<Frame> without_;
 };
 
-const RegisteredOracle<OptionsOracle> kRegistered(
-    {.name = "options", .order = 100, .needs = {Need::further_walks}, .ask = &OptionsOracle::ask});
+const RegisteredOracle<OptionsOracle> kRegistered({.name = "options",
+                                                   .order = 100,
+                                                   .needs = {Need::further_walks, Need::trace},
+                                                   .ask = &OptionsOracle::ask});
 
 }  // namespace
 }  // namespace framestorm

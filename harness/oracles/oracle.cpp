@@ -12,9 +12,13 @@ constinit const OracleRegistration* last_registered = nullptr;
 }  // namespace
 
 std::string_view name_of(Need need) {
-  constexpr std::string_view kNames[] = {
-      "a halted world",        "further walks",  "a scenario's known frames",
-      "the records of a walk", "guarded frames", "the unsafe-call interposer"};
+  constexpr std::string_view kNames[] = {"a halted world",
+                                         "further walks",
+                                         "a scenario's known frames",
+                                         "the records of a walk",
+                                         "guarded frames",
+                                         "the unsafe-call interposer",
+                                         "a trace"};
   return name_in(kNames, need);
 }
 

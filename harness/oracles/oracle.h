@@ -42,6 +42,7 @@ enum class Need : uint8_t {
   incidents,       // WalkRecord::incidents and contexts, which a trace alone does not have
   guarded_frames,  // WalkRecord::buffer
   unsafe_calls,    // the interposer is in place
+  trace,           // the walker gives one; a profiler keeps it
   count
 };
 // What is missing where a driver does not offer it: "a halted world".

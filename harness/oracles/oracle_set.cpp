@@ -60,7 +60,12 @@ void OracleSet::ask(const WalkView& view, FurtherWalks* out) const {
 void OracleSet::judge(const WalkView& view, WalkMaker& maker, Needs offered, Violations* out,
                       Counts counts) {
   for (Member& member : members_) {
-    if (!member.declaration->needs.within(offered)) continue;
+    if (!member.declaration->needs.within(offered)) {
+      if (member.declaration->needs.has(Need::trace) && !offered.has(Need::trace)) {
+        ++member.without_trace;
+      }
+      continue;
+    }
     const size_t before = out->findings().size();
     Further further(*member.declaration, view, maker);
     member.oracle->check(view, further, out);
@@ -102,6 +107,10 @@ std::vector<OracleSet::NotJudged> OracleSet::not_judged() const {
   std::vector<NotJudged> all = left_out_;
   for (const Member& member : members_) {
     const auto times = [](uint64_t count) { return std::to_string(count) + " times"; };
+    if (member.without_trace != 0) {
+      all.push_back({member.declaration->name,
+                     times(member.without_trace) + " the walker gave no trace to judge"});
+    }
     if (member.undeclared != 0) {
       all.push_back({member.declaration->name, "it asked " + times(member.undeclared) +
                                                    " for a walk that it does not declare"});

@@ -49,7 +49,7 @@ class OracleSet {
   struct Member {
     const OracleDeclaration* declaration;
     std::unique_ptr<Oracle> oracle;
-    uint64_t looks = 0, finds = 0, undeclared = 0, not_offered = 0;
+    uint64_t looks = 0, finds = 0, undeclared = 0, not_offered = 0, without_trace = 0;
   };
   const Needs offered_;
   std::vector<Member> members_;

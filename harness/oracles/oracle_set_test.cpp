@@ -40,7 +40,7 @@ TEST(OracleRegistry, LooksAndReportsInTheOrderThatOraclesSay) {
 }
 
 TEST(OracleRegistry, WhoNeedsMoreThanThereIsIsNotJudged) {
-  const OracleSet oracles({Need::incidents, Need::unsafe_calls});
+  const OracleSet oracles({Need::incidents, Need::unsafe_calls, Need::trace});
   const auto left = oracles.not_judged();
   const auto why = [&](std::string_view name) {
     const auto found = std::ranges::find(left, name, &OracleSet::NotJudged::oracle);

@@ -126,7 +126,7 @@ const std::array kDefects = {
              return walk.right();
            },
            {"contract:signal-mask-changed"}},
-    Defect{"CallsPthreadSigmask",
+    Defect{"LeavesAMaskByPthreadSigmask",
            [](const FakeWalk& walk) -> int32_t {
              sigset_t set;
              sigemptyset(&set);
@@ -134,7 +134,7 @@ const std::array kDefects = {
              pthread_sigmask(SIG_BLOCK, &set, nullptr);
              return walk.right();
            },
-           {"unsafe_call:pthread_sigmask"}},
+           {"contract:signal-mask-changed"}},
     Defect{"Allocates",
            [](const FakeWalk& walk) -> int32_t {
              block = malloc(100);

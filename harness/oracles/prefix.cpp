@@ -59,8 +59,10 @@ class PrefixOracle final : public Oracle {
   }
 };
 
-const RegisteredOracle<PrefixOracle> kRegistered(
-    {.name = "prefix", .order = 80, .needs = {Need::further_walks}, .ask = &PrefixOracle::ask});
+const RegisteredOracle<PrefixOracle> kRegistered({.name = "prefix",
+                                                  .order = 80,
+                                                  .needs = {Need::further_walks, Need::trace},
+                                                  .ask = &PrefixOracle::ask});
 
 }  // namespace
 }  // namespace framestorm

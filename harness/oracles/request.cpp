@@ -95,8 +95,10 @@ class RequestOracle final : public Oracle {
   }
 };
 
-const RegisteredOracle<RequestOracle> kRegistered(
-    {.name = "request", .order = 115, .needs = {Need::further_walks}, .ask = &RequestOracle::ask});
+const RegisteredOracle<RequestOracle> kRegistered({.name = "request",
+                                                   .order = 115,
+                                                   .needs = {Need::further_walks, Need::trace},
+                                                   .ask = &RequestOracle::ask});
 
 }  // namespace
 }  // namespace framestorm

@@ -57,7 +57,7 @@ class TruthOracle final : public Oracle {
 
 const RegisteredOracle<TruthOracle> kRegistered({.name = "truth",
                                                  .order = 110,
-                                                 .needs = {Need::ground_truth}});
+                                                 .needs = {Need::ground_truth, Need::trace}});
 
 }  // namespace
 }  // namespace framestorm

@@ -16,14 +16,15 @@
 #include <system_error>
 
 #include "harness/base/clock.h"
+#include "harness/guard/signal_table.h"
 #include "harness/guard/unsafe_calls.h"
 #include "harness/victim/context.h"
 
 namespace framestorm {
 namespace {
 
-// The signal profilers use; HotSpot leaves it alone.
-constexpr int kHaltSignal = SIGPROF;
+// Neither the kernel sends it, nor HotSpot or profilers use it: those have SIGPROF and SIGVTALRM.
+constexpr int kHaltSignal = SIGSTKFLT;
 
 // Timers send another one: a standard signal that is pending swallows the next of its kind, and the
 // kernel drops a pending signal together with its timer - a halt asked for then would get lost.
@@ -127,24 +128,14 @@ World& World::get() {
 void World::install(void* (*current_vm_thread)(), void (*host)(ThreadSlot*)) {
   current_vm_thread_ = current_vm_thread;
   host_ = host;
-  struct sigaction action = {};
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  // Neither of the two inside the other.
-  sigaddset(&action.sa_mask, kHaltSignal);
-  sigaddset(&action.sa_mask, timer_signal());
-  action.sa_sigaction = &World::on_halt_signal;
-  if (sigaction(kHaltSignal, &action, nullptr) != 0) {
-    throw std::system_error(errno, std::generic_category(), "sigaction(halt signal)");
-  }
-  if (sigaction(timer_signal(), &action, nullptr) != 0) {
-    throw std::system_error(errno, std::generic_category(), "sigaction(halt timer's signal)");
-  }
-  // No halt signal in the middle of a step: the step handler parks the thread itself.
-  action.sa_sigaction = &World::on_step_signal;
-  if (sigaction(SIGTRAP, &action, nullptr) != 0) {
-    throw std::system_error(errno, std::generic_category(), "sigaction(SIGTRAP)");
-  }
+  // None of them inside another: the step handler parks a thread itself.
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, kHaltSignal);
+  sigaddset(&mask, timer_signal());
+  signals::own(kHaltSignal, &World::on_halt_signal, SA_RESTART, mask);
+  signals::own(timer_signal(), &World::on_halt_signal, SA_RESTART, mask);
+  signals::own(SIGTRAP, &World::on_step_signal, SA_RESTART, mask);
 }
 
 ThreadSlot* World::find(int tid) {
@@ -242,7 +233,11 @@ void World::on_halt_signal(int, siginfo_t*, void* context) {
 }
 
 // Signal context.
-void World::on_step_signal(int, siginfo_t*, void* raw_context) {
+void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
+  if (info->si_code != TRAP_TRACE) {
+    signals::forward(signo, info, raw_context);  // somebody's breakpoint
+    return;
+  }
   const int saved_errno = errno;
   auto* context = static_cast<ucontext_t*>(raw_context);
   World& world = get();

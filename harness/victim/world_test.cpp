@@ -122,7 +122,7 @@ TEST_F(WorldTest, IgnoresALateHaltSignal) {
   ASSERT_TRUE(world().halt(victim->tid()));
   ThreadSlot* slot = world().find(victim->tid());
   // Pending until the handler returns: it arrives when its halt is over.
-  ASSERT_EQ(syscall(SYS_tgkill, getpid(), victim->tid(), SIGPROF), 0);
+  ASSERT_EQ(syscall(SYS_tgkill, getpid(), victim->tid(), SIGSTKFLT), 0);
   world().release(slot);
   victim.await_progress();
   victim.await_progress();

@@ -45,7 +45,8 @@ WalkEnd run_contained(Invocation* invocation, Incidents* incidents) {
   const WalkCall& call = invocation->call;
   const auto guarded = [&] {
     return Guard::call(&invoke, invocation, &incidents->fault, &incidents->unsafe,
-                       &incidents->reports);
+                       &incidents->reports,
+                       call.walker->contains_faults() ? &incidents->contained : nullptr);
   };
   if (call.residue == nullptr) return guarded();
   const auto marks = call.residue->read(call.target->java_thread);
@@ -66,6 +67,7 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   }
   const uint64_t begin = call.timed ? monotonic_ns() : 0;
   incidents->unsafe.mask_changed = false;
+  incidents->contained = {};
   errno = kErrnoMarker;
   if (call.contained) {
     record->end = run_contained(&invocation, incidents);

@@ -20,6 +20,7 @@ inline constexpr int kErrnoMarker = 0x5a5a;
 // What happened during a walk beside its answer.
 struct Incidents {
   FaultRecord fault;
+  ContainedFaults contained;  // of a walker that contains its faults
   UnsafeCalls unsafe;
   SanitizerReports reports;
 };

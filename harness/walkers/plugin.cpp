@@ -352,7 +352,7 @@ std::shared_ptr<Plugin> Plugin::load(const PluginSpec& spec) {
 }
 
 std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::plugin>, const Exports&) {
-  throw SetupError("walker plugin is in no JVM");
+  throw SetupError("no walker in a shared object was given");
 }
 
 std::unique_ptr<Walker> make_plugin(Jvm& jvm, const std::string& text) {

@@ -114,6 +114,8 @@ class Walker {
   // Null for a walker whose API says nothing beside the frames. Valid until the next walk; that of
   // a walk that did not return says nothing.
   virtual const WalkFacts* facts() const { return nullptr; }
+  // Whether what it changes in the JavaThread is its own, as JFR's queue of samples there.
+  virtual bool keeps_state_in_thread() const { return false; }
   // One walk. Writes frames[0..depth) at most and returns the walker's count or error code.
   // Signal context unless WalkerTraits::needs_running_vm.
   virtual int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,

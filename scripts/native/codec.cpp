@@ -44,7 +44,7 @@ std::vector<std::string> all_names() {
 }
 
 std::string_view name_of(WalkerOrigin origin) {
-  constexpr std::string_view kNames[] = {"jdk", "added", "shared-object"};
+  constexpr std::string_view kNames[] = {"jdk", "added", "shared-object", "agent"};
   return kNames[static_cast<size_t>(origin)];
 }
 

@@ -43,6 +43,8 @@ void add_session_options(CLI::App* command, SessionOptions* session) {
   command->add_option("--jvm-arg", session->jvm.extra_args, "passed to the JVM; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--walker-plugin", session->walker_plugin, "walker in a shared object");
+  command->add_option("--profiler", session->profiler,
+                      "FILE[=OPTIONS] of a profiler's agent, or jvm for the JVM's own");
 }
 
 void add_replay_options(CLI::App* command, ReplayOptions* options) {

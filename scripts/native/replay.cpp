@@ -17,6 +17,7 @@
 #include "harness/input/json_form.h"
 #include "harness/input/seed_folder.h"
 #include "harness/victim/scenario.h"
+#include "harness/walkers/profiler.h"
 #include "scripts/native/signature_file.h"
 
 namespace framestorm {
@@ -197,6 +198,7 @@ class ScenarioWalks {
       }
       session_.on_control_thread([] {});
     });
+    judge_recorded(victim.tid);
   }
 
   void compare_with_reference() {
@@ -266,6 +268,33 @@ class ScenarioWalks {
     for (const Finding& finding : outcome.findings) {
       wrong_.push_back(said_of(walker, std::string(name_of(finding.kind)) + " " + finding.clause +
                                            ": " + finding.detail + ", halted at " + where_));
+    }
+  }
+
+  // What a profiler has stored of the walk just made: its thread's newest trace.
+  void judge_recorded(int tid) {
+    Profiler* const profiler = session_.profiler();
+    if (profiler == nullptr || session_.executor().not_reusable()) return;
+    session_.release_world();
+    json& recorded = by_walker_[std::string(name_of(WalkerId::profiler))]["recorded"];
+    if (recorded.is_null()) recorded = {{"right", 0}, {"short", 0}, {"wrong", 0}, {"missing", 0}};
+    const std::vector<RecordedTrace> traces = profiler->new_traces();
+    const auto newest = std::ranges::find(traces.rbegin(), traces.rend(), tid, &RecordedTrace::tid);
+    std::string why;
+    std::string_view verdict = "right";
+    if (newest == traces.rend()) {
+      verdict = "missing";
+      why = "it has stored no trace of this walk";
+    } else if (!matches(newest->methods, info_, profiler->traits(), &why)) {
+      const bool ends_early =
+          matches(newest->methods, info_, profiler->traits(), nullptr, /*truncated=*/true);
+      verdict = ends_early ? "short" : "wrong";
+    }
+    json& count = recorded[std::string(verdict)];
+    count = count.get<int>() + 1;
+    if (verdict != "right") {
+      wrong_.push_back(
+          said_of(WalkerId::profiler, std::string(verdict) + ": " + why + ", halted at " + where_));
     }
   }
 

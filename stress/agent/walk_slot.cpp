@@ -23,9 +23,10 @@ bool refuses_for_vm(const Walker& walker, int32_t result) {
 
 Needs offered_needs() {
   if (!interposer::is_active()) {
-    return {Need::further_walks, Need::incidents, Need::guarded_frames};
+    return {Need::further_walks, Need::incidents, Need::guarded_frames, Need::trace};
   }
-  return {Need::further_walks, Need::incidents, Need::guarded_frames, Need::unsafe_calls};
+  return {Need::further_walks, Need::incidents, Need::guarded_frames, Need::unsafe_calls,
+          Need::trace};
 }
 
 Needs further_needs(const OracleSet& oracles) {

@@ -1,0 +1,132 @@
+#include "harness/walkers/profiler.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+
+#include "harness/base/clock.h"
+#include "harness/jvm/modules.h"
+
+namespace framestorm {
+namespace {
+
+// How long a signal of the profiler's own is waited for, in processor time of this thread: its
+// timers may count that. Profilers sample every 10 ms unless told otherwise.
+constexpr uint64_t kPatienceNs = 500'000'000;
+
+constexpr const char* kJavaProfilerExecute = "Java_com_datadoghq_profiler_JavaProfiler_execute0";
+
+bool is_code_of(void* library, const void* code) {
+  Dl_info where = {};
+  if (dladdr(code, &where) == 0) return false;
+  void* const owner = dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  if (owner != nullptr) dlclose(owner);
+  return owner == library;
+}
+
+// Signals that profilers sample by, the usual ones first.
+std::vector<int> sampling_signals() {
+  std::vector<int> signals = {SIGPROF, SIGVTALRM, SIGALRM, SIGSTKFLT, SIGPWR, SIGUSR1};
+  for (int signo = SIGRTMIN; signo <= SIGRTMAX; ++signo) signals.push_back(signo);
+  return signals;
+}
+
+int find_signal(void* library) {
+  for (const int signo : sampling_signals()) {
+    const struct sigaction action = signals::behind(signo);
+    if ((action.sa_flags & SA_SIGINFO) != 0 &&
+        is_code_of(library, reinterpret_cast<const void*>(action.sa_sigaction))) {
+      return signo;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+ProfilerSpec ProfilerSpec::parse(std::string_view text) {
+  if (text == kJvm) return {};
+  const size_t equals = text.find('=');
+  return {text.substr(0, equals),
+          equals == std::string_view::npos ? "" : std::string(text.substr(equals + 1))};
+}
+
+std::vector<std::string> ProfilerSpec::jvm_arguments() const {
+  if (library.empty() || starts_from_java()) return {};
+  return {"-agentpath:" + library.string() + (options.empty() ? "" : "=" + options)};
+}
+
+bool ProfilerSpec::starts_from_java() const {
+  return FunctionTable(library).by_name(kJavaProfilerExecute) != nullptr;
+}
+
+// As JavaProfiler.getInstance() and execute() do.
+void ProfilerSpec::start(const Jvm& jvm) const {
+  if (library.empty() || !starts_from_java()) return;
+  void* const loaded = dlopen(library.c_str(), RTLD_NOW);
+  if (loaded == nullptr) throw SetupError(std::string("cannot load the profiler: ") + dlerror());
+  const auto on_load = reinterpret_cast<jint (*)(JavaVM*, void*)>(dlsym(loaded, "JNI_OnLoad"));
+  const auto init = reinterpret_cast<jboolean (*)(JNIEnv*, jclass)>(
+      dlsym(loaded, "Java_com_datadoghq_profiler_JavaProfiler_init0"));
+  const auto execute =
+      reinterpret_cast<jstring (*)(JNIEnv*, jobject, jstring)>(dlsym(loaded, kJavaProfilerExecute));
+  JNIEnv* const env = jvm.env();
+  if (on_load == nullptr || init == nullptr || on_load(jvm.vm(), nullptr) < JNI_VERSION_1_1 ||
+      init(env, nullptr) != JNI_TRUE) {
+    throw SetupError(library.string() + " could not be initialised as java-profiler is");
+  }
+  execute(env, nullptr, env->NewStringUTF(options.c_str()));
+  jvm.check_exception(library.string() + " with the options " + options);
+}
+
+std::unique_ptr<Profiler> Profiler::find(const Jvm& jvm, const ProfilerSpec& spec) {
+  spec.start(jvm);
+  void* const library =
+      spec.library.empty() ? jvm.library() : dlopen(spec.library.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  const std::string name = spec.library.empty() ? "the JVM" : spec.library.string();
+  if (library == nullptr) throw SetupError(name + " is not in the JVM: was it not loaded?");
+  const int signo = find_signal(library);
+  if (signo == 0) {
+    throw SetupError(name +
+                     " has installed no handler of a signal that profilers sample by: do its "
+                     "options start it? Its own messages stand above.");
+  }
+  return std::unique_ptr<Profiler>(
+      new Profiler(signo, library == jvm.library(), find_sample_store(jvm, library)));
+}
+
+Profiler::Profiler(int signo, bool is_jvms, std::unique_ptr<SampleStore> store)
+    : Walker(WalkerId::profiler),
+      signo_(signo),
+      is_jvms_(is_jvms),
+      handler_(signals::behind(signo).sa_sigaction),
+      store_(std::move(store)) {
+  signals::mute(signo);
+  const uint64_t begin = own_cpu_ns();
+  while (!has_own_siginfo_ && own_cpu_ns() - begin < kPatienceNs) {
+    has_own_siginfo_ = signals::first_muted(signo, &info_);
+  }
+  if (!has_own_siginfo_) {
+    info_.si_signo = signo;
+    info_.si_code = SI_TIMER;
+  }
+  if (store_ != nullptr) stored_before_ = store_->count();
+}
+
+std::optional<uint64_t> Profiler::stored(bool at_the_end) {
+  if (store_ == nullptr || (store_->counts_slowly() && !at_the_end)) return std::nullopt;
+  return store_->count() - stored_before_;
+}
+
+int32_t Profiler::walk(const WalkTarget&, std::byte*, int32_t, void* ucontext) noexcept {
+  siginfo_t info = info_;
+  handler_(signo_, &info, ucontext);
+  return 0;
+}
+
+std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::profiler>, const Exports&) {
+  throw SetupError("no --profiler was given");
+}
+
+}  // namespace framestorm

@@ -1,0 +1,102 @@
+// Profilers as shipped: an agent library, or the JVM's own, whose walk begins in the signal handler
+// that it installs. Nobody has its trace but the profiler; what tells whether it walked is its own
+// count of samples.
+//
+//   JVM starts with -agentpath ──> profiler: sigaction(SIGPROF, handler), timers
+//     or ProfilerSpec::start()
+//   Profiler::find()               handler found, its signal muted (signals::mute)
+//   walk()                         handler(signal, siginfo as the kernel gave it, context)
+//   stored()                       what the profiler counted meanwhile
+#pragma once
+
+#include <signal.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/guard/signal_table.h"
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+// Which profiler, on command lines: FILE[=OPTIONS], or `jvm` for the handler that JVM options
+// install.
+struct ProfilerSpec {
+  std::filesystem::path library;  // empty: the JVM's own
+  std::string options;
+
+  static constexpr std::string_view kJvm = "jvm";
+  static ProfilerSpec parse(std::string_view text);
+  // What the JVM has to be started with.
+  std::vector<std::string> jvm_arguments() const;
+  // Starts a profiler that the JVM has not started: java-profiler, whose agent loads its library
+  // from Java. Control thread, JVM running. Throws SetupError.
+  void start(const Jvm& jvm) const;
+
+ private:
+  bool starts_from_java() const;
+};
+
+// A trace that a profiler has stored, as it says.
+struct RecordedTrace {
+  int tid = 0;
+  std::vector<std::string> methods;  // Java's, innermost first: "framestorm/C1.spin"
+};
+
+// Where a profiler keeps its samples. Control thread, outside walks, world released.
+class SampleStore {
+ public:
+  virtual ~SampleStore() = default;
+  // Samples since the profiler's start.
+  virtual uint64_t count() = 0;
+  // Whether count() reads all that was ever stored: worth it once, at a run's end.
+  virtual bool counts_slowly() const { return false; }
+  // Those since the call before, in the order of the samples where the profiler tells it.
+  virtual std::vector<RecordedTrace> new_traces() { return {}; }
+};
+
+// The store of a profiler whose library is loaded; null when framestorm can read none.
+std::unique_ptr<SampleStore> find_sample_store(const Jvm& jvm, void* library);
+
+class Profiler final : public Walker {
+ public:
+  // Control thread, JVM running, Guard::install not needed. Finds the handler and mutes its signal,
+  // so that from now on only walk() calls it. Throws SetupError when no handler is found.
+  static std::unique_ptr<Profiler> find(const Jvm& jvm, const ProfilerSpec& spec);
+
+  int signal_number() const { return signo_; }
+  // Whether siginfo is what the kernel gave with a signal of the profiler's own; else it is made
+  // up, and a profiler that looks for its mark in it drops every sample.
+  bool has_own_siginfo() const { return has_own_siginfo_; }
+  bool counts() const { return store_ != nullptr; }
+  // Samples that it says it has stored since it was found; nothing when it has no count that
+  // framestorm can read, or none for so little as now. Control thread, world released.
+  std::optional<uint64_t> stored(bool at_the_end);
+  // SampleStore::new_traces; none without a store.
+  std::vector<RecordedTrace> new_traces() {
+    return counts() ? store_->new_traces() : std::vector<RecordedTrace>();
+  }
+
+  bool contains_faults() const override { return true; }
+  bool keeps_state_in_thread() const override { return is_jvms_; }
+  int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
+               void* ucontext) noexcept override;
+
+ private:
+  Profiler(int signo, bool is_jvms, std::unique_ptr<SampleStore> store);
+
+  const int signo_;
+  const bool is_jvms_;
+  const signals::Handler handler_;
+  siginfo_t info_ = {};
+  bool has_own_siginfo_ = false;
+  std::unique_ptr<SampleStore> store_;
+  uint64_t stored_before_ = 0;
+};
+
+}  // namespace framestorm

@@ -1,0 +1,164 @@
+// Profilers on a live JVM: the stand-in, right and with each defect that it can have.
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+
+#include "harness/executor/jvm_fixture.h"
+#include "harness/guard/signal_table.h"
+#include "harness/victim/scenario.h"
+#include "harness/walkers/profiler.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::clauses_of;
+using jvm_test::explain;
+using jvm_test::JvmTest;
+using jvm_test::Walked;
+
+class ProfilerTest : public JvmTest {
+ protected:
+  void start_with(const std::string& defect) {
+    SessionOptions options;
+    options.profiler = FRAMESTORM_STAND_IN_PROFILER "=" + defect;
+    options.scenarios = {ScenarioId::c1};
+    start_session(options);
+    if (HasFatalFailure()) throw SetupError("no session");
+  }
+
+  static Input input() {
+    Input input;
+    input.scenario = ScenarioId::c1;
+    input.walker = WalkerId::profiler;
+    return input;
+  }
+  // One whose frame pointer leads nowhere.
+  static Input faulting_input() {
+    Input faulting = input();
+    Mutation mutation;
+    mutation.reg = Register::fp;
+    mutation.value.kind = ValueKind::raw;
+    mutation.value.raw = 16;
+    faulting.mutations.push_back(mutation);
+    return faulting;
+  }
+
+  Walked walk_at_a_halt(const Input& input) {
+    halt_in_java(ScenarioId::c1);
+    return walk(input);
+  }
+
+  // Clauses of a walk that its frame pointer leads astray.
+  std::vector<std::string> clauses_of_a_fault(const std::string& defect) {
+    start_with(defect);
+    const Walked walked = walk_at_a_halt(faulting_input());
+    SCOPED_TRACE(explain(walked));
+    return clauses_of(walked.findings);
+  }
+
+  uint64_t stored() { return session().profiler()->stored(/*at_the_end=*/true).value_or(0); }
+};
+
+using Clauses = std::vector<std::string>;
+
+TEST_F(ProfilerTest, ItsHandlerIsFoundMutedAndCalledAsTheKernelWould) {
+  start_with("");
+  ASSERT_NE(session().profiler(), nullptr);
+  EXPECT_EQ(session().profiler()->signal_number(), SIGPROF);
+  EXPECT_TRUE(session().profiler()->has_own_siginfo());
+  const uint64_t before = stored();
+  const Walked walked = walk_at_a_halt(input());
+  EXPECT_EQ(explain(walked), "result 0");
+  session().release_world();
+  EXPECT_EQ(stored(), before + 1);
+}
+
+TEST_F(ProfilerTest, AFaultThatItContainsIsCountedAndNoFinding) {
+  start_with("");
+  const Walked walked = walk_at_a_halt(faulting_input());
+  EXPECT_EQ(explain(walked), "result 0");
+  EXPECT_EQ(walked.outcome.contained_faults, 1U);
+  EXPECT_FALSE(walked.outcome.not_reusable);
+  const auto places = Guard::contained_places();
+  ASSERT_EQ(places.size(), 1U);
+  EXPECT_EQ(places[0].second, 1U);
+}
+
+TEST_F(ProfilerTest, AFaultThatItPassesOnIsAFindingAndEndsTheProcessesUse) {
+  start_with("unrecovered");
+  const Walked walked = walk_at_a_halt(faulting_input());
+  EXPECT_EQ(clauses_of(walked.findings), Clauses{"fault:"}) << explain(walked);
+  EXPECT_EQ(walked.outcome.contained_faults, 0U);
+  EXPECT_TRUE(walked.outcome.not_reusable);
+}
+
+TEST_F(ProfilerTest, ARecoveryThatLeavesTheMaskChangedIsFound) {
+  EXPECT_EQ(clauses_of_a_fault("mask"), Clauses{"contract:fault-leaves-state"});
+  uint64_t mask = 0;
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof mask);
+  EXPECT_EQ(mask >> (SIGUSR1 - 1) & 1, 0U);
+}
+
+TEST_F(ProfilerTest, ARecoveryThatKeepsALockIsFound) {
+  start_with("lock");
+  const Walked walked = walk_at_a_halt(faulting_input());
+  const auto clauses = clauses_of(walked.findings);
+  EXPECT_TRUE(std::ranges::count(clauses, "contract:fault-leaves-state")) << explain(walked);
+  EXPECT_TRUE(walked.outcome.not_reusable);
+}
+
+TEST_F(ProfilerTest, AnAllocationInTheHandlerIsFound) {
+  start_with("malloc");
+  const auto clauses = clauses_of(walk_at_a_halt(input()).findings);
+  EXPECT_TRUE(std::ranges::count(clauses, "unsafe_call:malloc"));
+}
+
+TEST_F(ProfilerTest, OneThatStoresNothingHasCountedNothing) {
+  start_with("nothing");
+  walk_at_a_halt(input());
+  session().release_world();
+  EXPECT_EQ(stored(), 0U);
+}
+
+std::string verdict_of(const std::vector<RecordedTrace>& traces, int tid) {
+  const auto own = std::ranges::find(traces, tid, &RecordedTrace::tid);
+  if (own == traces.end()) return "missing";
+  std::string why;
+  return matches(own->methods, scenario_info(ScenarioId::c1), traits_of(WalkerId::profiler), &why)
+             ? "right"
+             : why;
+}
+
+TEST_F(ProfilerTest, ItsTracesAreHeldAgainstTheScenariosFrames) {
+  start_with("");
+  walk_at_a_halt(input());
+  const int tid = victim(ScenarioId::c1).tid;
+  session().release_world();
+  EXPECT_EQ(verdict_of(session().profiler()->new_traces(), tid), "right");
+}
+
+TEST_F(ProfilerTest, ATraceWithoutItsInnermostFrameIsNotRight) {
+  start_with("drop");
+  walk_at_a_halt(input());
+  const int tid = victim(ScenarioId::c1).tid;
+  session().release_world();
+  EXPECT_NE(verdict_of(session().profiler()->new_traces(), tid), "right");
+}
+
+TEST_F(ProfilerTest, OneWithoutAHandlerIsRefused) {
+  SessionOptions options;
+  options.profiler = ProfilerSpec::kJvm;
+  options.scenarios = {ScenarioId::c1};
+  EXPECT_THROW(start_session(options), SetupError);
+}
+
+TEST(ProfilerSpecTest, FileAndOptionsAreSplitAtTheFirstEqualsSign) {
+  const ProfilerSpec spec = ProfilerSpec::parse("./lib.so=start,event=wall");
+  EXPECT_EQ(spec.library, "./lib.so");
+  EXPECT_EQ(spec.options, "start,event=wall");
+  EXPECT_TRUE(ProfilerSpec::parse("jvm").library.empty());
+}
+
+}  // namespace
+}  // namespace framestorm
