@@ -45,11 +45,11 @@ template <typename Tag, typename Tag::Member member>
 struct Reach {
   friend typename Tag::Member member_of(Tag) { return member; }
 };
-#define REACH(Tag, Class, Type, member)   \
-  struct Tag {                            \
-    typedef Type Class::*Member;          \
-    friend Member member_of(Tag);         \
-  };                                      \
+#define REACH(Tag, Class, Type, member) \
+  struct Tag {                          \
+    typedef Type Class::* Member;       \
+    friend Member member_of(Tag);       \
+  };                                    \
   template struct Reach<Tag, &Class::member>
 REACH(TraceFrames, JfrStackTrace, JfrStackFrames*, _frames);
 REACH(TraceMaxFrames, JfrStackTrace, u4, _max_frames);
@@ -104,8 +104,7 @@ jint bci_of(const JfrSampleRequest& request) {
   if (request._sample_bcp == nullptr) return -1;
   uintptr_t method;
   const intptr_t* const fp = static_cast<const intptr_t*>(request._sample_sp);
-  const uintptr_t place =
-      reinterpret_cast<uintptr_t>(fp + frame::interpreter_frame_method_offset);
+  const uintptr_t place = reinterpret_cast<uintptr_t>(fp + frame::interpreter_frame_method_offset);
   if (!AsyncMethods::load(place, &method) || !AsyncMethods::is_method(method)) return -1;
   return AsyncMethods::bci_of(reinterpret_cast<const Method*>(method),
                               reinterpret_cast<uintptr_t>(request._sample_bcp));
@@ -182,8 +181,8 @@ class OwnAreas : public StackObj {
 };
 
 void copy_frame(const JfrStackFrame& frame, JfrWalk_Frame* to) {
-  const Method* const method = JfrMethodLookup::lookup(frame.*member_of(FrameKlass()),
-                                                       frame.*member_of(FrameMethod()));
+  const Method* const method =
+      JfrMethodLookup::lookup(frame.*member_of(FrameKlass()), frame.*member_of(FrameMethod()));
   to->method_id = method == nullptr ? nullptr : AsyncMethods::jmethod_id_or_null(method);
   to->bci = frame.*member_of(FrameBci());
   to->type = frame.*member_of(FrameType());
