@@ -135,7 +135,8 @@ void World::install(void* (*current_vm_thread)(), void (*host)(ThreadSlot*)) {
   sigaddset(&mask, timer_signal());
   signals::own(kHaltSignal, &World::on_halt_signal, SA_RESTART, mask);
   signals::own(timer_signal(), &World::on_halt_signal, SA_RESTART, mask);
-  signals::own(SIGTRAP, &World::on_step_signal, SA_RESTART, mask);
+  // A walk of a thread that was stepped may trap: blocked, that would end the process.
+  signals::own(SIGTRAP, &World::on_step_signal, SA_RESTART | SA_NODEFER, mask);
 }
 
 ThreadSlot* World::find(int tid) {
