@@ -56,7 +56,6 @@ void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {
   scenario_ = scenario;
   mode_ = mode;
   session_.on_control_thread([&] {
-    session_.release_world();
     const bool due = counts_.elapsed() - last_figures_ > kFiguresPeriodS;
     if (due) count_stored(/*at_the_end=*/false);
     session_.halt_world(scenario, halt, rng_.next());
@@ -88,9 +87,10 @@ void WalkLoop::refresh_names() {
   engine_.tell(names_);
 }
 
-// Control thread, world released: a profiler takes its own locks for that.
+// Control thread. Releases the world: a profiler takes its own locks for that.
 void WalkLoop::count_stored(bool at_the_end) {
   if (session_.profiler() == nullptr) return;
+  session_.release_world();
   if (const auto stored = session_.profiler()->stored(at_the_end)) counts_.note_stored(*stored);
 }
 

@@ -351,7 +351,7 @@ Outcome Executor::execute(const Input& input) {
   Victim& victim = victims_.of(input.scenario);
   if (victim.slot == nullptr) return outcome;
   const DepthKind depth_kind = input.call.depth;
-  if (victim.exact_depth == 0 &&
+  if (victim.exact_depth == 0 && !traits_of(input.walker).called_as_handler &&
       (depth_kind == DepthKind::exact || depth_kind == DepthKind::exact_minus_1 ||
        depth_kind == DepthKind::exact_plus_1)) {
     measure_exact_depth(&victim, input.walker);

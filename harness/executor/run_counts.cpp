@@ -65,7 +65,7 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
       scenario.asgct_percent == 100) {
     ++unmutated_java_;
     if (outcome.succeeded()) ++unmutated_java_succeeded_;
-    if (traits_of(input.walker).keeps_its_traces) ++unmutated_java_untold_;
+    if (walker.keeps_its_traces) ++unmutated_java_untold_;
   }
 }
 

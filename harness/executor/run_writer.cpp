@@ -13,7 +13,6 @@
 #include "harness/input/binary.h"
 #include "harness/input/json_form.h"
 #include "harness/input/thread_state.h"
-
 #include "harness/walkers/profiler.h"
 
 namespace framestorm {

@@ -45,12 +45,10 @@ constinit std::array<stack_t, Guard::kMaxAttached> replaced_stacks{};
 constinit ThreadTable<Guard::kMaxAttached> attached_threads;
 constinit std::atomic<bool> one_stack{false};
 
-struct ContainedPlace {
-  std::atomic<uintptr_t> pc{0};
-  std::atomic<uint64_t> count{0};
-};
-// The last one has what found no place of its own.
-constinit std::array<ContainedPlace, 64> contained_places{};
+// Where walkers contained faults, and how often; the last count is of all other places.
+constexpr size_t kContainedPlaces = 64;
+constinit std::array<std::atomic<uintptr_t>, kContainedPlaces> contained_places{};
+constinit std::array<std::atomic<uint64_t>, kContainedPlaces + 1> contained_counts{};
 // Where faults were that HotSpot claimed and continued from: SafeFetch's few loads.
 constinit std::array<std::atomic<uintptr_t>, 16> claimed_places{};
 
@@ -83,11 +81,15 @@ bool is_claimed_place(uintptr_t pc) {
   });
 }
 
-void remember_claimed_place(uintptr_t pc) {
-  for (std::atomic<uintptr_t>& place : claimed_places) {
-    uintptr_t expected = 0;
-    if (place.compare_exchange_strong(expected, pc) || expected == pc) return;
+// One of the places that is pc, or that nobody has had and now is; null when all are others.
+std::atomic<uintptr_t>* claim_place(std::span<std::atomic<uintptr_t>> places, uintptr_t pc) {
+  for (std::atomic<uintptr_t>& place : places) {
+    uintptr_t known = place.load(std::memory_order_relaxed);
+    if (known == pc || (known == 0 && (place.compare_exchange_strong(known, pc) || known == pc))) {
+      return &place;
+    }
   }
+  return nullptr;
 }
 
 // Whether HotSpot has left its handling of a fault by a longjmp into the walk. Otherwise it runs
@@ -116,7 +118,7 @@ bool is_claimed(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context
   walk->nested_claims = 0;
   if (abandoned == 0 && request.claimed) {
     walk->fault->end = WalkEnd::returned;
-    if (may_be_contained) remember_claimed_place(pc);
+    if (may_be_contained) claim_place(claimed_places, pc);
     return true;
   }
   std::memcpy(context->uc_mcontext.gregs, registers, sizeof(registers));
@@ -131,14 +133,10 @@ void end_walk(WalkState* walk, WalkEnd end, int signo, const siginfo_t* info, uc
 
 // Counts by place the faults that walkers contained.
 void count_contained(uintptr_t pc, uint64_t change) {
-  for (ContainedPlace& place : contained_places) {
-    uintptr_t expected = 0;
-    if (place.pc.compare_exchange_strong(expected, pc) || expected == pc) {
-      place.count.fetch_add(change, std::memory_order_relaxed);
-      return;
-    }
-  }
-  contained_places.back().count.fetch_add(change, std::memory_order_relaxed);
+  const std::atomic<uintptr_t>* const place = claim_place(contained_places, pc);
+  const ptrdiff_t index =
+      place == nullptr ? ptrdiff_t{kContainedPlaces} : place - contained_places.data();
+  contained_counts[static_cast<size_t>(index)].fetch_add(change, std::memory_order_relaxed);
 }
 
 // A walker that contains its faults gets each one first, as under HotSpot: on the walked thread's
@@ -149,8 +147,7 @@ void give_to_walker(WalkState* walk, int signo, siginfo_t* info, ucontext_t* con
   if (contained.count++ == 0) {
     std::memcpy(&contained.mask_before, &context->uc_sigmask, sizeof(contained.mask_before));
   }
-  contained.last_pc = arch::pc_of(context);
-  count_contained(contained.last_pc, 1);
+  count_contained(arch::pc_of(context), 1);
   signals::forward(signo, info, context);
 }
 
@@ -254,10 +251,10 @@ void ContainedFaults::finish(int32_t locks) {
 
 std::vector<std::pair<uintptr_t, uint64_t>> Guard::contained_places() {
   std::vector<std::pair<uintptr_t, uint64_t>> places;
-  for (const ContainedPlace& place : framestorm::contained_places) {
-    if (const uint64_t count = place.count.load(); count != 0) {
-      places.emplace_back(place.pc.load(), count);
-    }
+  for (size_t i = 0; i < contained_counts.size(); ++i) {
+    const uint64_t count = contained_counts[i].load();
+    if (count == 0) continue;
+    places.emplace_back(i == kContainedPlaces ? 0 : framestorm::contained_places[i].load(), count);
   }
   std::ranges::sort(places, std::greater<>(), &std::pair<uintptr_t, uint64_t>::second);
   return places;

@@ -81,7 +81,6 @@ struct FaultRecord {
 // signal_table.h). Plain data, filled in a signal handler.
 struct ContainedFaults {
   uint32_t count = 0;
-  uintptr_t last_pc = 0;
   // What the containment left behind, when there was one: pthread locks that the walk has not given
   // back, and a signal mask that is not the one before the first fault. It is put right.
   uint32_t locks_held = 0;

@@ -2,11 +2,11 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <array>
+#include <utility>
 
 #include "harness/base/clock.h"
 #include "harness/jvm/modules.h"
+#include "harness/walkers/plugin.h"
 
 namespace framestorm {
 namespace {
@@ -47,23 +47,19 @@ int find_signal(void* library) {
 
 ProfilerSpec ProfilerSpec::parse(std::string_view text) {
   if (text == kJvm) return {};
-  const size_t equals = text.find('=');
-  return {text.substr(0, equals),
-          equals == std::string_view::npos ? "" : std::string(text.substr(equals + 1))};
+  PluginSpec file = PluginSpec::parse(std::string(text));
+  return {std::move(file.file), std::move(file.options)};
 }
 
 std::vector<std::string> ProfilerSpec::jvm_arguments() const {
-  if (library.empty() || starts_from_java()) return {};
+  const bool starts_from_java =
+      !library.empty() && FunctionTable(library).by_name(kJavaProfilerExecute) != nullptr;
+  if (library.empty() || starts_from_java) return {};
   return {"-agentpath:" + library.string() + (options.empty() ? "" : "=" + options)};
 }
 
-bool ProfilerSpec::starts_from_java() const {
-  return FunctionTable(library).by_name(kJavaProfilerExecute) != nullptr;
-}
-
 // As JavaProfiler.getInstance() and execute() do.
-void ProfilerSpec::start(const Jvm& jvm) const {
-  if (library.empty() || !starts_from_java()) return;
+void* ProfilerSpec::start_from_java(const Jvm& jvm) const {
   void* const loaded = dlopen(library.c_str(), RTLD_NOW);
   if (loaded == nullptr) throw SetupError(std::string("cannot load the profiler: ") + dlerror());
   const auto on_load = reinterpret_cast<jint (*)(JavaVM*, void*)>(dlsym(loaded, "JNI_OnLoad"));
@@ -72,23 +68,22 @@ void ProfilerSpec::start(const Jvm& jvm) const {
   const auto execute =
       reinterpret_cast<jstring (*)(JNIEnv*, jobject, jstring)>(dlsym(loaded, kJavaProfilerExecute));
   JNIEnv* const env = jvm.env();
-  if (on_load == nullptr || init == nullptr || on_load(jvm.vm(), nullptr) < JNI_VERSION_1_1 ||
-      init(env, nullptr) != JNI_TRUE) {
+  if (on_load == nullptr || init == nullptr || execute == nullptr ||
+      on_load(jvm.vm(), nullptr) < JNI_VERSION_1_1 || init(env, nullptr) != JNI_TRUE) {
     throw SetupError(library.string() + " could not be initialised as java-profiler is");
   }
   execute(env, nullptr, env->NewStringUTF(options.c_str()));
   jvm.check_exception(library.string() + " with the options " + options);
+  return loaded;
 }
 
 std::unique_ptr<Profiler> Profiler::find(const Jvm& jvm, const ProfilerSpec& spec) {
-  spec.start(jvm);
-  void* const library =
+  void* library =
       spec.library.empty() ? jvm.library() : dlopen(spec.library.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  const std::string name = spec.library.empty() ? "the JVM" : spec.library.string();
-  if (library == nullptr) throw SetupError(name + " is not in the JVM: was it not loaded?");
+  if (library == nullptr) library = spec.start_from_java(jvm);
   const int signo = find_signal(library);
   if (signo == 0) {
-    throw SetupError(name +
+    throw SetupError((spec.library.empty() ? "the JVM" : spec.library.string()) +
                      " has installed no handler of a signal that profilers sample by: do its "
                      "options start it? Its own messages stand above.");
   }

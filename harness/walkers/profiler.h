@@ -3,7 +3,7 @@
 // count of samples.
 //
 //   JVM starts with -agentpath ──> profiler: sigaction(SIGPROF, handler), timers
-//     or ProfilerSpec::start()
+//     or start_from_java()
 //   Profiler::find()               handler found, its signal muted (signals::mute)
 //   walk()                         handler(signal, siginfo as the kernel gave it, context)
 //   stored()                       what the profiler counted meanwhile
@@ -34,12 +34,9 @@ struct ProfilerSpec {
   static ProfilerSpec parse(std::string_view text);
   // What the JVM has to be started with.
   std::vector<std::string> jvm_arguments() const;
-  // Starts a profiler that the JVM has not started: java-profiler, whose agent loads its library
-  // from Java. Control thread, JVM running. Throws SetupError.
-  void start(const Jvm& jvm) const;
-
- private:
-  bool starts_from_java() const;
+  // Loads and starts a profiler that the JVM has not: java-profiler, whose agent loads its library
+  // from Java. Returns the library's handle. Control thread, JVM running. Throws SetupError.
+  void* start_from_java(const Jvm& jvm) const;
 };
 
 // A trace that a profiler has stored, as it says.

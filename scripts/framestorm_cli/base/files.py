@@ -1,5 +1,6 @@
 """Files that are whole or not there, whatever ends this process."""
 
+import hashlib
 import os
 import threading
 from pathlib import Path
@@ -16,6 +17,11 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -6,14 +6,13 @@ what comes down the chain (InRelease by the archive's signature, Sources by InRe
 Sources) and is told to refuse anything else.
 """
 
-import hashlib
 import json
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import packages, steps
+from framestorm_cli.base import files, packages, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot.errors import writing
 
@@ -125,7 +124,7 @@ def _recorded(record: Path) -> Download | None:
     try:
         entry = json.loads(record.read_text(encoding="utf-8"))
         path = record.with_name(entry["name"])
-        if sha256_of(path) == entry["sha256"]:
+        if files.sha256(path) == entry["sha256"]:
             return Download(path, entry["sha256"], entry["version"])
     except (OSError, ValueError, KeyError):
         pass
@@ -163,7 +162,7 @@ def _download(package: str, folder: Path) -> Download:
         path = folder / entry.name
         if not path.exists():
             continue
-        if sha256_of(path) != entry.sha256:  # apt leaves what a broken connection brought
+        if files.sha256(path) != entry.sha256:  # apt leaves what a broken connection brought
             path.unlink()
             raise FramestormError(
                 f"{entry.name} is not what the signed source list says (SHA-256 differs): the mirror or "
@@ -190,8 +189,3 @@ def parse_sources(text: str) -> list[_Listed]:
     return sorted(
         found, key=lambda e: [int(n) for n in re.findall(r"\d+", e.version)], reverse=True
     )
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import steps
+from framestorm_cli.base import files, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.files import write_if_different
 from framestorm_cli.hotspot import debian
@@ -72,7 +72,7 @@ def resolve(asked: str, downloads: Path) -> Source:
         version = version_of_tree(path)
         key = hashlib.sha256(str(path).encode()).hexdigest()
         return Source(str(path), key, content_of_tree(path), version, None, path)
-    return _from_tarball(str(path), path, debian.sha256_of(path), downloads)
+    return _from_tarball(str(path), path, files.sha256(path), downloads)
 
 
 def _from_tarball(asked: str, path: Path, sha256: str, downloads: Path) -> Source:

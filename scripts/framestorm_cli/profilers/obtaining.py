@@ -1,6 +1,5 @@
 """Where a known profiler's library comes from: its jar, by Maven or by hand, once, into the cache folder."""
 
-import hashlib
 import os
 import platform
 import shutil
@@ -8,18 +7,13 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from framestorm_cli.base import packages, paths, steps
+from framestorm_cli.base import files, packages, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.profilers.table import Known, Released
 
 ENVIRONMENT = "FRAMESTORM_PROFILERS"
 _MAVEN_PACKAGE = "maven"
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def cached(known: Known) -> Path | None:
@@ -73,7 +67,7 @@ def _jar(released: Released, scratch: Path, by_hand: str) -> Path:
             if own
             else f"Maven did not copy {released.jar}. {by_hand}"
         )
-    if (found := sha256(jar)) != released.sha256:
+    if (found := files.sha256(jar)) != released.sha256:
         raise FramestormError(
             f"{jar.name} has the SHA-256 {found}, expected was {released.sha256}: not used. {by_hand}"
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli.base import steps
+from framestorm_cli.base import files, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import walkers
@@ -118,7 +118,7 @@ def resolve(profiler: str, jdk: Jdk) -> OutsideWalker:
         if name == JVM:
             return OutsideWalker(PROFILER, JVM, JVM)
         file = Path(name).resolve()
-        sha256 = obtaining.sha256(file)
+        sha256 = files.sha256(file)
         return OutsideWalker(PROFILER, str(file), file.name, "", options, sha256)
     if not known.walks_on(jdk.feature):
         raise FramestormError(
@@ -130,7 +130,7 @@ def resolve(profiler: str, jdk: Jdk) -> OutsideWalker:
         return OutsideWalker(PROFILER, JVM, name, jvm_args=known.jvm_args)
     file = obtaining.library(known)
     options = options if own else known.options
-    return OutsideWalker(PROFILER, str(file), name, known.version, options, obtaining.sha256(file))
+    return OutsideWalker(PROFILER, str(file), name, known.version, options, files.sha256(file))
 
 
 def with_file(profiler: str, file: str) -> str:
@@ -177,7 +177,7 @@ def again(
     elif was.file == JVM:
         return was
     elif was.file and Path(was.file).is_file():
-        found = replace(was, sha256=obtaining.sha256(Path(was.file)))
+        found = replace(was, sha256=files.sha256(Path(was.file)))
     else:
         raise FramestormError(
             f"the artifact was recorded with the profiler {was}, which is not here: give it, or another "

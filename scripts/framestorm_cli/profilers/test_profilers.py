@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import elf
 from framestorm_cli.conftest import FakePrograms, Run, compile_library
@@ -30,7 +31,7 @@ def known(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> K
     with zipfile.ZipFile(jar, "w") as archive:
         archive.write(library, "linux/libQuick.so")
     released = Released(
-        "org.example", "quick", "1.5", obtaining.sha256(jar),
+        "org.example", "quick", "1.5", files.sha256(jar),
         {platform.machine(): "linux/libQuick.so"},
     )  # fmt: skip
     one = Known("quick", "a test's", released, "start,file=%o/quick.jfr")
@@ -123,7 +124,7 @@ def test_names_options_and_files(by_hand: Path, fake_jdk: Jdk, tmp_path: Path) -
     own = tmp_path / "libQuick.so"
     assert outside.resolve(str(own), fake_jdk).arguments(tmp_path) == ["--profiler", str(own)]
     assert outside.resolve(f"{own}=a=b", fake_jdk).options == "a=b"
-    assert found.sha256 == obtaining.sha256(own)
+    assert found.sha256 == files.sha256(own)
 
 
 def test_jfr_is_started_by_arguments_of_the_jvm(fake_jdk: Jdk, tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ def test_a_run_names_the_profiler_and_its_artifacts_find_it_again(
     recorded = json.loads(artifact.with_name("b01.bin.json").read_text())["profiler"]
     assert recorded == {
         "name": "quick", "version": "1.5", "options": "start,file=%o/quick.jfr",
-        "sha256": obtaining.sha256(tmp_path / "libQuick.so"),
+        "sha256": files.sha256(tmp_path / "libQuick.so"),
     }  # fmt: skip
     tries = ("--tries", "1", "--jdk", fakes.tools.jdk.home)
     code, said, _ = framestorm("replay", artifact, *tries)
