@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/executor/mutations.h"
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/walk/run_walk.h"
 
@@ -14,6 +15,10 @@ namespace {
 
 // Depth that profilers use.
 constexpr int32_t kNormalDepth = 2048;
+
+// Results that a walker may keep in a thread that is halted: JFR has room for 20 at first, and loses
+// what comes then.
+constexpr int kMostKept = 16;
 
 // Bytes of a victim's stack around sp that are compared after every walk.
 constexpr size_t kStackWindow = 1024;
@@ -56,11 +61,11 @@ struct HostedWalk {
 // would wait for it for ever. So would whoever wants a lock that an abandoned walk holds. A
 // failed check of ASan's does neither by itself. A walk that had called what a walk must not call
 // was in the midst of something else, often by a wild jump: what it did is not known.
-bool ends_reuse(const WalkRecord& record) {
+bool ends_reuse(const WalkRecord& record, const Walker& walker) {
   const Incidents& incidents = *record.incidents;
   if (record.end == WalkEnd::returned) return incidents.contained.locks_held > 0;
-  // What a profiler had begun to store is begun for good.
-  if (traits_of(record.walker).keeps_its_traces) return true;
+  // What a profiler had begun to store is begun for good, unless it stores it in the thread.
+  if (walker.traits().keeps_its_traces && !walker.keeps_state_in_thread()) return true;
   const bool dying = record.end == WalkEnd::terminal_call &&
                      std::string_view(incidents.fault.function) != sanitizer::kTerminalCall;
   return dying || incidents.fault.locks_held > 0 || incidents.unsafe.count > 0;
@@ -153,7 +158,7 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
   }
   abandoned_ = record.end != WalkEnd::returned;
   by.walker->resolve_methods(hosted.call.frames, record.frame_count());
-  not_reusable_ = not_reusable_ || ends_reuse(record);
+  not_reusable_ = not_reusable_ || ends_reuse(record, *by.walker);
   const FurtherView judged(*first_, walk, record, *by.walker);
   executor_.oracles_.judge_further(judged.view(), executor_.offered_by(*by.walker),
                                    executor_.violations_.findings(), &findings_);
@@ -309,6 +314,25 @@ bool Executor::repair(Victim& victim, std::string* difference) {
   return victims_.verify(victim, /*repair=*/true, difference);
 }
 
+// After the mutations are undone, of a walker that keeps results in the thread, as JFR does until the
+// thread runs on: whether this one stays there. What was made of a context that no thread has would
+// be answered outside walks, and JFR samples threads in Java and in native code below it only.
+bool Executor::keep_state(const Prepared& p, bool unmutated) {
+  Victim& victim = *p.victim;
+  if (!victim.is_java_thread) return false;
+  const uint32_t state = p.record.thread_state;
+  const bool keeps =
+      unmutated && p.record.end == WalkEnd::returned && scenario_info(victim.scenario).java &&
+      (state == kThreadInJava || state == kThreadInNative) && victim.kept < kMostKept;
+  if (keeps) {
+    ++victim.kept;
+    std::memcpy(victim.thread_copy.data(), victim.java_thread, victim.thread_copy.size());
+  } else {
+    std::memcpy(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size());
+  }
+  return keeps;
+}
+
 // After the mutations are undone: what the walk may have left changed in the victim. False when
 // that cannot be put right.
 bool Executor::check_victim(const Prepared& p) {
@@ -322,9 +346,6 @@ bool Executor::check_victim(const Prepared& p) {
   const size_t window = std::min(victim.stack_copy.size(), kStackWindow);
   const bool top_same = std::memcmp(reinterpret_cast<const void*>(victim.stack_copy_begin),
                                     victim.stack_copy.data(), window) == 0;
-  if (p.walker->keeps_state_in_thread()) {
-    std::memcpy(victim.thread_copy.data(), victim.java_thread, victim.thread_copy.size());
-  }
   const bool thread_same =
       victim.thread_copy.empty() ||
       std::memcmp(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size()) == 0;
@@ -371,7 +392,7 @@ Outcome Executor::execute(const Input& input) {
   outcome.unmutated = prepared.mutations.applied == 0 && is_unmutated(input);
   outcome.unresolved = prepared.mutations.unresolved;
   outcome.contained_faults = prepared.incidents.contained.count;
-  outcome.not_reusable = ends_reuse(record);
+  outcome.not_reusable = ends_reuse(record, *prepared.walker);
   const Subject subject = {.input = &input,
                            .victim = &victim,
                            .walker = prepared.walker,
@@ -392,6 +413,9 @@ Outcome Executor::execute(const Input& input) {
   if (!undo_.revert()) {
     violations_.broken("undo-failed",
                        "a mutated word could not be restored: something else wrote to it");
+  }
+  if (prepared.walker->keeps_state_in_thread()) {
+    outcome.kept = keep_state(prepared, outcome.unmutated);
   }
   if (rigour_ != Rigour::bare || record.end != WalkEnd::returned) {
     const bool is_whole = check_victim(prepared);

@@ -36,6 +36,8 @@ struct Outcome {
   // The walk died holding a lock or in HotSpot's error reporting, or freed what was not its own:
   // this process must not walk on.
   bool not_reusable = false;
+  // False when the walker keeps results in the walked thread, and this one was taken back.
+  bool kept = true;
   uint32_t contained_faults = 0;  // by the walker itself
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
   std::vector<Finding> findings;
@@ -126,6 +128,7 @@ class Executor {
   void measure_exact_depth(Victim* victim, WalkerId id);
   static int32_t depth_of(const Input& input, const Victim& victim);
   bool check_victim(const Prepared& prepared);
+  bool keep_state(const Prepared& prepared, bool unmutated);
 
   Jvm& jvm_;
   Victims& victims_;

@@ -60,7 +60,8 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
   const ScenarioInfo& scenario = scenario_info(input.scenario);
   const WalkerTraits& walker = traits_of(input.walker);
   const bool chose = walker.chooses_its_threads && outcome.end == WalkEnd::returned;
-  if (outcome.unmutated && scenario.java && !walker.needs_registers_only &&
+  if (walker.keeps_its_traces && outcome.kept) ++kept_;
+  if (outcome.unmutated && outcome.kept && scenario.java && !walker.needs_registers_only &&
       (!chose || outcome.succeeded()) && input.call.depth == DepthKind::normal &&
       scenario.asgct_percent == 100) {
     ++unmutated_java_;
@@ -73,16 +74,21 @@ void RunCounts::note_stored(uint64_t stored) {
   Counts& profiler = by_walker_[static_cast<size_t>(WalkerId::profiler)];
   all_.succeeded += stored - profiler.succeeded;
   profiler.succeeded = stored;
+  counted_ = kept_;
 }
 
 double RunCounts::elapsed() const { return first_walk_ == 0 ? 0 : now_s() - first_walk_; }
 
+uint64_t RunCounts::unmutated_java() const {
+  return unmutated_java_ - (counted_ == 0 ? unmutated_java_untold_ : 0);
+}
+
 // A profiler does not say which walks it has stored: as many of these as of all.
 uint64_t RunCounts::unmutated_java_succeeded() const {
+  if (counted_ == 0) return unmutated_java_succeeded_;
   const Counts& profiler = by_walker_[static_cast<size_t>(WalkerId::profiler)];
-  if (profiler.walks == 0) return unmutated_java_succeeded_;
   const double share =
-      static_cast<double>(profiler.succeeded) / static_cast<double>(profiler.walks);
+      std::min(static_cast<double>(profiler.succeeded) / static_cast<double>(counted_), 1.0);
   return unmutated_java_succeeded_ +
          static_cast<uint64_t>(share * static_cast<double>(unmutated_java_untold_));
 }
@@ -111,6 +117,7 @@ json RunCounts::summary() const {
     json& record = walkers[std::string(walker.name)] = record_of(counts);
     record["contained"] = counts.contained;
     record["contained_faults"] = counts.contained_faults;
+    if (walker.keeps_its_traces) record["counted"] = counted_;
   }
   json codes = json::object();
   for (size_t i = 0; i < error_codes_.size(); ++i) {
@@ -121,7 +128,7 @@ json RunCounts::summary() const {
           {"walks", walks()},
           {"succeeded", all_.succeeded},
           {"mutated", walks() - all_.unmutated},
-          {"unmutated_java", unmutated_java_},
+          {"unmutated_java", unmutated_java()},
           {"unmutated_java_succeeded", unmutated_java_succeeded()},
           {"findings", findings_},
           {"executions", executions_},

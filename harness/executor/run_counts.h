@@ -31,6 +31,8 @@ class RunCounts {
   nlohmann::json summary() const;
 
  private:
+  // With those of a profiler only once it has told.
+  uint64_t unmutated_java() const;
   uint64_t unmutated_java_succeeded() const;
   struct Counts {
     uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0, contained = 0;
@@ -47,6 +49,7 @@ class RunCounts {
   uint64_t findings_ = 0, executions_ = 0;
   uint64_t unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
   uint64_t unmutated_java_untold_ = 0;  // of these, by a walker that gives no trace
+  uint64_t kept_ = 0, counted_ = 0;     // that walker's results, and those that note_stored is of
   double first_walk_ = 0;               // seconds on the monotonic clock
   double process_start_;                // the same
 };

@@ -51,5 +51,34 @@ TEST_F(RunCountsTest, AWalkerThatDoesNothingIsTold) {
   EXPECT_EQ(idle["error_codes"]["0"], 40);
 }
 
+TEST(RunCountsOfAProfilerTest, WalksThatItHasNotToldOfSayNothingOfItsLiveness) {
+  Input input;
+  input.scenario = ScenarioId::c1;
+  input.walker = WalkerId::profiler;
+  Outcome outcome;
+  outcome.status = Outcome::Status::walked;
+  outcome.unmutated = true;
+  RunCounts counts;
+  const auto note = [&](int times) {
+    for (int i = 0; i < times; ++i) counts.note(input, outcome);
+  };
+  note(10);
+  EXPECT_EQ(counts.summary()["unmutated_java"], 0);
+  counts.note_stored(10);
+  // The process dies of the next: what it stored until then is not known.
+  note(30);
+  nlohmann::json summary = counts.summary();
+  EXPECT_EQ(summary["unmutated_java"], 40);
+  EXPECT_EQ(summary["unmutated_java_succeeded"], 40);
+  EXPECT_EQ(summary["by_walker"]["profiler"]["counted"], 10);
+  // What was taken back from it counts neither way.
+  outcome.kept = false;
+  note(40);
+  counts.note_stored(10);
+  summary = counts.summary();
+  EXPECT_EQ(summary["unmutated_java"], 40);
+  EXPECT_EQ(summary["unmutated_java_succeeded"], 10);
+}
+
 }  // namespace
 }  // namespace framestorm

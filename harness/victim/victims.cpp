@@ -205,6 +205,7 @@ void Victims::observe_halted() {
   for (Victim& victim : victims_) {
     victim.slot = nullptr;
     victim.exact_depth = 0;
+    victim.kept = 0;
     // Virtual threads enter again when their carrier changes.
     if (const auto registered = natives::registration(victim.scenario);
         registered.tid != 0 && !is_transient(victim.scenario)) {

@@ -44,6 +44,8 @@ struct Victim {
 
   // Frames of an unmutated walk at this halt; 0 when there was none. Kept by the executor.
   int32_t exact_depth = 0;
+  // Results in thread_copy that a walker keeps there. Kept by the executor.
+  int kept = 0;
 
   uint32_t thread_state(const ThreadLayout& layout) const;
   // Of its frame anchor; where a stub sets none, the return address that its call left. 0: none.

@@ -3,6 +3,10 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "harness/executor/jvm_fixture.h"
 #include "harness/guard/signal_table.h"
@@ -144,6 +148,41 @@ TEST_F(ProfilerTest, ATraceWithoutItsInnermostFrameIsNotRight) {
   const int tid = victim(ScenarioId::c1).tid;
   session().release_world();
   EXPECT_NE(verdict_of(session().profiler()->new_traces(), tid), "right");
+}
+
+// Of the JDK under test, which has not started yet.
+int jdk_feature() {
+  std::ifstream release(std::filesystem::path(std::getenv("FRAMESTORM_TEST_JDK")) / "release");
+  constexpr std::string_view kKey = "JAVA_VERSION=\"";
+  for (std::string line; std::getline(release, line);) {
+    if (line.starts_with(kKey)) return std::atoi(line.c_str() + kKey.size());
+  }
+  return 0;
+}
+
+// JFR answers requests when the thread runs on, outside the guard. It has room for 20 of them.
+TEST_F(ProfilerTest, JfrStoresAllThatIsLeftToItAndNothingOfAMutatedContext) {
+  if (jdk_feature() < 25) GTEST_SKIP() << "its handler does not walk";
+  SessionOptions options;
+  options.profiler = ProfilerSpec::kJvm;
+  options.scenarios = {ScenarioId::c1};
+  options.jvm.extra_args = {
+      "-XX:StartFlightRecording:settings=none,+jdk.CPUTimeSample#enabled=true,"
+      "+jdk.CPUTimeSample#throttle=10ms"};
+  start_session(options);
+  ASSERT_FALSE(HasFatalFailure());
+  uint64_t kept = 0;
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  loop([&] {
+    for (int i = 0; i < 40; ++i) {
+      EXPECT_FALSE(executor().execute(faulting_input()).kept);
+      if (executor().execute(input()).kept) ++kept;
+    }
+  });
+  EXPECT_GT(kept, 0U);
+  session().release_world();
+  EXPECT_EQ(stored(), kept);
 }
 
 TEST_F(ProfilerTest, OneWithoutAHandlerIsRefused) {

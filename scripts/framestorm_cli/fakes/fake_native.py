@@ -88,7 +88,7 @@ def fuzz(asked: dict[str, Any], name: str) -> int:
         "unavailable": {"ffi-upcall": "needs JDK 22 or later"},
     }
     if "--profiler" in sys.argv:
-        counted = {"walks": walks, "succeeded": walks, "contained_faults": 2}
+        counted = {"walks": walks, "succeeded": walks, "counted": walks, "contained_faults": 2}
         stats["by_walker"] = {"profiler": counted | entry.get("profiler", {})}
         stats["profiler"] = {"signal": signal.SIGPROF, "counts_samples": True}
     if walks:

@@ -38,6 +38,13 @@ class ProfilerFigures(msgspec.Struct, forbid_unknown_fields=True):
     stored: Annotated[
         int | None, said("Samples that the profiler itself counted; null: its count is not known.")
     ]
+    counted_calls: Annotated[
+        int,
+        said(
+            "Calls that this number of samples is of: not the last ones of a process that died, nor "
+            "those whose result was taken back from the thread."
+        ),
+    ]
     contained: Annotated[int, said("Faults that it survived by itself; no findings.", ge=0)]
     contained_in: Annotated[
         dict[str, int], said("How often, by function; the most frequent first.")
@@ -54,6 +61,7 @@ def of(walked: OutsideWalker, totals: Json) -> ProfilerFigures | None:
         own_siginfo=told.get("own_siginfo", False),
         handler_calls=counted.get("walks", 0),
         stored=counted.get("succeeded", 0) if told.get("counts_samples") else None,
+        counted_calls=counted.get("counted", 0),
         contained=counted.get("contained_faults", 0),
         contained_in=_by_function(walked, told.get("contained_places", {})),
     )
@@ -83,8 +91,8 @@ def lines(own: ProfilerFigures) -> list[str]:
     """For the printed summary."""
     stored = "an unknown number of" if own.stored is None else f"{own.stored:,}"
     found = [
-        f"{stored} samples stored by the profiler, {own.contained:,} faults that it survived, "
-        f"{own.handler_calls:,} calls of its handler ({own.signal or 'no signal'})"
+        f"{own.handler_calls:,} calls of its handler ({own.signal or 'no signal'}), {stored} samples "
+        f"stored of {own.counted_calls:,} of them, {own.contained:,} faults that it survived"
     ]
     if own.contained_in:
         functions = list(own.contained_in.items())[:_SHOWN_FUNCTIONS]

@@ -188,7 +188,7 @@ def test_a_run_names_the_profiler_and_its_artifacts_find_it_again(
     )
     assert code == 1, said
     assert "profiler quick 1.5 (start,file=%o/quick.jfr)" in said
-    assert "1,000 samples stored by the profiler, 2 faults that it survived" in said
+    assert "1,000 samples stored of 1,000 of them, 2 faults that it survived" in said
     assert summary["options"]["walker"] == "profiler"
     assert summary["options"]["profiler"]["version"] == "1.5"
     assert summary["totals"]["profiler"]["signal"] == "SIGPROF"
