@@ -5,7 +5,7 @@ Installed as bin/java of a fake JDK, plan.json beside it:
 Each start of a workload with the agent takes the next entry (the last one again when they run out):
     {"samples": 20000, "running": 2.0, "findings": [...], "stats": {...}, "flames": "a;b 3", "takes": 0.3,
      "fill": 0, "says": "...", "says_last": "...", "code": 1,
-     "end": "ok|die|abort|hang|deaf|fail|not-done|setup|silent|killed"}
+     "recorded": {...}, "end": "ok|die|abort|hang|deaf|fail|not-done|setup|silent|killed"}
 "alone" in an entry is its exit code without the agent, or "hang". "asked", "asked_alone": with the agent
 and without it runs until it is asked to end (SIGTERM), which it does with this exit code.
 """
@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,12 @@ def stats_of(options: dict[str, str], entry: dict[str, Any]) -> dict[str, Any]:
     return {**stats, **entry.get("stats", {})}
 
 
+def write_recording(options: dict[str, str], entry: dict[str, Any]) -> None:
+    """A profiler's, as fake_recording() of the tests reads it."""
+    if recorded := entry.get("recorded", {}):
+        Path(options["file"]).write_text(json.dumps(recorded))
+
+
 def write_agent(asked: dict[str, Any], options: dict[str, str], entry: dict[str, Any]) -> None:
     out = Path(options["out"])
     (out / "samples").mkdir(parents=True, exist_ok=True)
@@ -127,12 +134,17 @@ def main() -> int:
         return 1
     if end == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    write_agent(asked, options, entry)
+    (write_recording if "walker" not in options else partial(write_agent, asked))(options, entry)
     if end in ("hang", "deaf"):
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         (plan.HERE / f"{name}.child").write_text(str(child.pid))
         time.sleep(600)
+    if end == "slowed" and "walker" not in options:
+        while True:
+            with Path(options["file"]).open("a") as file:
+                file.write(" ")
+            time.sleep(0.1)
     if end == "slowed":
         stats = stats_of(options, entry)
         for samples in range(stats["samples"], 10**6):

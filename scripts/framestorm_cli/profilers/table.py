@@ -6,6 +6,7 @@ from dataclasses import dataclass
 # In options and JVM arguments: the folder that the process writes into. Neither profiler has such a
 # pattern of its own (they have %p, %t, %n and %{...}).
 OUT = "%o"
+INTERVAL = "%i"  # in options of stress: time between two samples of a thread
 JVM = "jvm"  # in place of a library: the handler that the JVM's own options install
 
 
@@ -31,13 +32,15 @@ class Released:
 
 @dataclass(frozen=True)
 class Known:
-    """`released` None: it is part of the JVM, and `jvm_args` start it. `jdks`: of which releases its handler
-    walks, the first and the one behind the last."""
+    """`released` None: it is part of the JVM, and `jvm_args` start it. `sampling`: options by which it
+    samples a program by itself, into a JFR file. `jdks`: of which releases its handler walks, the first
+    and the one behind the last."""
 
     name: str
     what: str
     released: Released | None
     options: str = ""
+    sampling: str = ""
     jvm_args: tuple[str, ...] = ()
     jdks: tuple[int, int | None] = (17, None)
     why_not: str = ""  # on others
@@ -81,6 +84,7 @@ KNOWN = (
             },
         ),
         "start,event=ctimer,interval=10ms,cstack=vm,threads,memlimit=512m",
+        f"start,event=cpu,interval={INTERVAL},cstack=vm,jfr,file={OUT}/async-profiler.jfr",
     ),
     Known(
         "java-profiler",
@@ -92,6 +96,7 @@ KNOWN = (
             "",
         ),
         _JAVA_PROFILER,
+        _JAVA_PROFILER.replace("cpu=10ms", f"cpu={INTERVAL}"),
         jdks=(17, 25),
         why_not="its walker does not start on JDK 25 and later",
     ),
@@ -105,6 +110,7 @@ KNOWN = (
             "shared/",
         ),
         _JAVA_PROFILER,
+        _JAVA_PROFILER.replace("cpu=10ms", f"cpu={INTERVAL}"),
     ),
     Known(
         "jfr",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.stress import jfr
-from framestorm_cli.stress.cells import JFR_MODE, Cell
+from framestorm_cli.stress import jfr, profiled
+from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Cell
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.workloads import Workload
 
@@ -56,8 +56,10 @@ def command(
 ) -> list[str]:
     """The cell as a command line; for JFR its settings are written into the cell's folder."""
     seed = plan.cell_seed(number)
-    if cell.mode == JFR_MODE:
-        return program(java, cell, workload, plan, seed, recording(cell, folder).start())
+    if cell.walker == UNSAMPLED:
+        return program(java, cell, workload, plan, seed, [])
+    if cell.mode == SELF_MODE:
+        return program(java, cell, workload, plan, seed, recording(cell, plan, folder).start())
     agent = f"-agentpath:{java.agent}={options(cell, plan, seed, folder / OUT)}"
     return program(java, cell, workload, plan, seed, [agent])
 
@@ -65,7 +67,7 @@ def command(
 def environment(java: Java, cell: Cell) -> dict[str, str]:
     """What a cell's java has beside this process's: the agent ahead of libc, without which it does not see
     what walks call, and of ASan's runtime, without which it does not load. Raises FramestormError."""
-    if cell.mode == JFR_MODE:
+    if cell.mode == SELF_MODE:
         return {}
     libraries = [str(java.agent), *([str(java.asan)] if java.asan else [])]
     for one in libraries:
@@ -79,9 +81,9 @@ def environment(java: Java, cell: Cell) -> dict[str, str]:
     return {"LD_PRELOAD": ":".join(libraries)}
 
 
-def recording(cell: Cell, folder: Path) -> jfr.Recording:
-    """What a cell that JFR samples leaves in its folder."""
-    return jfr.Recording(cell.walker, folder / OUT, cell.interval_ns)
+def recording(cell: Cell, plan: Plan, folder: Path) -> jfr.Recording | profiled.Recording:
+    """What a cell that samples itself leaves in its folder."""
+    return profiled.recording(cell.walker, plan.profilers, folder / OUT, cell.interval_ns)
 
 
 def program(

@@ -14,7 +14,7 @@ from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.native.processes import Popen
 from framestorm_cli.stress import agent, rates, stacks
-from framestorm_cli.stress.cells import JFR_MODE, Cell
+from framestorm_cli.stress.cells import SELF_MODE, Cell
 from framestorm_cli.stress.workloads import Workload
 
 MOST_LIMITS = 10.0  # times its limit that a cell may take on the busiest machine
@@ -46,6 +46,7 @@ class CellProcess:
     slowed: bool = False  # when it was ended, sampling was leaving it too little of its time
     interrupted: bool = False
     stats: Json = field(default_factory=dict)
+    walked: int = 0
     last_walk: float = field(
         default_factory=time.monotonic
     )  # when there were more walks than before
@@ -68,9 +69,10 @@ class CellProcess:
 
     def poll(self) -> bool:
         """Reads the news; False when the process has ended."""
-        before = self.stats.get("samples")
+        before = self.walked
         self.stats = records.read_last_stats(self.agent_folder) or self.stats
-        if self.stats.get("samples") != before:
+        self.walked = self._walked()
+        if self.walked != before:
             self.last_walk = time.monotonic()
         self.used = processes.reap(self.popen) or self.used
         now = time.monotonic()
@@ -86,15 +88,23 @@ class CellProcess:
         if late and not self.hung:
             self.hung = True
             self.ended = now
-            self.slowed = rates.slows_down(self.stats) and now - self.last_walk < _STILL_WALKING
+            slow = self.cell.mode == SELF_MODE or rates.slows_down(self.stats)
+            self.slowed = slow and now - self.last_walk < _STILL_WALKING
             # Beside the other cells: gdb needs a while.
             threading.Thread(target=self._end_hung, name="stacks").start()
         return True
 
+    def _walked(self) -> int:
+        """Grows while threads are sampled: walks, or bytes of a recording."""
+        if self.cell.mode != SELF_MODE:
+            return int(self.stats.get("samples") or 0)
+        recorded = self.agent_folder.rglob("*.jfr")
+        return sum(file.stat().st_size for file in recorded if file.exists())
+
     def _time_is_over(self) -> bool:
         if self.workload.own_clock or self.seconds is None:
             return False
-        if self.cell.mode == JFR_MODE:  # which says nothing while it records
+        if self.cell.mode == SELF_MODE:  # whose sampler says nothing while it records
             return self.elapsed >= self.seconds + _START
         return float(self.stats.get("seconds") or 0.0) >= self.seconds
 

@@ -18,7 +18,8 @@ from framestorm_cli.renaissance import outcome, suite
 from framestorm_cli.stress import agent, rates, stacks, walking
 from framestorm_cli.stress.baseline import Baseline
 from framestorm_cli.stress.cell_process import TERMINATED, CellProcess
-from framestorm_cli.stress.cells import JFR_MODE, Cell
+from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Cell
+from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.proportion import Proportion
 from framestorm_cli.stress.verdicts import CLEAN, CRASH, FINDINGS, HANG, HARMED, UNJUDGED
 from framestorm_cli.stress.workloads import NOT_DONE, proof
@@ -126,14 +127,14 @@ def read(folder: Path) -> CellResult | None:
         return None
 
 
-def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> CellResult:
+def conclude(process: CellProcess, plan: Plan, out: Path, alone: Baseline, jdk: Jdk) -> CellResult:
     """The result of a process that has ended. `alone` runs its program without walks where only that
     tells whether a failure has to do with walking."""
     code = None if process.hung else process.popen.returncode
     used = process.used
     cpu = round(used.ru_utime + used.ru_stime, 3) if used is not None else None
-    stats, problem = _stats(process, jdk, cpu or 0.0)
-    work = proof(process.folder / "log.txt")
+    stats, problem = _stats(process, plan, jdk, cpu or 0.0)
+    work = _work(process)
     report = _newest(process.folder, "hs_err*.log")
     core = _core(process.folder)
     verdict, why = _verdict(process, code, stats, work, report)
@@ -175,12 +176,23 @@ def conclude(process: CellProcess, out: Path, alone: Baseline, jdk: Jdk) -> Cell
     )
 
 
-def _stats(process: CellProcess, jdk: Jdk, cpu: float) -> tuple[Json, str]:
+def _work(process: CellProcess) -> Json:
+    log = process.folder / "log.txt"
+    if not process.workload.renaissance:
+        return proof(log)
+    ended = outcome.judge(files.read_text(log), None, process.folder / suite.RESULTS)
+    return {"iterations": ended.iterations}
+
+
+def _stats(process: CellProcess, plan: Plan, jdk: Jdk, cpu: float) -> tuple[Json, str]:
     """The cell's last figures, and why there are none."""
-    if process.cell.mode != JFR_MODE:
+    if process.cell.mode != SELF_MODE:
         return records.read_last_stats(process.agent_folder), ""
+    if process.cell.walker == UNSAMPLED:
+        return {"samples": 0}, ""
     try:
-        found = agent.recording(process.cell, process.folder).stats(jdk, cpu, process.elapsed)
+        recorded = agent.recording(process.cell, plan, process.folder).recorded()
+        found = recorded.stats(jdk, process.workload.class_path, cpu, process.elapsed)
     except FramestormError as error:
         return {}, error.message
     return found, ""
@@ -229,7 +241,7 @@ def _verdict(
     if process.workload.proves and not work:
         return UNJUDGED, "the workload ended without saying what it did"
     samples = int(stats.get("samples") or 0)
-    if not samples:
+    if not samples and process.cell.walker != UNSAMPLED:
         return UNJUDGED, "no samples"
     unseen = int((stats.get("lost") or {}).get("unjudged") or 0)
     if unseen > MOST_UNSEEN * samples:

@@ -11,7 +11,10 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.stress import units
 
 MODES = ("same-thread", "separate-thread", "unstopped")
-JFR_MODE = "jfr"  # of cells that JFR samples: on a thread of its own, or at a safepoint
+SELF_MODE = (
+    "self"  # of cells whose sampler is not framestorm's: JFR, a profiler as shipped, or none
+)
+UNSAMPLED = "unsampled"  # the program by itself, for what profilers cost it; its interval is 0
 DEFAULT = "default"
 GCS: Mapping[str, tuple[str, ...]] = {
     DEFAULT: (),
@@ -44,18 +47,25 @@ class Cell:
 
     @property
     def interval(self) -> str:
-        return units.interval_text(self.interval_ns)
+        return units.interval_text(self.interval_ns) if self.interval_ns else ""
+
+    @property
+    def rate_asked(self) -> float:
+        """Samples per second of a thread."""
+        return 1e9 / self.interval_ns if self.interval_ns else 0.0
 
     @property
     def walkers(self) -> str:
         """The walker, or how many of them."""
-        names = self.walker.split("+")
+        names = [] if self.mode == SELF_MODE else self.walker.split("+")
         return self.walker if len(names) <= 2 else f"{len(names)} walkers"
 
     @property
     def settings(self) -> str:
         """Everything but the workload, the repetition, and what is not asked for."""
-        parts = [self.walkers, self.mode, self.interval]
+        parts = [self.walkers]
+        parts += [self.mode] if self.mode != SELF_MODE else []
+        parts += [self.interval] if self.interval_ns else []
         parts += [name for name in (self.gc, self.jit) if name != DEFAULT]
         return " ".join(parts)
 
@@ -112,7 +122,7 @@ def named(what: str, given: Sequence[str], known: Sequence[str] | Mapping[str, A
 
 def folder_name(number: int, cell: Cell) -> str:
     """A name for the cell's folder that sorts in the order of the run."""
-    words = [cell.workload, cell.walkers, cell.mode, cell.interval]
+    words = [cell.workload, cell.walkers, cell.mode, *([cell.interval] if cell.interval_ns else [])]
     words += [name for name in (cell.gc, cell.jit) if name != DEFAULT]
     slug = re.sub(r"[^A-Za-z0-9.+-]+", "_", "-".join(words))
     return f"{number:04d}-{slug[:100]}"

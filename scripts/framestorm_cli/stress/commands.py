@@ -16,6 +16,10 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, w
 @click.option("--walker", "walkers", multiple=True, metavar="NAME[+NAME]",
               help="Walker; several joined by + take turns in one cell; repeatable.  "
               "[default: all the JDK has, in turn]")  # fmt: skip
+@click.option("--profiler", "profilers", multiple=True, metavar="NAME,..|NAME=OPTIONS|FILE=OPTIONS",
+              help="Profilers as shipped, and walkers, side by side, each in cells of its own, with the "
+              "program by itself beside them; %i in options is the interval, %o the folder to record into; "
+              "repeatable.")  # fmt: skip
 @click.option("--mode", "modes", multiple=True,
               help="same-thread, separate-thread or unstopped; repeatable.  "
               "[default: the first two]")  # fmt: skip

@@ -32,6 +32,8 @@ from framestorm_cli.triage.signature import (
 
 KEPT = 3  # samples copied per bucket; the others stay in the cells' folders
 _EVIDENCE = (stacks.NATIVE_STACKS, stacks.JAVA_STACKS, stacks.PROC_STACKS, stacks.CORE_STACKS)
+# Of traces that bytecode contradicts (recordings.py), by their verdict.
+_CLAUSES = {"wrong": "impossible-call", "misplaced": "wrong-bci"}
 _NOT_REPLAYED = "stress does not replay; repro.sh runs the cell again"
 
 
@@ -107,6 +109,7 @@ def _findings(result: CellResult, out: Path, symbolizer: Symbolizer, found: Foun
         recorded.append(_hang(result, folder))
     elif result.verdict == HARMED:
         recorded.append(_harmed(result, folder))
+    recorded += _wrong_traces(result, folder)
     # Nothing is set to anything in a sample, but a thread that runs on may have torn what is read.
     for finding in recorded:
         finding.state = finding.state or ("torn" if result.cell.mode == "unstopped" else "real")
@@ -167,6 +170,30 @@ def _harmed(result: CellResult, folder: Path) -> Finding:
         artifact=folder / "log.txt",
         signature=Signature("program_harmed", clause, (f"victim {result.cell.workload}",)),
     )
+
+
+def _wrong_traces(result: CellResult, folder: Path) -> list[Finding]:
+    """Of a profiler's recording: calls that the program's bytecode has not, or not there."""
+    found = []
+    for example in result.stats.get("examples") or ():
+        clause = _CLAUSES.get(example["verdict"])
+        if clause is None:
+            continue
+        why, trace = str(example["why"]), tuple(example["frames"])
+        found.append(
+            Finding(
+                key=why,
+                kind="contract",
+                clause=clause,
+                detail=f"{result.cell}: {why}",
+                count=int(example["count"]),
+                artifact=folder / "log.txt",
+                stack=trace,
+                signature=Signature("contract", clause, (), walker=result.cell.walkers),
+                frames=_frames(trace),
+            )
+        )
+    return found
 
 
 def _write(

@@ -101,8 +101,8 @@ def _head(cell: Cell) -> Json:
 def _heat_cell(group: list[CellResult]) -> Json:
     total = figures.of(group)
     worst = max(group, key=lambda one: _WORST[one.verdict])
-    asked = 1e9 / group[0].cell.interval_ns
-    share = total.rate_hz / asked if total.rate_hz is not None else None
+    asked = group[0].cell.rate_asked
+    share = total.rate_hz / asked if total.rate_hz is not None and asked else None
     p99 = figures.worst_p99(group)
     again = f" of {len(group)}" if len(group) > 1 else ""
     bad = sum(1 for one in group if one.verdict == worst.verdict)
@@ -154,7 +154,7 @@ def _latencies(results: Sequence[CellResult]) -> list[Json]:
     """Rate of each cell, latency of each of its walkers."""
     rows = []
     for result in sorted(results, key=lambda one: (one.cell.workload, str(one.cell))):
-        rate, asked = achieved(result.stats), 1e9 / result.cell.interval_ns
+        rate, asked = achieved(result.stats), result.cell.rate_asked
         least = promised(result.cell, result.stats)
         walkers = []
         for name, one in sorted((result.stats.get("latency_ns") or {}).items()):

@@ -1,29 +1,21 @@
-"""JFR as a walker: its samplers recorded under a workload, and their recordings read as a cell's numbers.
+"""JFR as a walker: what its samplers are started with under a workload, and where their recordings are.
 
-JFR walks by itself: no sample passes an oracle of framestorm's, and no other walker is in the process.
-What is left to see from outside is crashes (exit status and hs_err, as for any cell), samples that were
-lost or failed, and traces that are truncated.
+JFR walks by itself: no other walker is in the process. What is left to see from outside is crashes (exit
+status and hs_err, as for any cell), samples that were lost or failed, and the traces (recordings.py).
 """
 
-import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.stress.recordings import Recorded
 
 EXECUTION = "jfr-execution"
 CPU_TIME = "jfr-cpu-time"
 WALKERS = (EXECUTION, CPU_TIME)
-_MODE = "jfr"
-
-_READER = paths.CHECKOUT / "stress" / "jfr" / "Samples.java"
-_READ_SECONDS = 600
 _MILLISECOND = 1_000_000
 _DEPTH = 64  # JFR's default; more frames than that: truncated
 _MOST_DEPTH = 2048
@@ -124,76 +116,14 @@ class Recording:
         saved = sorted(self.folder.glob("hs_err_pid*.jfr"))
         return saved or sorted(self._repository.rglob("*.jfr"))
 
-    def stats(self, jdk: Jdk, cpu_seconds: float, wall_seconds: float) -> dict[str, Any]:
-        """What the recording shows, in the fields of stats.jsonl (see stress/agent/README.md).
-
-        `cpu_seconds` is the process's CPU time; compiler and collector threads are in it, which JFR does
-        not sample, so `rate_share` is a lower bound. Fields of JFR's own: `truncated`, `failed`, `empty`,
-        `biased` (samples taken at a safepoint instead), `frame_types`, `whole` (the JVM ended in order).
-        Raises FramestormError when there is no recording that can be read.
-        """
+    def recorded(self) -> Recorded:
+        """Raises FramestormError when there is no recording."""
         files = self._recorded()
         if not files:
             raise FramestormError(
                 f"JFR left no recording in {self.folder}: did the JVM start? See its log there"
             )
-        said = self._read(files, jdk)
-        if said["unreadable"] == len(files) and said["samples"] == 0:
-            raise FramestormError(f"JFR's recording in {self.folder} cannot be read")
         interval = delivered_interval(self.walker, self.interval_ns)
-        asked = 1e9 / interval
-        rate = said["samples"] / cpu_seconds if cpu_seconds > 0 else 0.0
-        by_code: dict[str, int] = {}
-        for entry in said["codes"]:
-            by_code[entry["code"]] = by_code.get(entry["code"], 0) + entry["count"]
-        return {
-            "seconds": wall_seconds,
-            "ended": "vm-death" if files == [self._file] else None,
-            "walker": [self.walker],
-            "mode": _MODE,
-            "interval_ns": interval,
-            "threads_asked": "running",
-            "ticks": said["samples"] + said["lost"],
-            "samples": said["samples"],
-            "running_seconds": cpu_seconds,
-            "rate_hz": rate,
-            "rate_asked_hz": asked,
-            "rate_share": min(1.0, rate / asked),
-            "lost": {"buffer-full": said["lost"]} if said["lost"] else {},
-            "codes": [{"walker": self.walker, **entry} for entry in said["codes"]],
-            "latency_ns": {},
-            "frames": {
-                self.walker: {
-                    "count": said["traces"],
-                    "sum": said["frames"],
-                    "max": said["most_frames"],
-                    "at_depth_limit": said["truncated"],
-                }
-            },
-            "checks": {},
-            "findings": 0,
-            "contained": 0,
-            "threads": {"seen": said["threads"]},
-            "truncated": said["truncated"],
-            "failed": by_code.get("failed", 0),
-            "empty": by_code.get("empty", 0),
-            "biased": said["biased"],
-            "frame_types": said["frame_types"],
-            "whole": files == [self._file] and said["unreadable"] == 0,
-        }
-
-    def _read(self, files: list[Path], jdk: Jdk) -> dict[str, Any]:
-        # A stock JDK of at least that version reads it: an instrumented one is slow, and may not start.
-        reader = next((other for other in jdks.usable() if other.feature >= jdk.feature), jdk)
-        java = reader.home / "bin" / "java"
-        command = [str(java), str(_READER), _EVENTS[self.walker].name, *map(str, files)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=_READ_SECONDS
-            )
-            found: dict[str, Any] = json.loads(done.stdout)
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            raise FramestormError(
-                f"{java} could not read JFR's recording in {self.folder}: {error}"
-            ) from error
-        return found
+        whole = files == [self._file]
+        events = (_EVENTS[self.walker].name,)
+        return Recorded(self.walker, files, interval, self.depth, whole, events)

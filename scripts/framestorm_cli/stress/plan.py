@@ -10,6 +10,7 @@ import msgspec
 
 from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.stress import cells
 from framestorm_cli.stress.cells import Cell
 
@@ -38,6 +39,9 @@ class Plan:
     jvm_args: tuple[str, ...] = ()
     plugin: str = ""
     renaissance: str = ""
+    profilers: Mapping[str, OutsideWalker] = field(
+        default_factory=dict
+    )  # by the walker of their cells
     gc_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.GCS))
     jit_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.JITS))
     format: Literal[1] = 1

@@ -1,7 +1,7 @@
 """From options, or a matrix file, to the cells of a run."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.walkers import Table, plugin_path, table
 from framestorm_cli.renaissance import suite
-from framestorm_cli.stress import jfr, matrix, plan, units, workloads
-from framestorm_cli.stress.cells import DEFAULT, JFR_MODE, Axes, Cell
+from framestorm_cli.stress import jfr, matrix, plan, profiled, units, workloads
+from framestorm_cli.stress.cells import DEFAULT, SELF_MODE, UNSAMPLED, Axes, Cell
 from framestorm_cli.stress.matrix import Matrix
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.tools import Tools
@@ -20,6 +20,7 @@ from framestorm_cli.stress.workloads import Workload
 DEFAULT_DURATION = "2m"
 DEFAULT_INTERVAL = "100us"
 DEFAULT_MODES = ("same-thread", "separate-thread")
+PROFILERS_MODES = ("same-thread",)  # as a profiler walks
 DEFAULT_THREADS = "running"
 START_SECONDS = 1.0  # about what a JVM's start and end cost a cell
 LEAST_SECONDS = 2.0  # that a cell samples: less says nothing about a rate
@@ -31,6 +32,7 @@ class Options:
 
     workloads: tuple[str, ...] = ()
     walkers: tuple[str, ...] = ()
+    profilers: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
     intervals: tuple[str, ...] = ()
     gcs: tuple[str, ...] = ()
@@ -49,10 +51,14 @@ class Options:
 def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
     """The plan, and every workload that its cells name. Raises FramestormError."""
     asked = matrix.read(options.matrix) if options.matrix else Matrix()
+    beside, profilers = profiled.resolve(options.profilers, found.jdk)
+    if beside:
+        beside.append(UNSAMPLED)
+    walkers = (*options.walkers, *beside) or ("+".join(_default_walkers(options, found)),)
     defaults = Axes(
         workloads=options.workloads or ("*",),
-        walkers=options.walkers or ("+".join(_default_walkers(options, found)),),
-        modes=options.modes or DEFAULT_MODES,
+        walkers=walkers,
+        modes=options.modes or (PROFILERS_MODES if beside else DEFAULT_MODES),
         intervals=tuple(map(units.interval_ns, options.intervals or (DEFAULT_INTERVAL,))),
         gcs=options.gcs or (DEFAULT,),
         jits=options.jits or (DEFAULT,),
@@ -61,11 +67,12 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
     chosen = resolve(axes.workloads, found, options.renaissance)
     axes = replace(axes, workloads=tuple(chosen))
     axes.check()
-    plugin = check_walkers(axes.walkers, options.walker_plugin, found)
+    selves = {*jfr.WALKERS, *profilers, UNSAMPLED}
+    plugin = check_walkers(axes.walkers, options.walker_plugin, found, selves)
     seed = options.seed if options.seed is not None else asked.seed
     seed = seed if seed is not None else int(time.time())
     declared = table(toolchain.native_program(), plugin) if plugin else found.walkers
-    fitting = (_fitting(cell, declared) for cell in axes.cells(seed))
+    fitting = (_fitting(cell, declared, selves) for cell in axes.cells(seed))
     cells = tuple(dict.fromkeys(filter(None, fitting)))
     if not cells:
         raise FramestormError(
@@ -91,6 +98,7 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         jvm_args=(*asked.jvm_args, *options.jvm_args),
         plugin=plugin,
         renaissance=str(options.renaissance or ""),
+        profilers=profilers,
         gc_flags=axes.gc_flags,
         jit_flags=axes.jit_flags,
     )
@@ -116,9 +124,12 @@ def _default_walkers(options: Options, found: Tools) -> list[str]:
     return ["plugin"] if options.walker_plugin else found.walkers.samplers(found.jdk.libjvm)
 
 
-def check_walkers(walkers: Sequence[str], plugin: str | None, found: Tools) -> str:
-    """Raises FramestormError for one that is unknown or that the JDK has not; the plugin's path."""
-    names = {name for walker in walkers if walker not in jfr.WALKERS for name in walker.split("+")}
+def check_walkers(
+    walkers: Sequence[str], plugin: str | None, found: Tools, selves: Container[str] = jfr.WALKERS
+) -> str:
+    """Raises FramestormError for one that is unknown or that the JDK has not; the plugin's path.
+    `selves`: those that sample by themselves."""
+    names = {name for walker in walkers if walker not in selves for name in walker.split("+")}
     sampling = {name: one for name, one in found.walkers.walkers.items() if one.samples}
     for walker in walkers:
         if walker in jfr.WALKERS and (why := jfr.excluded(walker, found.jdk)):
@@ -134,12 +145,14 @@ def check_walkers(walkers: Sequence[str], plugin: str | None, found: Tools) -> s
     return plugin_path(names, plugin)
 
 
-def _fitting(cell: Cell, known: Table) -> Cell | None:
-    """The cell with those of its walkers that walk in its mode; None where none does. JFR has one way,
-    and the intervals it delivers."""
-    if cell.walker in jfr.WALKERS:
+def _fitting(cell: Cell, known: Table, selves: Container[str] = jfr.WALKERS) -> Cell | None:
+    """The cell with those of its walkers that walk in its mode; None where none does. What samples by
+    itself has one mode, and JFR the intervals that it delivers."""
+    if cell.walker == UNSAMPLED:
+        return replace(cell, mode=SELF_MODE, interval_ns=0)
+    if cell.walker in selves:
         interval = jfr.delivered_interval(cell.walker, cell.interval_ns)
-        return replace(cell, mode=JFR_MODE, interval_ns=interval)
+        return replace(cell, mode=SELF_MODE, interval_ns=interval)
     left = [name for name in cell.walker.split("+") if known.walkers[name].walks_in(cell.mode)]
     return replace(cell, walker="+".join(left)) if left else None
 

@@ -17,6 +17,7 @@ from framestorm_cli.stress import (
     outcome,
     planning,
     runner,
+    side_by_side,
     summary,
     tools,
     units,
@@ -144,7 +145,11 @@ def _conclude(run: StressRun, already: Known, write_known: Path | None) -> int:
 
 def _write(judged: Outcome) -> None:
     out, argv = judged.out, sys.argv[1:]
-    schema.write(out / "summary.json", summary.of(judged, argv))
+    written = summary.of(judged, argv)
+    schema.write(out / "summary.json", written)
+    if written.side_by_side:
+        page = side_by_side.page(judged, written.side_by_side, " ".join(argv))
+        files.write_text(out / side_by_side.PAGE, page)
     report = summary.to_report(judged, argv)
     junit.write(report, out / "junit.xml")
     sarif.write(report, out / "report.sarif")

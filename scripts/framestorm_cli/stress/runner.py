@@ -175,7 +175,9 @@ class Runner:
         def work() -> None:
             try:
                 with self._one_by_one:
-                    result = cell_result.conclude(process, self.run.out, self._baseline, self._jdk)
+                    result = cell_result.conclude(
+                        process, self._plan, self.run.out, self._baseline, self._jdk
+                    )
                 future.set_result(result)
             except Exception as error:  # noqa: BLE001 - for who asks for the result
                 future.set_exception(error)

@@ -18,12 +18,13 @@ from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, issue_of
 from framestorm_cli.reports.schema import FORMAT, Number, record, said
-from framestorm_cli.stress import figures, units
+from framestorm_cli.stress import figures, side_by_side, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.figures import Figures
 from framestorm_cli.stress.findings import StressBucket
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved
+from framestorm_cli.stress.side_by_side import Line
 from framestorm_cli.stress.verdicts import CLEAN, UNJUDGED, VERDICTS
 from framestorm_cli.triage.buckets import Bucket
 
@@ -48,7 +49,7 @@ class PlanRecord(msgspec.Struct, forbid_unknown_fields=True):
 class CellRecord(msgspec.Struct, forbid_unknown_fields=True):
     workload: str
     walker: Annotated[str, said("Several, joined by +, took turns.")]
-    mode: Literal["same-thread", "separate-thread", "unstopped", "jfr"]
+    mode: Literal["same-thread", "separate-thread", "unstopped", "self"]
     interval_ns: Number
     gc: str
     jit: str
@@ -118,6 +119,7 @@ class Summary(msgspec.Struct, forbid_unknown_fields=True):
     totals: Figures
     cells: list[CellRecord]
     buckets: list[BucketRecord]
+    side_by_side: Annotated[list[Line], said("Of a run with --profiler.")]
     unreadable_lines: Number
     sanitizer_reports_elsewhere: Annotated[int, said("Of sanitizers, outside walks.", ge=0)]
 
@@ -140,6 +142,7 @@ def of(outcome: Outcome, argv: Sequence[str]) -> Summary:
         totals=figures.of(run.finished),
         cells=[_cell(result) for result in outcome.results],
         buckets=[_bucket(one, run.out) for one in outcome.found.buckets],
+        side_by_side=side_by_side.lines(outcome.results),
         unreadable_lines=outcome.found.unreadable_lines,
         sanitizer_reports_elsewhere=outcome.found.reports_elsewhere,
     )
@@ -160,7 +163,7 @@ def _cell(result: CellResult) -> CellRecord:
         interval=result.cell.interval,
         rate_too_low=result.slow,
         rate_hz=achieved(stats),
-        rate_asked_hz=1e9 / result.cell.interval_ns,
+        rate_asked_hz=result.cell.rate_asked,
         latency_ns=stats.get("latency_ns") or {},
         threads=stats.get("threads") or {},
         figures=figures.of([result]),
@@ -249,6 +252,10 @@ def show(outcome: Outcome, console: Console | None = None) -> None:
     total = figures.of(run.finished)
     console.print(f"JDK {plan.jdk_version} ({plan.jdk_home})", markup=False, soft_wrap=True)
     console.print(_table(outcome))
+    if beside := side_by_side.lines(outcome.results):
+        console.print()
+        console.print(side_by_side.table(beside))
+        console.print()
     lines = [
         f"{total.samples:,} walks in {len(run.finished)} of {len(plan.cells)} cells, "
         f"{units.duration_text(run.wall)}"
@@ -268,6 +275,8 @@ def show(outcome: Outcome, console: Console | None = None) -> None:
         lines.append(f"sanitizer reports outside walks: {outcome.found.reports_elsewhere:,}")
     lines += ["", *_bucket_lines(outcome)]
     lines.append(f"report: {paths.shown(outcome.out / 'report.html')}")
+    if beside:
+        lines.append(f"profilers: {paths.shown(outcome.out / side_by_side.PAGE)}")
     lines += [f"NOT TO BE BELIEVED: {problem}" for problem in outcome.problems]
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)

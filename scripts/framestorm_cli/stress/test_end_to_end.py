@@ -234,7 +234,7 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
     walkers = [part for name in names for part in ("--walker", name)]
     _, data, _ = run(jdk, tmp_path / "out", "--workload", "javac", "--duration", "10s", *walkers)
     assert {(cell["walker"], cell["mode"]) for cell in data["cells"]} == {
-        (name, "jfr") for name in names
+        (name, "self") for name in names
     }
     for cell in data["cells"]:
         assert cell["samples"] > 0

@@ -48,7 +48,7 @@ def sampled(recording: Recording, jdk: Jdk, workload: str, *options: str) -> dic
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, (recording.folder / "log.txt").read_text()
     cpu = usage.ru_utime + usage.ru_stime
-    return recording.stats(jdk, cpu, time.monotonic() - began)
+    return recording.recorded().stats(jdk, (), cpu, time.monotonic() - began)
 
 
 @pytest.mark.parametrize("walker", jfr.WALKERS)
@@ -96,7 +96,7 @@ def test_a_jvm_that_crashes_leaves_what_it_had(jdk: Jdk, tmp_path: Path) -> None
     process.send_signal(signal.SIGSEGV)
     assert process.wait(60) != 0
     assert list(tmp_path.glob("hs_err_pid*.log"))
-    stats = recording.stats(jdk, 3, 3)
+    stats = recording.recorded().stats(jdk, (), 3, 3)
     assert not stats["whole"]
     assert stats["ended"] is None
     assert stats["samples"] > 0
@@ -116,10 +116,10 @@ def _until_it_works(process: "subprocess.Popen[bytes]") -> None:
 
 def test_no_recording_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FramestormError, match="JFR left no recording"):
-        Recording(EXECUTION, tmp_path, 1_000_000).stats(JDKS[0], 1, 1)
+        Recording(EXECUTION, tmp_path, 1_000_000).recorded().stats(JDKS[0], (), 1, 1)
     (tmp_path / "recording.jfr").write_bytes(b"no recording")
     with pytest.raises(FramestormError, match="cannot be read"):
-        Recording(EXECUTION, tmp_path, 1_000_000).stats(JDKS[0], 1, 1)
+        Recording(EXECUTION, tmp_path, 1_000_000).recorded().stats(JDKS[0], (), 1, 1)
 
 
 def test_an_old_recording_is_not_taken_for_this_one(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_an_old_recording_is_not_taken_for_this_one(tmp_path: Path) -> None:
     (tmp_path / "recording.jfr").write_bytes(b"of another run")
     recording.start()
     with pytest.raises(FramestormError, match="JFR left no recording"):
-        recording.stats(JDKS[0], 1, 1)
+        recording.recorded()
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from framestorm_cli.stress import (
     workloads,
 )
 from framestorm_cli.stress.agent import Java
-from framestorm_cli.stress.cells import JFR_MODE, MODES, Axes, Cell
+from framestorm_cli.stress.cells import MODES, SELF_MODE, Axes, Cell
 from framestorm_cli.stress.jfr import EXECUTION, Recording
 from framestorm_cli.stress.plan import Plan, default_limit
 from framestorm_cli.stress.proportion import Proportion
@@ -171,7 +171,9 @@ def test_walkers_that_walk_from_outside_only_are_left_out_of_same_thread_cells(
     assert fitting.walker == "asgct"
     assert planning._fitting(Cell("a", "asgst-env", "same-thread", 1), known) is None
     jfr = [Cell("a", EXECUTION, mode, ns) for mode in MODES for ns in (10**5, 10**6)]
-    assert {planning._fitting(one, known) for one in jfr} == {Cell("a", EXECUTION, JFR_MODE, 10**6)}
+    assert {planning._fitting(one, known) for one in jfr} == {
+        Cell("a", EXECUTION, SELF_MODE, 10**6)
+    }
     outside = Cell("a", "asgst-env", "separate-thread", 1)
     assert planning._fitting(outside, known) == outside
 
@@ -222,7 +224,7 @@ def test_what_is_preloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert agent.environment(java, cell) == {
         "LD_PRELOAD": f"{tmp_path}/agent.so:{tmp_path}/asan.so"
     }
-    assert agent.environment(java, Cell("a", EXECUTION, JFR_MODE, 1)) == {}
+    assert agent.environment(java, Cell("a", EXECUTION, SELF_MODE, 1)) == {}
     with pytest.raises(FramestormError, match="no path with a blank or a colon"):
         agent.environment(Java(tmp_path, tmp_path / "two words.so"), cell)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import fnmatch
+import itertools
 import json
 import shlex
 import subprocess
@@ -36,6 +37,14 @@ class Workload:
     renaissance: bool = False  # a benchmark of it, whose failures it can tell apart
     seconds_option: str = "--seconds"
     iterations_option: str = "--iterations"
+
+    @property
+    def class_path(self) -> list[Path]:
+        """What it loads its classes from: jars, and folders."""
+        for option, value in itertools.pairwise(self.program):
+            if option in ("-cp", "-classpath", "--class-path", "-jar"):
+                return [Path(part) for part in value.split(":")]
+        return []
 
     def arguments(self, seconds: float | None, iterations: int | None, seed: int) -> list[str]:
         found = list(self.program)
