@@ -53,15 +53,9 @@ class Additions:
     edits: tuple[Edit, ...]
     jdk: tuple[int, ...] = ()
 
-    def check(self, version: str, feature: int) -> None:
-        """Raises FramestormError when they are not for this source."""
-        if self.jdk and feature not in self.jdk:
-            known = ", ".join(map(str, self.jdk))
-            raise FramestormError(
-                f"--source is of JDK {version}; framestorm's walkers are written for the source of JDK "
-                f"{known}. To bring them to another: `jdk` and the anchors in harness/hotspot/edits.toml, "
-                "and docs/reference/stack-walkers.md for the names of HotSpot they use"
-            )
+    def fit(self, feature: int) -> bool:
+        """Whether they are for the source of this release."""
+        return not self.jdk or feature in self.jdk
 
     def digest(self) -> str:
         """Changes when any of it does."""
@@ -74,6 +68,9 @@ class Additions:
 
     def edited(self) -> set[str]:
         return {edit.file for edit in self.edits}
+
+
+NONE = Additions({}, ())
 
 
 def load(folder: Path = FOLDER) -> Additions:

@@ -67,7 +67,7 @@ def ensure(request: Request) -> Path:
     with writing(cache):
         cache.mkdir(parents=True, exist_ok=True)
         source = sources.resolve(request.source, cache / "downloads")
-        additions.load().check(str(source.version), source.version.feature)
+        _check_variant(variant, source)
         boot_jdk = boot.choose(request.boot_jdk, source.version)
         packages.ensure(PACKAGES)
         build = Build(source, boot_jdk, variant, gcs, request.jobs or os.cpu_count() or 1)
@@ -81,6 +81,20 @@ def ensure(request: Request) -> Path:
     return home
 
 
+def _check_variant(variant: Variant, source: Source) -> None:
+    """Raises FramestormError for one whose coverage would need the additions, which do not fit."""
+    added = additions.load()
+    if added.fit(source.version.feature) or variant.name == variants.PLAIN:
+        return
+    known = ", ".join(map(str, added.jdk))
+    raise FramestormError(
+        f"--source is of JDK {source.version}; framestorm's walkers and its coverage are written for the "
+        f"source of JDK {known}. --variant {variants.PLAIN} builds it without them. To bring them to another "
+        "release: `jdk` and the anchors in harness/hotspot/edits.toml, and docs/reference/stack-walkers.md "
+        "for the names of HotSpot they use"
+    )
+
+
 class Build:
     """One variant of one source with one boot JDK. make() needs the tree's lock to be held."""
 
@@ -92,7 +106,9 @@ class Build:
         self.variant = variant
         self.gcs = gcs
         self.jobs = jobs
-        self.added = additions.load()
+        added = additions.load()
+        # A JDK of another release has the walkers that it is shipped with.
+        self.added = added if added.fit(source.version.feature) else additions.NONE
         self.compiler = _compiler_version()
         some = "" if gcs == variants.collectors(()) else "-" + "-".join(gcs)
         self.name = variant.name + some
@@ -180,7 +196,7 @@ class Build:
             self._copy_base(self.boot_jdk.home, base)
             return base
         # Without sanitizers, whatever the variant: its programs have to run while it is built.
-        plain, every = variants.VARIANTS["plain"], variants.collectors(())
+        plain, every = variants.VARIANTS[variants.PLAIN], variants.collectors(())
         image = Build(self.source, self.boot_jdk, plain, every, self.jobs)
         if image.tree_name == self.tree_name:
             self._copy_base(self._image(), base)
@@ -259,7 +275,8 @@ class Build:
                 self.folder / "support" / "modules_libs" / "java.base" / "server" / "libjvm.so",
                 scratch,
             )
-            folder.put_headers(scratch)
+            if self.added.files:
+                folder.put_headers(scratch)
             folder.finish(scratch, log)
             store.write(
                 scratch,

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from framestorm_cli.base import packages, steps
-from framestorm_cli.hotspot import building, variants
+from framestorm_cli.hotspot import additions, building, debian, variants
 from framestorm_cli.hotspot.building import Request
 from framestorm_cli.jdks import runtimes, store
 from framestorm_cli.jdks.jdk import JVM_FOLDER, Jdk, UnusableJdkError, usable, validate
@@ -18,10 +18,10 @@ def choose(option: Path | None, *, may_install: bool = True) -> Jdk:
     """--jdk, else JAVA_HOME, else the newest installed HotSpot, else one that apt installs.
 
     `instrumented[:VARIANT]` is an instrumented JDK, which is built when there is none. A number is a
-    release: the newest installed one, else one that is fetched.
+    release: the newest installed one, else one that is fetched or built.
     """
     if option is not None and str(option).isdecimal():
-        return runtimes.provide(int(str(option)))
+        return _release(int(str(option)))
     if option is not None:
         return validate(instrumented(option) if is_instrumented(option) else option)
     java_home = os.environ.get("JAVA_HOME")
@@ -48,6 +48,16 @@ def choose(option: Path | None, *, may_install: bool = True) -> Jdk:
     return found[0]
 
 
+def _release(feature: int) -> Jdk:
+    """The installed one, else a runtime that is fetched, else one that is built as its source is."""
+    package = f"openjdk-{feature}"
+    there = feature in runtimes.WHEELS or any(one.feature == feature for one in usable())
+    if there or package not in debian.SUITES:
+        return runtimes.provide(feature)
+    steps.say(f"there is no JDK {feature} to fetch: building one from Debian's {package}")
+    return validate(building.ensure(Request(f"debian:{package}", variant=variants.PLAIN)))
+
+
 def is_instrumented(option: Path) -> bool:
     """Whether --jdk names an instrumented JDK instead of a path."""
     return _ASKED.fullmatch(str(option)) is not None
@@ -62,7 +72,8 @@ def instrumented(option: Path) -> Path:
     asked = _ASKED.fullmatch(str(option))
     name = (asked[1] if asked else None) or variants.DEFAULT
     variants.named(name)
-    there = store.finished(name)
+    walkers = additions.load()
+    there = [one for one in store.finished(name) if walkers.fit(one[1].feature)]
     if not there:
         steps.say(f"there is no instrumented JDK `{name}` yet: building one, which takes a while")
         return building.ensure(Request(variant=name))

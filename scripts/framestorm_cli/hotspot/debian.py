@@ -20,7 +20,8 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 KEYRING_PACKAGE = "debian-archive-keyring"
 # Which suite has which sources that the additions are for. A Debian release has one or two OpenJDK
 # releases.
-SUITES = {"openjdk-25": "trixie"}
+SUITES = {"openjdk-25": "trixie", "openjdk-26": "sid"}
+_UNSTABLE = ("sid",)  # has no security archive
 _DEFAULT = "http://deb.debian.org/debian"
 
 
@@ -80,6 +81,7 @@ def configuration(folder: Path, suite: str) -> list[str]:
         "".join(
             f"deb-src [signed-by={KEYRING}] {uri} {name} main\n"
             for uri, name in ((main, suite), (security, f"{suite}-security"))
+            if not (uri == security and suite in _UNSTABLE)
         ),
         encoding="utf-8",
     )

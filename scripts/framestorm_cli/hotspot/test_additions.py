@@ -134,12 +134,10 @@ def test_a_list_of_edits_that_is_wrong_is_named(tmp_path: Path, text: str) -> No
         additions.load(tmp_path)
 
 
-def test_a_source_of_another_release_is_refused() -> None:
-    added = Additions({}, (), (25,))
-    added.check("25.0.3+9", 25)
-    with pytest.raises(FramestormError, match=r"JDK 21\.0\.2; .* the source of JDK 25\."):
-        added.check("21.0.2", 21)
-    Additions({}, ()).check("21.0.2", 21)
+def test_which_releases_they_are_for() -> None:
+    assert Additions({}, (), (25,)).fit(25)
+    assert not Additions({}, (), (25,)).fit(21)
+    assert Additions({}, ()).fit(21)
 
 
 def test_those_of_the_checkout() -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from framestorm_cli.base import packages, paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.conftest import compile_library
-from framestorm_cli.hotspot import additions, building, folder, variants
+from framestorm_cli.hotspot import additions, building, choosing, folder, variants
 from framestorm_cli.hotspot.building import Request
 from framestorm_cli.hotspot.test_sources import make_tree
 from framestorm_cli.jdks import jdk as jdks
@@ -255,14 +256,21 @@ def test_old_ones_are_removed_unless_a_process_runs_on_them(
     assert not homes[0].exists()
 
 
-def test_the_source_of_another_release_is_refused_before_anything_is_made(
-    request_of: Request, user: Path, own_cache: Path
+def test_another_release_is_built_plain_without_the_walkers(
+    request_of: Request, user: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = user / "make" / "conf" / "version-numbers.conf"
-    numbers.write_text(numbers.read_text().replace("FEATURE=25", "FEATURE=21"))
-    with pytest.raises(FramestormError, match="is of JDK 21"):
-        building.ensure(request_of)
-    assert not (own_cache / "jdk" / "trees").exists()
+    numbers.write_text(numbers.read_text().replace("FEATURE=25", "FEATURE=26"))
+    with pytest.raises(FramestormError, match=r"JDK 26.*--variant plain builds it without"):
+        building.ensure(replace(request_of, variant="sanitized"))
+    home = building.ensure(request_of)
+    record = store.read(home)
+    assert record is not None
+    assert record.feature == 26
+    assert not (home / "include" / "profile.h").exists()
+    # It is not what the name of the variant means.
+    monkeypatch.setattr(building, "ensure", lambda request: Path(request.source))
+    assert choosing.instrumented(Path("instrumented:plain")) == Path("debian:openjdk-25")
 
 
 def test_another_version_than_the_boot_jdks_builds_the_image(

@@ -117,6 +117,10 @@ def test_a_configuration_of_its_own_that_refuses_unsigned_lists(
         f"deb-src [signed-by={debian.KEYRING}] http://s/debian-security trixie-security main",
     ]
     assert "Acquire::AllowInsecureRepositories=false" in options
+    debian.configuration(tmp_path, "sid")  # which has no security archive
+    assert (tmp_path / "sources.list").read_text().splitlines() == [
+        f"deb-src [signed-by={debian.KEYRING}] http://m/debian sid main"
+    ]
     assert f"Dir::State::Lists={tmp_path / 'lists'}" in options
 
 

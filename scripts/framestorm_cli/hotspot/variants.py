@@ -49,6 +49,7 @@ class Variant:
         return "sanitized" if self.sanitized else self.debug_level
 
 
+PLAIN = "plain"
 VARIANTS = {
     variant.name: variant
     for variant in (
@@ -60,7 +61,7 @@ VARIANTS = {
         Variant(
             "undefined", "release, UBSan in the walkers, coverage", "release", False, True, True
         ),
-        Variant("plain", "release, neither sanitizers nor coverage", "release", False, False),
+        Variant(PLAIN, "release, neither sanitizers nor coverage", "release", False, False),
     )
 }
 DEFAULT = "sanitized"

@@ -36,6 +36,10 @@ class Record:
     built: float  # seconds since 1970
     seconds: float  # the build took
 
+    @property
+    def feature(self) -> int:
+        return int(self.version.partition(".")[0].partition("+")[0])
+
 
 def folder() -> Path:
     """<cache>/jdk; not created."""
