@@ -1,6 +1,7 @@
 // What profilers tell of their samples: async-profiler by its C API, java-profiler by its JNI
 // functions, JFR by Java.
 #include <dlfcn.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -28,12 +29,21 @@ class AsprofStore final : public SampleStore {
  public:
   using Write = void (*)(const char* text, size_t size);
   using Execute = const char* (*)(const char* command, Write write);
-  explicit AsprofStore(Execute execute) : execute_(execute) {}
+  explicit AsprofStore(Execute execute) : execute_(execute) {
+    run("metrics");
+    has_metrics_ = !told().empty();
+  }
 
   uint64_t count() override {
+    if (!has_metrics_) {
+      run("dump,traces=0,flat=0");
+      return figure("Total samples       : ") - figure("skipped             : ");
+    }
     run("metrics");
     return figure("samples_total ") - figure("samples_skipped_total ");
   }
+  // It then reads all traces for it.
+  bool counts_slowly() const override { return !has_metrics_; }
 
   // "[name tid=7];java/lang/Thread.run_[j];...;innermost count", in no order.
   std::vector<RecordedTrace> new_traces() override {
@@ -87,6 +97,7 @@ class AsprofStore final : public SampleStore {
   }
 
   Execute execute_;
+  bool has_metrics_ = false;              // from 4.3 on
   std::map<std::string, uint64_t> seen_;  // samples by line
 };
 
@@ -102,7 +113,17 @@ class RecordingStore : public SampleStore {
     jvm.check_exception("framestorm.RecordedSamples.read");
   }
 
-  uint64_t count() override { return read().size(); }
+  // JFR stores those of threads in native code from a thread of its own, up to 0.1 s later.
+  uint64_t count() override {
+    constexpr timespec kPause = {0, 200'000'000};
+    size_t before = 0;
+    for (;;) {
+      const size_t now = read().size();
+      if (now == before) return now;
+      before = now;
+      nanosleep(&kPause, nullptr);
+    }
+  }
   bool counts_slowly() const override { return true; }
 
   std::vector<RecordedTrace> new_traces() override {

@@ -9,6 +9,8 @@
 //   malloc       it allocates in its handler
 //   drop         it stores a trace without its innermost frame
 //   nothing      it stores nothing
+//
+// or with `old` its API is that of async-profiler before 4.3, without metrics.
 #include <dlfcn.h>
 #include <jvmti.h>
 #include <pthread.h>
@@ -150,7 +152,10 @@ extern "C" {
 const char* asprof_execute(const char* command, void (*write)(const char* text, size_t size)) {
   std::string text;
   if (std::string_view(command) == "metrics") {
+    if (has("old")) return "no such command";
     text = "samples_total " + std::to_string(stored.load()) + "\nsamples_skipped_total 0\n";
+  } else if (std::string_view(command).ends_with("flat=0")) {
+    text = "Total samples       : " + std::to_string(stored.load()) + "\n";
   } else if (stored.load() > 0) {
     text = "[thread tid=" + std::to_string(last.tid) + "]";
     for (jint i = last.count - 1; i >= (has("drop") ? 1 : 0); --i) {
