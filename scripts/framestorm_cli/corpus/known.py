@@ -25,12 +25,16 @@ def default_file(jdk: Jdk) -> Path:
 
 
 def read_known(
-    baseline: Path | None, jdk: Jdk, walker: str, more: Known = known_buckets.NOTHING
+    baseline: Path | None,
+    jdk: Jdk,
+    walker: str,
+    more: Known = known_buckets.NOTHING,
+    profiler: str = "",
 ) -> tuple[Known, Path | None]:
     """The known buckets, and the file they are from; None: there is none for this JDK. Signatures do not
     say which walker they are of: the default file, which is AsyncGetCallTrace's, and crashes of other
-    walkers than those under test (`walker`, as for fuzz) count for nothing. Raises FramestormError for a
-    file that is none."""
+    walkers than those under test (`walker`, as for fuzz) or of other profilers count for nothing. Raises
+    FramestormError for a file that is none."""
     tested = walkers.names(walker)
     path = baseline
     if path is None and (not tested or _ASGCT in tested) and default_file(jdk).exists():
@@ -40,6 +44,8 @@ def read_known(
         notes |= known_buckets.read(path).notes
     for folder in expectations.folders():
         if tested and expectations.walker_of(folder) not in tested:
+            continue
+        if expectations.profiler_of(folder) != profiler:
             continue
         for label, (status, signature) in expectations.read_expected(folder).items():
             if status == "open" and signature and label.split("-")[0] == str(jdk.feature):

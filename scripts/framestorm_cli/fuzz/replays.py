@@ -27,7 +27,9 @@ class Replays:
 
     def __init__(self, toolchain: Toolchain, options: FuzzOptions, tries: int) -> None:
         self.symbolizer = Symbolizer()
-        self._causes = expectations.causes_on(toolchain.jdk.label)
+        self._causes = expectations.causes_on(
+            toolchain.jdk.label, profiler=options.outside.profiler
+        )
         self._tries = 0 if options.strict else tries
         self._strict = options.strict
         self._why = "--strict" if options.strict else "--verify 0"

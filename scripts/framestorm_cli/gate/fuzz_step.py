@@ -123,7 +123,7 @@ def sort(
         done.options.jvm_args,
         results.jvm_of(done),
         frozenset(touched),
-        expectations.causes_on(here.tools.jdk.label),
+        expectations.causes_on(here.tools.jdk.label, profiler=here.outside.profiler),
     )
     entries = crossing.sort(found, seconds, float(done.totals().get("startup", 2.0)), step)
     step.lines.append(

@@ -69,7 +69,10 @@ class Gate:
         names.check_names(change.tools, self._request.walker, (), ())
         self._budget = budget = Budget(self._options.minutes * 60, base is not None)
         known, self.outcome.baseline = read_known(
-            self._options.baseline, change.tools.jdk, change.walker
+            self._options.baseline,
+            change.tools.jdk,
+            change.walker,
+            profiler=change.outside.profiler,
         )
         step = self._begin("corpus")
         self.outcome.verdict.entries += corpus_step.run(change, base, self._options.jvm_args, step)

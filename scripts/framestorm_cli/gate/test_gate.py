@@ -217,6 +217,29 @@ def test_what_hides_behind_a_known_signature(
     assert "5 of 5 fresh JVMs; base: 0 of 5" in new["how"]
 
 
+def test_a_profilers_crash_is_judged_only_where_it_is_under_test(
+    gate: Gate, fakes: FakePrograms, crashes: Path, tmp_path: Path
+) -> None:
+    signature = {"kind": "fault", "clause": "", "frames": ["frame::sender"]}
+    for name in ("async-profiler", "jfr"):
+        (crashes / name).mkdir()
+        (crashes / name / "input.bin").write_bytes(b"FAKE")
+        expected = {
+            "profiler": {"name": name},
+            "per_jdk": {"25": {"status": "open", "signature": signature}},
+        }
+        (crashes / name / "expected.json").write_text(json.dumps(expected))
+    fuzz(fakes)
+    fakes.plan("replay", {"findings": [fakes.fault("a", "frame::sender")]})
+    # JFR is part of the JDK; another profiler's library is not even fetched.
+    code, data = gate()
+    assert (code, [e["id"] for e in data["entries"]]) == (0, ["jfr"])
+    built = tmp_path / "built.so"
+    built.touch()
+    code, data = gate("--profiler", built)
+    assert (code, data["entries"]) == (0, [])
+
+
 def test_a_fixed_crash_that_comes_back(gate: Gate, fakes: FakePrograms, crashes: Path) -> None:
     signature = {"kind": "fault", "clause": "", "frames": ["frame::sender"]}
     for name, status in (("back", "fixed"), ("still", "open")):

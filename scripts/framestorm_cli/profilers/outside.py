@@ -38,6 +38,11 @@ class OutsideWalker:
         return f"{self.name} {self.version}".strip() + options
 
     @property
+    def profiler(self) -> str:
+        """Its name; empty when it is none."""
+        return self.name if self.walker == PROFILER else ""
+
+    @property
     def libraries(self) -> tuple[Path, ...]:
         return (Path(self.file),) if self.file and self.file != JVM else ()
 

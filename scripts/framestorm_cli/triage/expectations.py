@@ -36,6 +36,16 @@ def walker_of(folder: Path) -> str:
     return str(records.read_json(folder / "expected.json").get("walker", ""))
 
 
+def profiler_of(folder: Path) -> str:
+    """The name of the profiler that walks; empty: none does."""
+    return _profiler_in(records.read_json(folder / "expected.json"))
+
+
+def _profiler_in(expected: Json) -> str:
+    of = expected.get("profiler")
+    return str(of.get("name", "")) if isinstance(of, dict) else ""
+
+
 def read_expected(folder: Path) -> dict[str, tuple[str, Signature | None]]:
     """Status and signature per Jdk.label. Raises FramestormError when they make no sense."""
     return read_expectations(folder / "expected.json")
@@ -92,8 +102,9 @@ class Cause:
         return same and finding.walker == self.walker
 
 
-def causes_on(label: str, base: Path = paths.CRASHES) -> list[Cause]:
-    """The causes that are open on a JDK (Jdk.label). Raises FramestormError when one makes no sense."""
+def causes_on(label: str, base: Path = paths.CRASHES, *, profiler: str = "") -> list[Cause]:
+    """The causes that are open on a JDK (Jdk.label), of a profiler of this name or else of other walkers.
+    Raises FramestormError when one makes no sense."""
     found = []
     for folder in folders(base):
         path = folder / "expected.json"
@@ -101,6 +112,8 @@ def causes_on(label: str, base: Path = paths.CRASHES) -> list[Cause]:
         if status != "open" or signature is None:
             continue
         data: Json = json.loads(path.read_bytes())
+        if _profiler_in(data) != profiler:
+            continue
         try:
             also = {Signature.from_json(one) for one in data["per_jdk"][label].get("also", ())}
             walker, state = str(data["walker"]), str(data["state"])

@@ -92,6 +92,14 @@ def test_a_cause_counts_only_where_it_is_open(tmp_path: Path) -> None:
         assert expectations.causes_on(label, tmp_path) == []
 
 
+def test_a_cause_of_a_profiler_is_of_no_other(tmp_path: Path) -> None:
+    write(tmp_path, profiler={"name": "quick", "version": "1.5"})
+    for profiler in ("", "slow"):
+        assert expectations.causes_on("25", tmp_path, profiler=profiler) == []
+    (cause,) = expectations.causes_on("25", tmp_path, profiler="quick")
+    assert cause.explains(case())
+
+
 def test_two_causes_of_one_signature_are_both_named(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path, "twin")
@@ -140,7 +148,8 @@ def test_every_cause_of_the_corpus_has_a_write_up() -> None:
     every: list[Cause] = [
         cause
         for label in ("17", "25", "25-sanitized", "25-fastdebug")
-        for cause in expectations.causes_on(label)
+        for profiler in ("", "java-profiler", "jfr")
+        for cause in expectations.causes_on(label, profiler=profiler)
     ]
     assert len({cause.name for cause in every}) > 10
     assert [cause.name for cause in every if f"\n## {cause.name}\n" not in page] == []
