@@ -192,7 +192,10 @@ def _stats(process: CellProcess, plan: Plan, jdk: Jdk, cpu: float) -> tuple[Json
         return {"samples": 0}, ""
     try:
         recorded = agent.recording(process.cell, plan, process.folder).recorded()
-        found = recorded.stats(jdk, process.workload.class_path, cpu, process.elapsed)
+        # What an agent makes of classes as they are loaded is in no file.
+        transformed = any(word.startswith("-javaagent:") for word in process.command)
+        class_path = [] if transformed else process.workload.class_path
+        found = recorded.stats(jdk, class_path, cpu, process.elapsed)
     except FramestormError as error:
         return {}, error.message
     return found, ""

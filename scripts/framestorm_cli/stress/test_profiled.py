@@ -134,6 +134,28 @@ def test_a_program_that_only_gets_no_time_does_not_hang(
     assert "slowed down by its walks" in problem
 
 
+@pytest.mark.parametrize("agent", ["", "-javaagent:/some.jar"])
+def test_classes_that_an_agent_may_transform_are_not_judged(
+    stress: Run,
+    java: FakeJava,
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    agent: str,
+) -> None:
+    given: list[Sequence[Path]] = []
+    reads = Recorded.stats
+
+    def stats(self: Recorded, jdk: Jdk, class_path: Sequence[Path], *rest: float) -> dict[str, Any]:
+        given.append(class_path)
+        return reads(self, jdk, class_path, *rest)
+
+    monkeypatch.setattr(Recorded, "stats", stats)
+    java.plan("alpha", {"recorded": recorded()})
+    run(stress, library, tmp_path / "out", *(["--jvm-arg", agent] if agent else []))
+    assert given == [[] if agent else [tmp_path / "workloads.jar"]]
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [
