@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from framestorm_cli.base.machine import machine
 from framestorm_cli.findings.records import Json
-from framestorm_cli.stress import agent, figures, flames, units
+from framestorm_cli.stress import agent, figures, flames, side_by_side, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import DEFAULT, Cell
 from framestorm_cli.stress.figures import OK, QUANTILES, Figures
@@ -53,6 +53,8 @@ def _context(outcome: Outcome, argv: Sequence[str]) -> dict[str, Any]:
         "started": min((one.started for one in results), default=0.0),
         "verdicts": [(v, sum(1 for one in results if one.verdict == v)) for v in VERDICTS],
         "heat": _heat(results),
+        "heads": side_by_side.HEADS,
+        "beside": [side_by_side.cells(line) for line in side_by_side.lines(results)],
         "latencies": _latencies(results),
         "ticks": [
             (_position(10.0**power), units.nanoseconds_text(10.0**power)) for power in (2, 4, 6, 8)

@@ -152,25 +152,18 @@ def _reasons(group: Sequence[CellResult]) -> list[Reason]:
     return sorted(found.values(), key=lambda one: -one.count)[: _MOST_REASONS * 3]
 
 
+HEADS = (
+    "workload", "sampler", "interval", "samples/CPU s", "of asked", "lost", "cost", "whole", "cut", "short",
+    "wrong", "wrong bci", "no Java", "process",
+)  # fmt: skip
+_WORDS = ("workload", "sampler", "interval", "process")
+
+
 def table(of: Sequence[Line]) -> Table:
     """For a terminal."""
     made = Table(box=None, pad_edge=False)
-    for name in ("workload", "sampler", ""):
-        made.add_column(name)
-    for name in (
-        "samples/CPU s",
-        "of asked",
-        "lost",
-        "cost",
-        "whole",
-        "cut",
-        "short",
-        "wrong",
-        "wrong bci",
-        "no Java",
-    ):
-        made.add_column(name, justify="right")
-    made.add_column("process")
+    for name in HEADS:
+        made.add_column(name, justify="left" if name in _WORDS else "right")
     for line in of:
         made.add_row(*cells(line))
     return made
@@ -214,6 +207,8 @@ def page(outcome: Outcome, of: Sequence[Line], command: str) -> str:
         plan=plan,
         machine=machine(),
         profilers=list(plan.profilers.values()),
+        heads=HEADS,
+        rules=["---" if name in _WORDS else "---:" for name in HEADS],
         rows=[cells(line) for line in of],
         reasons=_by_sampler(of),
     )

@@ -93,6 +93,7 @@ def test_a_profiler_beside_a_walker_and_the_program_by_itself(
     page = (tmp_path / "out" / "profilers.md").read_text()
     assert "| 4.00 % | alpha 100us | wrong | `A.callee@3 under A.caller@9" in page
     assert "| 15.00 % | alpha 100us | short | `ends with A.b@1 (Inlined)` |" in page
+    assert "<td>15.00%</td>" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_wrong_traces_are_a_finding_with_a_trace(
