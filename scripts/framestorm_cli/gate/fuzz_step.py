@@ -72,21 +72,24 @@ def run(subject: Subject, fuzzing: Fuzzing, seconds: float, out: Path, step: Ste
         + (f", {edges:,} edges" if (edges := done.edges()) is not None else "")
     )
     names = walkers.table(subject.tools.program(NATIVE)).names
-    step.problems += [f"{subject.what}: {line}" for line in problems(done, names["scenarios"])]
+    # A base may die of each fault that the change has fixed: what it did not find makes nothing new.
+    enough = ENOUGH_WALKS if subject.what == "change" else 1
+    found = problems(done, names["scenarios"], enough)
+    step.problems += [f"{subject.what}: {line}" for line in found]
     step.seconds += time.monotonic() - began
     return done
 
 
-def problems(done: Run, scenarios: Sequence[str]) -> list[str]:
-    """Why a run cannot be judged by: what makes any run unbelievable, too few walks, and scenarios that
-    were never walked."""
+def problems(done: Run, scenarios: Sequence[str], enough: int) -> list[str]:
+    """Why a run cannot be judged by: what makes any run unbelievable, fewer walks of a target than `enough`,
+    and scenarios that were never walked."""
     found = liveness.problems(done)
     if done.stopped:
         found.append(done.stopped)
     for target in done.options.targets:
         walks = int(done.totals(target).get("walks", 0))
-        if target not in done.unable and 0 < walks < ENOUGH_WALKS:
-            found.append(f"{target} made {walks:,} walks only, {ENOUGH_WALKS:,} are needed")
+        if target not in done.unable and 0 < walks < enough:
+            found.append(f"{target} made {walks:,} walks only, {enough:,} are needed")
     totals = done.totals()
     missing = totals.get("unavailable", {})
     for name, why in missing.items():

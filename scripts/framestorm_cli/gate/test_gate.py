@@ -139,6 +139,14 @@ def test_a_profiler_against_its_release(gate: Gate, fakes: FakePrograms, tmp_pat
     assert gate("--profiler", "jvm", "--base", fakes.tools.jdk.home)[0] == 2
 
 
+def test_only_the_change_has_to_walk_enough(gate: Gate, fakes: FakePrograms, base: Path) -> None:
+    """A base may die of each fault that the change has fixed."""
+    fuzz(fakes, walks=100)
+    _, data = gate("--base", base)
+    assert any(one.startswith("fuzz: change: fuzz_call made 100") for one in data["problems"])
+    assert not any("base: " in one for one in data["problems"]), data["problems"]
+
+
 def test_what_does_not_come_back_fails_nothing(gate: Gate, fakes: FakePrograms) -> None:
     fuzz(fakes, fakes.fault("a", "frame::sender"))
     fakes.plan("replay", {"findings": []})

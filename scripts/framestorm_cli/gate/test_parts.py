@@ -144,15 +144,17 @@ def test_what_makes_a_run_unbelievable(tmp_path: Path) -> None:
         "unavailable": {"ffi-upcall": "needs JDK 22 or later"},
     }
     scenarios = ["c1", "ffi-upcall"]
-    assert fuzz_step.problems(run_with(tmp_path, good), scenarios) == []
-    few = fuzz_step.problems(run_with(tmp_path, {**good, "walks": 10}), scenarios)
+    assert fuzz_step.problems(run_with(tmp_path, good), scenarios, 5000) == []
+    few = fuzz_step.problems(run_with(tmp_path, {**good, "walks": 10}), scenarios, 5000)
     assert "10 walks only" in few[0]
-    never = fuzz_step.problems(run_with(tmp_path, good), [*scenarios, "osr"])
+    never = fuzz_step.problems(run_with(tmp_path, good), [*scenarios, "osr"], 5000)
     assert never == ["never walked: osr"]
     broken = {**good, "unavailable": {"osr": "its victim did not start"}}
-    assert "osr is not available" in fuzz_step.problems(run_with(tmp_path, broken), scenarios)[0]
+    assert (
+        "osr is not available" in fuzz_step.problems(run_with(tmp_path, broken), scenarios, 5000)[0]
+    )
     low = {**good, "unmutated_java_succeeded": 10}
-    assert "only 10.0%" in fuzz_step.problems(run_with(tmp_path, low), scenarios)[0]
+    assert "only 10.0%" in fuzz_step.problems(run_with(tmp_path, low), scenarios, 5000)[0]
 
 
 def test_stress_has_to_walk_in_both_modes() -> None:
