@@ -109,7 +109,7 @@ class RecordingStore : public SampleStore {
     const jclass found = env->FindClass("framestorm/RecordedSamples");
     jvm.check_exception("loading framestorm.RecordedSamples");
     class_ = static_cast<jclass>(env->NewGlobalRef(found));
-    read_ = env->GetStaticMethodID(class_, "read", "(Ljava/lang/String;)[Ljava/lang/String;");
+    read_ = env->GetStaticMethodID(class_, "read", "(Ljava/lang/String;Z)[Ljava/lang/String;");
     jvm.check_exception("framestorm.RecordedSamples.read");
   }
 
@@ -118,7 +118,7 @@ class RecordingStore : public SampleStore {
     constexpr timespec kPause = {0, 200'000'000};
     size_t before = 0;
     for (;;) {
-      const size_t now = read().size();
+      const size_t now = read(/*only_new=*/false).size();
       if (now == before) return now;
       before = now;
       nanosleep(&kPause, nullptr);
@@ -126,12 +126,7 @@ class RecordingStore : public SampleStore {
   }
   bool counts_slowly() const override { return true; }
 
-  std::vector<RecordedTrace> new_traces() override {
-    std::vector<RecordedTrace> all = read();
-    const auto first = static_cast<ptrdiff_t>(std::min(taken_, all.size()));
-    taken_ = all.size();
-    return {std::make_move_iterator(all.begin() + first), std::make_move_iterator(all.end())};
-  }
+  std::vector<RecordedTrace> new_traces() override { return read(/*only_new=*/true); }
 
  protected:
   const Jvm& jvm() const { return jvm_; }
@@ -140,11 +135,12 @@ class RecordingStore : public SampleStore {
 
  private:
   // "tid;innermost;...;outermost" of each sample.
-  std::vector<RecordedTrace> read() {
+  std::vector<RecordedTrace> read(bool only_new) {
     JNIEnv* env = jvm_.env();
     const std::filesystem::path file = dump();
     const jstring path = file.empty() ? nullptr : env->NewStringUTF(file.c_str());
-    const auto lines = static_cast<jobjectArray>(env->CallStaticObjectMethod(class_, read_, path));
+    const auto lines = static_cast<jobjectArray>(
+        env->CallStaticObjectMethod(class_, read_, path, static_cast<jboolean>(only_new)));
     jvm_.check_exception("reading a flight recording");
     if (!file.empty()) std::filesystem::remove(file);
     std::vector<RecordedTrace> traces;
@@ -172,16 +168,17 @@ class RecordingStore : public SampleStore {
   const Jvm& jvm_;
   jclass class_ = nullptr;
   jmethodID read_ = nullptr;
-  size_t taken_ = 0;
 };
 
-// java-profiler's natives: JavaProfiler.getSamples and dump.
+// java-profiler's natives: JavaProfiler.getSamples, dump and recordTraceRoot.
 class JavaProfilerStore final : public RecordingStore {
  public:
   using GetSamples = jlong (*)(JNIEnv*, jclass);
   using Dump = void (*)(JNIEnv*, jclass, jstring);
-  JavaProfilerStore(const Jvm& jvm, GetSamples get_samples, Dump dump)
-      : RecordingStore(jvm), get_samples_(get_samples), dump_(dump) {}
+  using RecordTrace = jboolean (*)(JNIEnv*, jclass, jlong, jstring, jstring, jint);
+  // `record_trace` may be null.
+  JavaProfilerStore(const Jvm& jvm, GetSamples get_samples, Dump dump, RecordTrace record_trace)
+      : RecordingStore(jvm), get_samples_(get_samples), dump_(dump), record_trace_(record_trace) {}
 
   uint64_t count() override { return static_cast<uint64_t>(get_samples_(jvm().env(), nullptr)); }
   bool counts_slowly() const override { return false; }
@@ -193,6 +190,8 @@ class JavaProfilerStore final : public RecordingStore {
     if (file >= 0) close(file);
     JNIEnv* const env = jvm().env();
     const jstring path = env->NewStringUTF(name.c_str());
+    // 1.22.0 writes pools of these strings although it has none, which the JDK's reader refuses.
+    if (record_trace_ != nullptr) record_trace_(env, nullptr, 1, path, path, 1);
     dump_(env, nullptr, path);
     env->DeleteLocalRef(path);
     jvm().check_exception("dumping java-profiler's recording");
@@ -200,6 +199,7 @@ class JavaProfilerStore final : public RecordingStore {
   }
   GetSamples get_samples_;
   Dump dump_;
+  RecordTrace record_trace_;
 };
 
 }  // namespace
@@ -214,7 +214,9 @@ std::unique_ptr<SampleStore> find_sample_store(const Jvm& jvm, void* library) {
   if (get_samples == nullptr || dump == nullptr) return nullptr;
   return std::make_unique<JavaProfilerStore>(
       jvm, reinterpret_cast<JavaProfilerStore::GetSamples>(get_samples),
-      reinterpret_cast<JavaProfilerStore::Dump>(dump));
+      reinterpret_cast<JavaProfilerStore::Dump>(dump),
+      reinterpret_cast<JavaProfilerStore::RecordTrace>(
+          dlsym(library, "Java_com_datadoghq_profiler_JavaProfiler_recordTrace0")));
 }
 
 }  // namespace framestorm

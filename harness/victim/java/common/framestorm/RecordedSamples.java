@@ -3,6 +3,7 @@ package framestorm;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -24,13 +25,18 @@ final class RecordedSamples {
           "datadog.ExecutionSample",
           "datadog.MethodSample");
 
+  /** When the newest of those was taken that were asked for as new. */
+  private static Instant newest = Instant.MIN;
+
   private RecordedSamples() {}
 
   /**
    * The samples in a file, or in JFR's running recordings when it is null, in the order of their
    * times: "tid;innermost;...;outermost". Called by the harness.
+   *
+   * @param onlyNew not those of such a call before, which the file may have or not have
    */
-  static String[] read(String path) throws IOException {
+  static String[] read(String path, boolean onlyNew) throws IOException {
     List<RecordedEvent> samples = new ArrayList<>();
     if (path != null) {
       addSamples(Path.of(path), samples);
@@ -46,6 +52,10 @@ final class RecordedSamples {
       }
     }
     samples.sort(Comparator.comparing(RecordedEvent::getStartTime));
+    if (onlyNew) {
+      samples.removeIf(sample -> !sample.getStartTime().isAfter(newest));
+      if (!samples.isEmpty()) newest = samples.get(samples.size() - 1).getStartTime();
+    }
     return samples.stream().map(RecordedSamples::line).toArray(String[]::new);
   }
 
@@ -54,6 +64,11 @@ final class RecordedSamples {
       while (events.hasMoreEvents()) {
         RecordedEvent event = events.readEvent();
         if (SAMPLES.contains(event.getEventType().getName())) samples.add(event);
+      }
+    } catch (InternalError refused) {
+      // java-profiler 1.22.0 writes empty pools as long as it has no sample with a frame.
+      if (!String.valueOf(refused.getMessage()).contains("must contain at least one element")) {
+        throw refused;
       }
     }
   }
@@ -67,6 +82,7 @@ final class RecordedSamples {
       for (RecordedFrame frame : event.getStackTrace().getFrames()) {
         if (!frame.isJavaFrame()) continue;
         String type = frame.getMethod().getType().getName().replace('.', '/');
+        if (type.isEmpty()) continue; // java-profiler's native frames
         line.append(';').append(type).append('.').append(frame.getMethod().getName());
       }
     }
