@@ -240,6 +240,18 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
         assert cell["samples"] > 0
 
 
+def test_samplers_side_by_side(jdk: Jdk, tmp_path: Path) -> None:
+    arguments = ("--workload", "javac", "--duration", "20s", "--profiler", "jfr,asgct")
+    _, data, _ = run(jdk, tmp_path / "out", *arguments)
+    lines = {line["sampler"]: line for line in data["side_by_side"]}
+    own = jfr.EXECUTION if jfr.excluded(jfr.CPU_TIME, jdk) else jfr.CPU_TIME
+    assert set(lines) == {own, "asgct", "unsampled"}
+    assert lines[own]["wrong"] == 0
+    assert lines[own]["whole"] + lines[own]["cut"] > 0.9  # javac's stacks are deeper than JFR's 64
+    assert lines["asgct"]["samples"] > lines[own]["samples"] > 0
+    assert (tmp_path / "out" / "profilers.md").exists()
+
+
 def test_renaissance_by_its_command_line(jdk: Jdk, tmp_path: Path) -> None:
     """A small jar with Renaissance's command line."""
     classes = tmp_path / "classes"
