@@ -138,7 +138,7 @@ def conclude(process: CellProcess, plan: Plan, out: Path, alone: Baseline, jdk: 
     report = _newest(process.folder, "hs_err*.log")
     core = _core(process.folder)
     verdict, why = _verdict(process, code, stats, work, report)
-    if verdict == UNJUDGED and problem:
+    if verdict == UNJUDGED and problem and not process.hung:
         why = problem
     if verdict == HARMED:
         verdict, why = alone.judge(process, why)

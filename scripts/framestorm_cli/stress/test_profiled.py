@@ -126,7 +126,8 @@ def test_the_profiler_is_started_as_asked_for(
 def test_a_program_that_only_gets_no_time_does_not_hang(
     stress: Run, java: FakeJava, library: Path, tmp_path: Path
 ) -> None:
-    java.plan("alpha", {"recorded": recorded(), "end": "slowed"})
+    nothing = recorded(samples=0, unreadable=1, problem="it has no end")
+    java.plan("alpha", {"recorded": nothing, "end": "slowed"})
     matrix = tmp_path / "m.toml"
     matrix.write_text('limit = "2s"\n')
     code, _, _ = run(stress, library, tmp_path / "out", "--matrix", str(matrix))
