@@ -25,6 +25,8 @@ final class RecordedSamples {
           "datadog.ExecutionSample",
           "datadog.MethodSample");
 
+  private static final Set<String> INITIALISERS = Set.of("<init>", "<clinit>");
+
   /** When the newest of those was taken that were asked for as new. */
   private static Instant newest = Instant.MIN;
 
@@ -82,8 +84,10 @@ final class RecordedSamples {
       for (RecordedFrame frame : event.getStackTrace().getFrames()) {
         if (!frame.isJavaFrame()) continue;
         String type = frame.getMethod().getType().getName().replace('.', '/');
-        if (type.isEmpty()) continue; // java-profiler's native frames
-        line.append(';').append(type).append('.').append(frame.getMethod().getName());
+        String name = frame.getMethod().getName();
+        // java-profiler's native frames, and its marks such as <vtable_receiver>.
+        if (type.isEmpty() || (name.startsWith("<") && !INITIALISERS.contains(name))) continue;
+        line.append(';').append(type).append('.').append(name);
       }
     }
     return line.toString();
