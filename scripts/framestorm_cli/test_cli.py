@@ -554,6 +554,9 @@ def test_walkers(framestorm: Run, fakes: FakePrograms) -> None:
     assert "asgct" in out
     assert "libjvm.so does not export AsyncGetStackTrace" in out
     assert "jdk build" in out
+    told = " ".join(out.split())
+    assert "plugin with --walker-plugin FILE" in told
+    assert "profiler with --profiler NAME" in told
 
 
 BENCH = {

@@ -120,6 +120,10 @@ def scenarios_command(
     return 0
 
 
+# Walkers that are not the JDK's.
+_GIVEN = {"shared-object": "with --walker-plugin FILE", "agent": "with --profiler NAME"}
+
+
 def walkers_command(jdk: Path | None) -> int:
     native = toolchain.native_program()
     chosen = choosing.choose(jdk)
@@ -128,6 +132,7 @@ def walkers_command(jdk: Path | None) -> int:
         table.add_column(column)
     for name, walker in walkers.table(native).walkers.items():
         why = walker.why_missing(chosen.libjvm)
-        table.add_row(name, f"no: {why}" if why else "yes", walker.description)
+        available = f"no: {why}" if why else _GIVEN.get(walker.origin, "yes")
+        table.add_row(name, available, walker.description)
     results_console().print(table)
     return 0
