@@ -30,6 +30,9 @@ final class RecordedSamples {
   /** When the newest of those was taken that were asked for as new. */
   private static Instant newest = Instant.MIN;
 
+  /** JFR's since then. A dump of all costs the more the longer it runs. */
+  private static Recording sinceThen;
+
   private RecordedSamples() {}
 
   /**
@@ -44,11 +47,20 @@ final class RecordedSamples {
       addSamples(Path.of(path), samples);
     } else {
       Path file = Files.createTempFile("framestorm", ".jfr");
+      Recording before = sinceThen;
+      List<Recording> others = new ArrayList<>(FlightRecorder.getFlightRecorder().getRecordings());
+      others.remove(before);
+      if (onlyNew) {
+        // It begins before the other ends.
+        sinceThen = new Recording();
+        sinceThen.start();
+      }
       try {
-        for (Recording recording : FlightRecorder.getFlightRecorder().getRecordings()) {
+        for (Recording recording : onlyNew && before != null ? List.of(before) : others) {
           recording.dump(file);
           addSamples(file, samples);
         }
+        if (onlyNew && before != null) before.close();
       } finally {
         Files.delete(file);
       }
