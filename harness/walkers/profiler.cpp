@@ -2,10 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <stdexcept>
 #include <utility>
 
 #include "harness/base/clock.h"
 #include "harness/jvm/modules.h"
+#include "harness/walkers/java_profiler.h"
 #include "harness/walkers/plugin.h"
 
 namespace framestorm {
@@ -14,8 +16,6 @@ namespace {
 // How long a signal of the profiler's own is waited for, in processor time of this thread: its
 // timers may count that. Profilers sample every 10 ms unless told otherwise.
 constexpr uint64_t kPatienceNs = 500'000'000;
-
-constexpr const char* kJavaProfilerExecute = "Java_com_datadoghq_profiler_JavaProfiler_execute0";
 
 bool is_code_of(void* library, const void* code) {
   Dl_info where = {};
@@ -53,28 +53,22 @@ ProfilerSpec ProfilerSpec::parse(std::string_view text) {
 
 std::vector<std::string> ProfilerSpec::jvm_arguments() const {
   const bool starts_from_java =
-      !library.empty() && FunctionTable(library).by_name(kJavaProfilerExecute) != nullptr;
+      !library.empty() && FunctionTable(library).by_name(JavaProfiler::kExecute) != nullptr;
   if (library.empty() || starts_from_java) return {};
   return {"-agentpath:" + library.string() + (options.empty() ? "" : "=" + options)};
 }
 
-// As JavaProfiler.getInstance() and execute() do.
 void* ProfilerSpec::start_from_java(const Jvm& jvm) const {
-  void* const loaded = dlopen(library.c_str(), RTLD_NOW);
-  if (loaded == nullptr) throw SetupError(std::string("cannot load the profiler: ") + dlerror());
-  const auto on_load = reinterpret_cast<jint (*)(JavaVM*, void*)>(dlsym(loaded, "JNI_OnLoad"));
-  const auto init = reinterpret_cast<jboolean (*)(JNIEnv*, jclass)>(
-      dlsym(loaded, "Java_com_datadoghq_profiler_JavaProfiler_init0"));
-  const auto execute =
-      reinterpret_cast<jstring (*)(JNIEnv*, jobject, jstring)>(dlsym(loaded, kJavaProfilerExecute));
-  JNIEnv* const env = jvm.env();
-  if (on_load == nullptr || init == nullptr || execute == nullptr ||
-      on_load(jvm.vm(), nullptr) < JNI_VERSION_1_1 || init(env, nullptr) != JNI_TRUE) {
-    throw SetupError(library.string() + " could not be initialised as java-profiler is");
-  }
-  execute(env, nullptr, env->NewStringUTF(options.c_str()));
+  const JavaProfiler started = [&] {
+    try {
+      return JavaProfiler(library, jvm.vm(), jvm.env());
+    } catch (const std::runtime_error& error) {
+      throw SetupError(error.what());
+    }
+  }();
+  started.execute(jvm.env(), options);
   jvm.check_exception(library.string() + " with the options " + options);
-  return loaded;
+  return started.library();
 }
 
 std::unique_ptr<Profiler> Profiler::find(const Jvm& jvm, const ProfilerSpec& spec) {

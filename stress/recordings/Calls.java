@@ -54,7 +54,19 @@ final class Calls {
   private record Loaded(String superclass, Map<String, Code> methods) {}
 
   private static final Target NO_CALL = new Target("", "", false);
-  private static final Pattern GENERATED = Pattern.compile("[./+]0x|\\$\\$Lambda|LambdaForm|\\$Proxy\\d");
+  private static final Pattern GENERATED = Pattern.compile("[./+]0x|\\$\\$Lambda|LambdaForm|\\$Proxy\\d|Generated\\w+Accessor");
+  // JFR of JDK 21 and before changes these as they are loaded.
+  private static final Set<String> CHANGED_BY_JFR =
+      Set.of(
+          "java/lang/Throwable",
+          "java/lang/Error",
+          "java/io/FileInputStream",
+          "java/io/FileOutputStream",
+          "java/io/RandomAccessFile",
+          "java/net/Socket$SocketInputStream",
+          "java/net/Socket$SocketOutputStream",
+          "sun/nio/ch/FileChannelImpl",
+          "sun/nio/ch/SocketChannelImpl");
   // Called by the JVM from within other methods, at any instruction that resolves, allocates or throws.
   private static final Set<String> UPCALLED =
       Set.of("<clinit>", "loadClass", "loadClassInternal", "checkPackageAccess", "findNative");
@@ -157,7 +169,7 @@ final class Calls {
   }
 
   private List<Code> codeOf(RecordedMethod method) {
-    if (isGenerated(method)) return List.of();
+    if (isGenerated(method) || CHANGED_BY_JFR.contains(typeOf(method))) return List.of();
     String key = method.getName() + method.getDescriptor();
     return load(typeOf(method)).stream().map(one -> one.methods().get(key)).filter(c -> c != null).toList();
   }

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries import elf
 from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import toolchain
 from framestorm_cli.profilers import outside, table
 from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.profilers.table import INTERVAL, OUT
@@ -15,6 +17,9 @@ from framestorm_cli.stress.recordings import Recorded
 
 DEPTH = 2048  # frames, of async-profiler and of java-profiler
 _JFR = "jfr"
+# Of java-profiler, which walks only if it is started as dd-trace does it (stress/agent/start_profiler.cpp).
+_STARTED_FROM_JAVA = "Java_com_datadoghq_profiler_JavaProfiler_execute0"
+_STARTER = "framestorm_start"
 
 
 def names(given: Sequence[str]) -> list[str]:
@@ -64,7 +69,10 @@ class Recording:
         for stale in self.folder.glob("*.jfr"):
             stale.unlink()
         options = self.profiler.options.replace(INTERVAL, f"{self.interval_ns}ns")
-        return [f"-agentpath:{self.profiler.file}={options.replace(OUT, str(self.folder))}"]
+        agent = f"{self.profiler.file}={options.replace(OUT, str(self.folder))}"
+        if elf.exports(Path(self.profiler.file), _STARTED_FROM_JAVA):
+            agent = f"{toolchain.product(_STARTER, f'stress/agent/lib{_STARTER}.so')}={agent}"
+        return [f"-agentpath:{agent}"]
 
     def recorded(self) -> Recorded:
         """Raises FramestormError when there is no recording."""

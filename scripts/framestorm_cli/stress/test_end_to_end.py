@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from framestorm_cli.base import paths
-from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.conftest import TESTDATA, compile_library
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks import store
@@ -250,6 +250,37 @@ def test_samplers_side_by_side(jdk: Jdk, tmp_path: Path) -> None:
     assert lines[own]["whole"] + lines[own]["cut"] > 0.9  # javac's stacks are deeper than JFR's 64
     assert lines["asgct"]["samples"] > lines[own]["samples"] > 0
     assert (tmp_path / "out" / "profilers.md").exists()
+
+
+_JAVA_PROFILER = """
+#include <jni.h>
+#include <cstdio>
+#include <cstdlib>
+extern "C" JNIEXPORT jint JNI_OnLoad(JavaVM*, void*) { return JNI_VERSION_1_6; }
+extern "C" JNIEXPORT jboolean Java_com_datadoghq_profiler_JavaProfiler_init0(JNIEnv*, jclass) {
+  return std::getenv("REFUSES") == nullptr;
+}
+extern "C" JNIEXPORT jstring Java_com_datadoghq_profiler_JavaProfiler_execute0(
+    JNIEnv* env, jobject, jstring command) {
+  const char* text = env->GetStringUTFChars(command, nullptr);
+  std::puts(text);
+  return command;
+}
+"""
+
+
+def test_java_profiler_is_started_in_a_running_jvm_and_stopped(jdk: Jdk, tmp_path: Path) -> None:
+    library = tmp_path / "libJavaProfiler.so"
+    compile_library(_JAVA_PROFILER, library, f"-I{jdk.home}/include", f"-I{jdk.home}/include/linux")
+    starter = toolchain.product("framestorm_start", "stress/agent/libframestorm_start.so")
+    java = [str(jdk.home / "bin" / "java"), f"-agentpath:{starter}={library}=start,x=1", "-version"]
+    done = subprocess.run(java, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["start,x=1", "stop"]
+    environment = {**os.environ, "REFUSES": "yes"}
+    done = subprocess.run(java, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 2
+    assert "framestorm: " in done.stderr
+    assert "could not be initialised as java-profiler is" in done.stderr
 
 
 def test_renaissance_by_its_command_line(jdk: Jdk, tmp_path: Path) -> None:

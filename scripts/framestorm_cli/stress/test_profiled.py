@@ -11,7 +11,9 @@ import pytest
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.conftest import Run, compile_library
 from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import toolchain
 from framestorm_cli.profilers import table
+from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.stress import profiled
 from framestorm_cli.stress.conftest import FakeJava, read_summary
 from framestorm_cli.stress.recordings import Recorded
@@ -121,6 +123,20 @@ def test_the_profiler_is_started_as_asked_for(
     starts = [words[0] for words in java.starts("alpha")]
     assert f"-agentpath:{library}={options}" in starts
     assert java.preloaded("alpha") == ["", ""]
+
+
+def test_a_profiler_that_is_started_from_java(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "libJavaProfiler.so"
+    name = "Java_com_datadoghq_profiler_JavaProfiler_execute0"
+    compile_library(f'extern "C" __attribute__((used)) void {name}() {{}}', library)
+    monkeypatch.setattr(toolchain, "product", lambda target, _file: Path("/built") / target)
+    walked = OutsideWalker("profiler", str(library), "java-profiler", options="start,file=%o/a.jfr")
+    (agent,) = profiled.Recording("java-profiler", walked, tmp_path / "out", 1000).start()
+    assert agent == (
+        f"-agentpath:/built/framestorm_start={library}=start,file={tmp_path}/out/a.jfr"
+    )
 
 
 def test_a_program_that_only_gets_no_time_does_not_hang(
