@@ -89,9 +89,12 @@ void WalkLoop::refresh_names() {
 
 // Control thread. Releases the world: a profiler takes its own locks for that.
 void WalkLoop::count_stored(bool at_the_end) {
-  if (session_.profiler() == nullptr) return;
+  Profiler* const profiler = session_.profiler();
+  if (profiler == nullptr) return;
   session_.release_world();
-  if (const auto stored = session_.profiler()->stored(at_the_end)) counts_.note_stored(*stored);
+  if (const auto stored = profiler->stored(at_the_end)) {
+    counts_.note_stored(*stored, profiler->has_own_thread());
+  }
 }
 
 void WalkLoop::write_figures() {

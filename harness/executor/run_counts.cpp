@@ -59,6 +59,12 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
   // design; three registers alone do not say where Java begins, and some walkers choose.
   const ScenarioInfo& scenario = scenario_info(input.scenario);
   const WalkerTraits& walker = traits_of(input.walker);
+  const bool is_called =
+      !walker.keeps_its_traces || outcome.end != WalkEnd::returned || outcome.result == 0;
+  if (!is_called) {
+    ++by_walker_[static_cast<size_t>(input.walker)].not_called;
+    return;
+  }
   const bool chose = walker.chooses_its_threads && outcome.end == WalkEnd::returned;
   if (walker.keeps_its_traces && outcome.kept) ++kept_;
   if (outcome.unmutated && outcome.kept && scenario.java && !walker.needs_registers_only &&
@@ -70,11 +76,12 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
   }
 }
 
-void RunCounts::note_stored(uint64_t stored) {
+void RunCounts::note_stored(uint64_t stored, bool only_good) {
   Counts& profiler = by_walker_[static_cast<size_t>(WalkerId::profiler)];
   all_.succeeded += stored - profiler.succeeded;
   profiler.succeeded = stored;
   counted_ = kept_;
+  could_store_ = only_good ? unmutated_java_untold_ : kept_;
 }
 
 double RunCounts::elapsed() const { return first_walk_ == 0 ? 0 : now_s() - first_walk_; }
@@ -83,12 +90,13 @@ uint64_t RunCounts::unmutated_java() const {
   return unmutated_java_ - (counted_ == 0 ? unmutated_java_untold_ : 0);
 }
 
-// A profiler does not say which walks it has stored: as many of these as of all.
+// A profiler does not say which walks it has stored: as many of these as of all. One that stores what
+// it could walk has stored these before others.
 uint64_t RunCounts::unmutated_java_succeeded() const {
-  if (counted_ == 0) return unmutated_java_succeeded_;
+  if (could_store_ == 0) return unmutated_java_succeeded_;
   const Counts& profiler = by_walker_[static_cast<size_t>(WalkerId::profiler)];
   const double share =
-      std::min(static_cast<double>(profiler.succeeded) / static_cast<double>(counted_), 1.0);
+      std::min(static_cast<double>(profiler.succeeded) / static_cast<double>(could_store_), 1.0);
   return unmutated_java_succeeded_ +
          static_cast<uint64_t>(share * static_cast<double>(unmutated_java_untold_));
 }
@@ -117,7 +125,10 @@ json RunCounts::summary() const {
     json& record = walkers[std::string(walker.name)] = record_of(counts);
     record["contained"] = counts.contained;
     record["contained_faults"] = counts.contained_faults;
-    if (walker.keeps_its_traces) record["counted"] = counted_;
+    if (walker.keeps_its_traces) {
+      record["counted"] = counted_;
+      record["not_called"] = counts.not_called;
+    }
   }
   json codes = json::object();
   for (size_t i = 0; i < error_codes_.size(); ++i) {

@@ -17,8 +17,8 @@ class RunCounts {
   void note(const Input& input, const Outcome& outcome);
 
   // Of a profiler: samples that it says it has stored of all walks so far. These, and no others,
-  // have succeeded.
-  void note_stored(uint64_t stored);
+  // have succeeded. With `only_good` it does not store those that it could not walk.
+  void note_stored(uint64_t stored, bool only_good);
 
   uint64_t walks() const { return all_.walks; }
   uint64_t findings() const { return findings_; }
@@ -37,6 +37,7 @@ class RunCounts {
   struct Counts {
     uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0, contained = 0;
     uint64_t contained_faults = 0;  // by the walker itself
+    uint64_t not_called = 0;        // walks that a profiler's own thread did not make
     void note(const Outcome& outcome);
   };
 
@@ -50,6 +51,7 @@ class RunCounts {
   uint64_t unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
   uint64_t unmutated_java_untold_ = 0;  // of these, by a walker that gives no trace
   uint64_t kept_ = 0, counted_ = 0;     // that walker's results, and those that note_stored is of
+  uint64_t could_store_ = 0;            // of those, which it has to have stored
   double first_walk_ = 0;               // seconds on the monotonic clock
   double process_start_;                // the same
 };

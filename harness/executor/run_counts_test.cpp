@@ -64,7 +64,7 @@ TEST(RunCountsOfAProfilerTest, WalksThatItHasNotToldOfSayNothingOfItsLiveness) {
   };
   note(10);
   EXPECT_EQ(counts.summary()["unmutated_java"], 0);
-  counts.note_stored(10);
+  counts.note_stored(10, /*only_good=*/false);
   // The process dies of the next: what it stored until then is not known.
   note(30);
   nlohmann::json summary = counts.summary();
@@ -74,10 +74,32 @@ TEST(RunCountsOfAProfilerTest, WalksThatItHasNotToldOfSayNothingOfItsLiveness) {
   // What was taken back from it counts neither way.
   outcome.kept = false;
   note(40);
-  counts.note_stored(10);
+  counts.note_stored(10, /*only_good=*/false);
   summary = counts.summary();
   EXPECT_EQ(summary["unmutated_java"], 40);
   EXPECT_EQ(summary["unmutated_java_succeeded"], 10);
+}
+
+TEST(RunCountsOfAProfilerTest, OneThatStoresWhatItCouldWalkHasToStoreTheUnmutatedOnes) {
+  Input input;
+  input.scenario = ScenarioId::c1;
+  input.walker = WalkerId::profiler;
+  Outcome outcome;
+  outcome.status = Outcome::Status::walked;
+  RunCounts counts;
+  for (const int32_t result : {0, -1}) {  // -1: its thread passed over the victim
+    outcome.result = result;
+    for (int i = 0; i < 40; ++i) {
+      outcome.unmutated = i < 10;
+      counts.note(input, outcome);
+    }
+  }
+  counts.note_stored(12, /*only_good=*/true);
+  EXPECT_EQ(counts.summary()["unmutated_java"], 10);
+  EXPECT_EQ(counts.summary()["unmutated_java_succeeded"], 10);
+  EXPECT_EQ(counts.summary()["by_walker"]["profiler"]["not_called"], 40);
+  counts.note_stored(3, /*only_good=*/true);
+  EXPECT_EQ(counts.summary()["unmutated_java_succeeded"], 3);
 }
 
 }  // namespace

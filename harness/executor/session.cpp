@@ -8,6 +8,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "harness/guard/sampler_thread.h"
 #include "harness/guard/signal_table.h"
 #include "harness/guard/vm_error.h"
 #include "harness/input/walker_table.h"
@@ -213,7 +214,9 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
     result.at_halt_point = seek(victim, halt);
   }
   const auto guard_threads = Guard::own_threads();
-  const HaltReport report = World::get().halt_all({guard_threads.begin(), guard_threads.end()});
+  std::vector<int> exempt = {guard_threads.begin(), guard_threads.end()};
+  exempt.push_back(sampler::held_thread());
+  const HaltReport report = World::get().halt_all(exempt);
   halted_ = true;
   if (!report.refused.empty()) {
     const int tid = report.refused.front();
@@ -223,6 +226,10 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
       return halt_world(focus, halt, random + 1);
     }
     throw SetupError(describe_thread(tid) + " did not halt: is SIGSTKFLT blocked? (" + why + ")");
+  }
+  if (!sampler::is_ready() && ++deadlocks_ < kMostDeadlocks) {
+    release_world();
+    return halt_world(focus, halt, random + 1);
   }
   // Classes and code that came up on the way here must be known to the oracles.
   if (!jvm_.methods().try_absorb() || !jvm_.code_map().try_absorb()) {

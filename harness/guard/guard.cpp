@@ -15,6 +15,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/guard/arch.h"
+#include "harness/guard/sampler_thread.h"
 #include "harness/guard/signal_table.h"
 #include "harness/guard/thread_table.h"
 #include "harness/guard/unsafe_calls_record.h"
@@ -128,6 +129,10 @@ bool is_claimed(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context
 void end_walk(WalkState* walk, WalkEnd end, int signo, const siginfo_t* info, ucontext_t* context) {
   walk->recording = true;
   record_interrupted(walk, end, signo, info, context);
+  if (walk->for_other) {
+    walk->recording = false;
+    sampler::give_up(end);
+  }
   arch::resume_from_handler(context, &walk->recovery, static_cast<int>(end));
 }
 
@@ -139,16 +144,34 @@ void count_contained(uintptr_t pc, uint64_t change) {
   contained_counts[static_cast<size_t>(index)].fetch_add(change, std::memory_order_relaxed);
 }
 
+// Before somebody is asked who goes on by a jump, if he contains the fault.
+void take_for_contained(ContainedFaults* contained, const ucontext_t* context) {
+  if (contained->count++ == 0) {
+    std::memcpy(&contained->mask_before, &context->uc_sigmask, sizeof(contained->mask_before));
+  }
+  count_contained(arch::pc_of(context), 1);
+}
+
+void take_back_contained(ContainedFaults* contained, uintptr_t pc) {
+  --contained->count;
+  count_contained(pc, ~uint64_t{0});
+}
+
 // A walker that contains its faults gets each one first, as under HotSpot: on the walked thread's
 // stack, with HotSpot's handler behind its own. It may not return from here, and goes on by a jump;
 // or it passes the fault on, to signals::stand_for_jvm.
 void give_to_walker(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context) {
-  ContainedFaults& contained = *walk->contained;
-  if (contained.count++ == 0) {
-    std::memcpy(&contained.mask_before, &context->uc_sigmask, sizeof(contained.mask_before));
-  }
-  count_contained(arch::pc_of(context), 1);
+  take_for_contained(walk->contained, context);
   signals::forward(signo, info, context);
+}
+
+// On the thread of a profiler that is part of the JVM, which contains its faults with the others.
+bool is_survived(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context) {
+  const uintptr_t pc = arch::pc_of(context);
+  take_for_contained(walk->contained, context);
+  const bool goes_on = sampler::survives(signo, info, context);
+  take_back_contained(walk->contained, pc);
+  return goes_on;
 }
 
 // Of a walk whose walker does not contain the fault: HotSpot's by SafeFetch, or its end.
@@ -170,7 +193,8 @@ void contain(WalkState* walk, int signo, siginfo_t* info, ucontext_t* context) {
   }
   if (signo == SIGABRT) {
     end_walk(walk, WalkEnd::terminal_call, signo, info, context);
-  } else if (!is_claimed(walk, signo, info, context)) {
+  } else if (walk->for_other ? !is_survived(walk, signo, info, context)
+                             : !is_claimed(walk, signo, info, context)) {
     end_walk(walk, WalkEnd::fault, signo, info, context);
   }
 }
@@ -222,8 +246,7 @@ void signals::stand_for_jvm(int signo, siginfo_t* info, void* context) {
     return;
   }
   auto* interrupted = static_cast<ucontext_t*>(context);
-  --walk.contained->count;
-  count_contained(arch::pc_of(interrupted), ~uint64_t{0});
+  take_back_contained(walk.contained, arch::pc_of(interrupted));
   contain(&walk, signo, info, interrupted);
 }
 
@@ -348,6 +371,7 @@ void Guard::Watch::give_back() {
   fault->end = WalkEnd::returned;
   walk.locks_held = 0;
   walk.mask_changed = false;
+  walk.by_other = false;
   std::atomic<uint64_t>& sequence = walk.slot->sequence;
   const uint64_t before = sequence.load(std::memory_order_relaxed);
   sequence.store(before + 1, std::memory_order_relaxed);
@@ -359,7 +383,7 @@ void Guard::Watch::give_back() {
     pthread_sigmask(SIG_SETMASK, &walk.original_mask, nullptr);
   }
   walk.claim.sp = 0;  // HotSpot may have left it
-  if (contained != nullptr && contained->count > 0) [[unlikely]] {
+  if (contained != nullptr && contained->count > 0 && !walk.by_other) [[unlikely]] {
     contained->finish(end == WalkEnd::returned ? walk.locks_held : 0);
   }
   walk.allocator_depth = saved_depth;

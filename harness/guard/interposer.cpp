@@ -8,6 +8,7 @@
 #include "harness/guard/interposer.h"
 
 #include "harness/guard/fenced_stack.h"
+#include "harness/guard/sampler_thread.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -259,7 +260,14 @@ FRAMESTORM_WAIT(pthread_cond_timedwait,
                 (pthread_cond_t * condition, pthread_mutex_t* mutex, const timespec* until),
                 (condition, mutex, until))
 FRAMESTORM_WAIT(sem_wait, (sem_t * semaphore), (semaphore))
-FRAMESTORM_WAIT(sem_timedwait, (sem_t * semaphore, const timespec* until), (semaphore, until))
+FRAMESTORM_REAL(sem_timedwait, int(sem_t*, const timespec*));
+FRAMESTORM_INTERPOSE(int, sem_timedwait, sem_t* semaphore, const timespec* until) {
+  FRAMESTORM_UNSAFE("sem_timedwait");
+  if (sampler::is_this_thread()) [[unlikely]] {
+    return sampler::wait_held(semaphore, real_sem_timedwait.get());
+  }
+  return real_sem_timedwait.get()(semaphore, until);
+}
 
 // --- signal mask ---
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "harness/guard/interposer.h"
+#include "harness/guard/sampler_thread.h"
 #include "harness/guard/unsafe_calls_record.h"
 
 namespace framestorm {
@@ -46,6 +47,7 @@ void end_walk_in_terminal_call(const char* function, uintptr_t frame) {
   }
   if (walk.recovery.sp != 0) {
     record_terminal_call(&walk, function, frame);
+    if (walk.for_other) sampler::give_up(WalkEnd::terminal_call);
     arch::framestorm_resume(&walk.recovery, static_cast<int>(WalkEnd::terminal_call));
   }
 }

@@ -36,6 +36,10 @@ struct WalkState {
   sigset_t original_mask = {};
   WatchSlot* slot = nullptr;
   uint64_t forwarded_ns = 0;  // see Guard::forwarded_ns
+  // A profiler's own thread makes the walk, see sampler_thread.h: this one is the profiler's, or the
+  // one that it walks.
+  bool for_other = false;
+  bool by_other = false;
 };
 
 extern constinit thread_local WalkState walk_state __attribute__((tls_model("initial-exec")));

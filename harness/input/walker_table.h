@@ -243,7 +243,9 @@ inline constexpr WalkerError kJfrErrors[] = {
 // Negated JVMTI errors.
 inline constexpr WalkerError kGstErrors[] = {{"thread_not_alive", -15}, {"invalid_thread", -10}};
 inline constexpr WalkerError kPluginErrors[] = {{"no_frame", 0}};
-inline constexpr WalkerError kProfilerErrors[] = {{"handler_returned", 0}};
+// sampler::Answer, of those that walk from a thread of their own.
+inline constexpr WalkerError kProfilerErrors[] = {
+    {"handler_returned", 0}, {"passed_over", -1}, {"late", -2}};
 
 inline constexpr FrameLayout kAsgstLayout = {
     .stride = 16,

@@ -1,11 +1,13 @@
 #include "harness/walkers/profiler.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <stdexcept>
 #include <utility>
 
 #include "harness/base/clock.h"
+#include "harness/guard/sampler_thread.h"
 #include "harness/jvm/modules.h"
 #include "harness/walkers/java_profiler.h"
 #include "harness/walkers/plugin.h"
@@ -16,6 +18,10 @@ namespace {
 // How long a signal of the profiler's own is waited for, in processor time of this thread: its
 // timers may count that. Profilers sample every 10 ms unless told otherwise.
 constexpr uint64_t kPatienceNs = 500'000'000;
+
+// By which HotSpot stops a thread that another one is to walk.
+constexpr int kStoppingSignal = SIGUSR2;
+constexpr uint64_t kStopPatienceNs = 3 * kSecond;
 
 bool is_code_of(void* library, const void* code) {
   Dl_info where = {};
@@ -29,6 +35,7 @@ bool is_code_of(void* library, const void* code) {
 std::vector<int> sampling_signals() {
   std::vector<int> signals = {SIGPROF, SIGVTALRM, SIGALRM, SIGSTKFLT, SIGPWR, SIGUSR1};
   for (int signo = SIGRTMIN; signo <= SIGRTMAX; ++signo) signals.push_back(signo);
+  signals.push_back(kStoppingSignal);
   return signals;
 }
 
@@ -41,6 +48,14 @@ int find_signal(void* library) {
     }
   }
   return 0;
+}
+
+// HotSpot's handling of a fault; on the thread of its sampler a jump back into that.
+using HandleSignal = int(int signo, siginfo_t* info, void* context, int abort_if_unrecognized);
+HandleSignal* handle_signal = nullptr;
+
+bool is_survived(int signo, siginfo_t* info, void* context) {
+  return handle_signal(signo, info, context, /*abort_if_unrecognized=*/0) != 0;
 }
 
 }  // namespace
@@ -82,25 +97,49 @@ std::unique_ptr<Profiler> Profiler::find(const Jvm& jvm, const ProfilerSpec& spe
                      "options start it? Its own messages stand above.");
   }
   return std::unique_ptr<Profiler>(
-      new Profiler(signo, library == jvm.library(), find_sample_store(jvm, library)));
+      new Profiler(jvm, signo, library == jvm.library(), find_sample_store(jvm, library)));
 }
 
-Profiler::Profiler(int signo, bool is_jvms, std::unique_ptr<SampleStore> store)
+Profiler::Profiler(const Jvm& jvm, int signo, bool is_jvms, std::unique_ptr<SampleStore> store)
     : Walker(WalkerId::profiler),
       signo_(signo),
       is_jvms_(is_jvms),
       handler_(signals::behind(signo).sa_sigaction),
-      store_(std::move(store)) {
-  signals::mute(signo);
-  const uint64_t begin = own_cpu_ns();
-  while (!has_own_siginfo_ && own_cpu_ns() - begin < kPatienceNs) {
-    has_own_siginfo_ = signals::first_muted(signo, &info_);
-  }
-  if (!has_own_siginfo_) {
-    info_.si_signo = signo;
-    info_.si_code = SI_TIMER;
+      store_(std::move(store)),
+      has_own_thread_(signo == kStoppingSignal && hold_thread(jvm)) {
+  info_.si_signo = signo;
+  if (has_own_thread_) {
+    // As pthread_kill() sends it.
+    info_.si_code = SI_TKILL;
+    info_.si_pid = getpid();
+    info_.si_uid = getuid();
+  } else {
+    get_siginfo();
   }
   if (store_ != nullptr) stored_before_ = store_->count();
+}
+
+void Profiler::get_siginfo() {
+  signals::mute(signo_);
+  const uint64_t begin = own_cpu_ns();
+  while (!has_own_siginfo_ && own_cpu_ns() - begin < kPatienceNs) {
+    has_own_siginfo_ = signals::first_muted(signo_, &info_);
+  }
+  if (!has_own_siginfo_) info_.si_code = SI_TIMER;
+}
+
+// Waits for a sample of its own, which JFR makes of threads that run Java: reading its recordings does.
+bool Profiler::hold_thread(const Jvm& jvm) {
+  sampler::look_for(signo_);
+  const uint64_t begin = monotonic_ns();
+  while (!sampler::is_found() && monotonic_ns() - begin < kStopPatienceNs) {
+    if (store_ != nullptr) store_->count();
+  }
+  handle_signal = reinterpret_cast<HandleSignal*>(jvm.symbol("JVM_handle_linux_signal"));
+  if (sampler::is_found() && sampler::hold(is_jvms_ ? &is_survived : nullptr)) return true;
+  if (!is_jvms_) return false;
+  throw SetupError(
+      "the JVM's options start no sampler: no thread of it stopped another one within 3 s");
 }
 
 std::optional<uint64_t> Profiler::stored(bool at_the_end) {
@@ -110,6 +149,9 @@ std::optional<uint64_t> Profiler::stored(bool at_the_end) {
 
 int32_t Profiler::walk(const WalkTarget&, std::byte*, int32_t, void* ucontext) noexcept {
   siginfo_t info = info_;
+  if (has_own_thread_) {
+    return -static_cast<int32_t>(sampler::walk(handler_, signo_, &info, ucontext));
+  }
   handler_(signo_, &info, ucontext);
   return 0;
 }

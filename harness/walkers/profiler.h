@@ -7,6 +7,9 @@
 //   Profiler::find()               handler found, its signal muted (signals::mute)
 //   walk()                         handler(signal, siginfo as the kernel gave it, context)
 //   stored()                       what the profiler counted meanwhile
+//
+// One that stops threads by its signal and walks them from a thread of its own, as JFR does before
+// JDK 25, is called in the same way: its thread is held between walks (guard/sampler_thread.h).
 #pragma once
 
 #include <signal.h>
@@ -70,6 +73,8 @@ class Profiler final : public Walker {
   // Whether siginfo is what the kernel gave with a signal of the profiler's own; else it is made
   // up, and a profiler that looks for its mark in it drops every sample.
   bool has_own_siginfo() const { return has_own_siginfo_; }
+  // Whether it walks from a thread of its own, and stores what it could walk.
+  bool has_own_thread() const { return has_own_thread_; }
   bool counts() const { return store_ != nullptr; }
   // Samples that it says it has stored since it was found; nothing when it has no count that
   // framestorm can read, or none for so little as now. Control thread, world released.
@@ -80,12 +85,14 @@ class Profiler final : public Walker {
   }
 
   bool contains_faults() const override { return true; }
-  bool keeps_state_in_thread() const override { return is_jvms_; }
+  bool keeps_state_in_thread() const override { return is_jvms_ && !has_own_thread_; }
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override;
 
  private:
-  Profiler(int signo, bool is_jvms, std::unique_ptr<SampleStore> store);
+  Profiler(const Jvm& jvm, int signo, bool is_jvms, std::unique_ptr<SampleStore> store);
+  void get_siginfo();
+  bool hold_thread(const Jvm& jvm);
 
   const int signo_;
   const bool is_jvms_;
@@ -93,6 +100,7 @@ class Profiler final : public Walker {
   siginfo_t info_ = {};
   bool has_own_siginfo_ = false;
   std::unique_ptr<SampleStore> store_;
+  const bool has_own_thread_;
   uint64_t stored_before_ = 0;
 };
 

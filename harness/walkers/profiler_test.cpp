@@ -21,12 +21,14 @@ using jvm_test::explain;
 using jvm_test::JvmTest;
 using jvm_test::Walked;
 
+using Clauses = std::vector<std::string>;
+
 class ProfilerTest : public JvmTest {
  protected:
-  void start_with(const std::string& defect) {
+  void start_with(const std::string& defect, ScenarioId scenario = ScenarioId::c1) {
     SessionOptions options;
     options.profiler = FRAMESTORM_STAND_IN_PROFILER "=" + defect;
-    options.scenarios = {ScenarioId::c1};
+    options.scenarios = {scenario};
     start_session(options);
     if (HasFatalFailure()) throw SetupError("no session");
   }
@@ -43,7 +45,7 @@ class ProfilerTest : public JvmTest {
     Mutation mutation;
     mutation.reg = Register::fp;
     mutation.value.kind = ValueKind::raw;
-    mutation.value.raw = 16;
+    mutation.value.raw = 4001;
     faulting.mutations.push_back(mutation);
     return faulting;
   }
@@ -54,7 +56,7 @@ class ProfilerTest : public JvmTest {
   }
 
   // Clauses of a walk that its frame pointer leads astray.
-  std::vector<std::string> clauses_of_a_fault(const std::string& defect) {
+  Clauses clauses_of_a_fault(const std::string& defect) {
     start_with(defect);
     const Walked walked = walk_at_a_halt(faulting_input());
     SCOPED_TRACE(explain(walked));
@@ -63,8 +65,6 @@ class ProfilerTest : public JvmTest {
 
   uint64_t stored() { return session().profiler()->stored(/*at_the_end=*/true).value_or(0); }
 };
-
-using Clauses = std::vector<std::string>;
 
 TEST_F(ProfilerTest, ItsHandlerIsFoundMutedAndCalledAsTheKernelWould) {
   start_with("");
@@ -78,7 +78,39 @@ TEST_F(ProfilerTest, ItsHandlerIsFoundMutedAndCalledAsTheKernelWould) {
   EXPECT_EQ(stored(), before + 1);
 }
 
-TEST_F(ProfilerTest, AFaultThatItContainsIsCountedAndNoFinding) {
+TEST_F(ProfilerTest, OneThatWalksFromItsThreadIsHeldAndAskedForTheVictim) {
+  start_with("thread,");
+  ASSERT_TRUE(session().profiler()->has_own_thread());
+  EXPECT_EQ(session().profiler()->signal_number(), SIGUSR2);
+  const uint64_t before = stored();
+  EXPECT_EQ(explain(walk_at_a_halt(input())), "result 0");
+  EXPECT_EQ(explain(walk(input())), "result 0");
+  session().release_world();
+  EXPECT_EQ(stored(), before + 2);
+}
+
+TEST_F(ProfilerTest, AThreadThatItsOwnThreadDoesNotStopIsPassedOver) {
+  start_with("thread,", ScenarioId::gc_thread);  // it knows the threads of Java only
+  halt(ScenarioId::gc_thread);
+  Input other = input();
+  other.scenario = ScenarioId::gc_thread;
+  EXPECT_EQ(walk(other).outcome.result, -1);
+}
+
+// By its handler, or from a thread of its own.
+class EachProfiler : public ProfilerTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void start_with(const std::string& defect) { ProfilerTest::start_with(GetParam() + defect); }
+  Clauses clauses_of_a_fault(const std::string& defect) {
+    return ProfilerTest::clauses_of_a_fault(GetParam() + defect);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Walks, EachProfiler, testing::Values("", "thread,"),
+                         [](const testing::TestParamInfo<const char*>& tested) {
+                           return *tested.param == 0 ? "ByItsHandler" : "FromItsThread";
+                         });
+
+TEST_P(EachProfiler, AFaultThatItContainsIsCountedAndNoFinding) {
   start_with("");
   const Walked walked = walk_at_a_halt(faulting_input());
   EXPECT_EQ(explain(walked), "result 0");
@@ -89,7 +121,15 @@ TEST_F(ProfilerTest, AFaultThatItContainsIsCountedAndNoFinding) {
   EXPECT_EQ(places[0].second, 1U);
 }
 
-TEST_F(ProfilerTest, AFaultThatItPassesOnIsAFindingAndEndsTheProcessesUse) {
+TEST_P(EachProfiler, AWalkThatDoesNotEndIsInterrupted) {
+  EXPECT_EQ(clauses_of_a_fault("endless"), Clauses{"hang:"});
+}
+
+TEST_P(EachProfiler, AWalkThatWouldEndTheProcessIsAFinding) {
+  EXPECT_EQ(clauses_of_a_fault("abort"), Clauses{"terminal_call:abort"});
+}
+
+TEST_P(EachProfiler, AFaultThatItPassesOnIsAFindingAndEndsTheProcessesUse) {
   start_with("unrecovered");
   const Walked walked = walk_at_a_halt(faulting_input());
   EXPECT_EQ(clauses_of(walked.findings), Clauses{"fault:"}) << explain(walked);
@@ -97,14 +137,14 @@ TEST_F(ProfilerTest, AFaultThatItPassesOnIsAFindingAndEndsTheProcessesUse) {
   EXPECT_TRUE(walked.outcome.not_reusable);
 }
 
-TEST_F(ProfilerTest, ARecoveryThatLeavesTheMaskChangedIsFound) {
+TEST_P(EachProfiler, ARecoveryThatLeavesTheMaskChangedIsFound) {
   EXPECT_EQ(clauses_of_a_fault("mask"), Clauses{"contract:fault-leaves-state"});
   uint64_t mask = 0;
   syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof mask);
   EXPECT_EQ(mask >> (SIGUSR1 - 1) & 1, 0U);
 }
 
-TEST_F(ProfilerTest, ARecoveryThatKeepsALockIsFound) {
+TEST_P(EachProfiler, ARecoveryThatKeepsALockIsFound) {
   start_with("lock");
   const Walked walked = walk_at_a_halt(faulting_input());
   const auto clauses = clauses_of(walked.findings);
@@ -112,13 +152,13 @@ TEST_F(ProfilerTest, ARecoveryThatKeepsALockIsFound) {
   EXPECT_TRUE(walked.outcome.not_reusable);
 }
 
-TEST_F(ProfilerTest, AnAllocationInTheHandlerIsFound) {
+TEST_P(EachProfiler, AnAllocationInTheHandlerIsFound) {
   start_with("malloc");
   const auto clauses = clauses_of(walk_at_a_halt(input()).findings);
   EXPECT_TRUE(std::ranges::count(clauses, "unsafe_call:malloc"));
 }
 
-TEST_F(ProfilerTest, OneThatStoresNothingHasCountedNothing) {
+TEST_P(EachProfiler, OneThatStoresNothingHasCountedNothing) {
   start_with("nothing");
   walk_at_a_halt(input());
   session().release_world();

@@ -1,7 +1,9 @@
 // A profiler as an agent library, for tests: samples by SIGPROF, walks frame pointers and recovers
 // from its faults in its own handler. It does not ask whether small addresses can be read, which only
 // a test's context has: the samples that its own timer makes of the JVM's threads do not fault. Its API is
-// async-profiler's, as far as framestorm uses it. Its option plants one defect:
+// async-profiler's, as far as framestorm uses it. With the option `thread` it stops threads by SIGUSR2
+// and walks them from a thread of its own, as JFR does before JDK 25. Its other option plants one
+// defect:
 //
 //   unrecovered  it passes faults on
 //   mask         it recovers by a jump that leaves a signal blocked
@@ -9,11 +11,14 @@
 //   malloc       it allocates in its handler
 //   drop         it stores a trace without its innermost frame
 //   nothing      it stores nothing
+//   endless      it does not come to an end with the frame pointer of the test
+//   abort        there it ends the process
 //
 // or with `old` its API is that of async-profiler before 4.3, without metrics.
 #include <dlfcn.h>
 #include <jvmti.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -44,10 +49,13 @@ struct CallTrace {
 
 constexpr size_t kMostFrames = 256;
 constexpr int64_t kPeriodNs = 5'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr uintptr_t kReach = 4096;
 constexpr uintptr_t kSmall = 4096;
+constexpr uintptr_t kTestsOwn = 4001;  // a frame pointer that no thread has by itself
 
 std::string defect;  // written before the first signal
+bool own_thread = false;
 std::atomic<uint64_t> stored{0};
 std::atomic<uint64_t> sink{0};
 jvmtiEnv* jvmti = nullptr;
@@ -68,6 +76,8 @@ bool has(std::string_view name) { return defect == name; }
 
 void read_frames(const ucontext_t* context) {
   uintptr_t fp = static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RBP]);
+  while (has("endless") && fp == kTestsOwn) sink.fetch_add(1, std::memory_order_relaxed);
+  if (has("abort") && fp == kTestsOwn) std::abort();
   const auto sp = static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RSP]);
   for (size_t i = 0; i < kMostFrames; ++i) {
     const bool on_stack = fp % sizeof(fp) == 0 && fp - sp < kReach;
@@ -79,8 +89,7 @@ void read_frames(const ucontext_t* context) {
   }
 }
 
-void on_sample(int, siginfo_t*, void* raw_context) {
-  if (has("nothing")) return;
+void walk(const void* raw_context) {
   if (has("malloc")) {
     auto* volatile block = static_cast<char*>(std::malloc(100));
     std::free(block);
@@ -88,11 +97,18 @@ void on_sample(int, siginfo_t*, void* raw_context) {
   sigjmp_buf here;
   if (sigsetjmp(here, 0) == 0) {
     recovery = &here;
-    if (has("lock")) pthread_mutex_lock(&lock);
-    read_frames(static_cast<const ucontext_t*>(raw_context));
-    if (has("lock")) pthread_mutex_unlock(&lock);
+    const auto* const context = static_cast<const ucontext_t*>(raw_context);
+    const bool locks = has("lock") && context->uc_mcontext.gregs[REG_RBP] == kTestsOwn;
+    if (locks) pthread_mutex_lock(&lock);
+    read_frames(context);
+    if (locks) pthread_mutex_unlock(&lock);
   }
   recovery = nullptr;
+}
+
+void on_sample(int, siginfo_t*, void* raw_context) {
+  if (has("nothing")) return;
+  walk(raw_context);
   JNIEnv* env = nullptr;
   java_vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_8);
   last.tid = static_cast<int>(syscall(SYS_gettid));
@@ -103,8 +119,99 @@ void on_sample(int, siginfo_t*, void* raw_context) {
 }
 
 void on_fault(int signo, siginfo_t* info, void* context) {
-  if (recovery != nullptr && !has("unrecovered")) siglongjmp(*recovery, 1);
+  const bool passes_on =
+      has("unrecovered") && reinterpret_cast<uintptr_t>(info->si_addr) == kTestsOwn;
+  if (recovery != nullptr && !passes_on) siglongjmp(*recovery, 1);
   previous_segv.sa_sigaction(signo, info, context);
+}
+
+// --- from a thread of its own
+
+enum class Stop : uint8_t { none, wanted, stopped, over };
+struct Stoppable {
+  std::atomic<pthread_t> thread{};  // 0: nobody
+  std::atomic<Stop> stop{Stop::none};
+  const void* context = nullptr;
+};
+std::array<Stoppable, 256> stoppable;
+sem_t stops;
+
+Stoppable* find(pthread_t thread) {
+  for (Stoppable& one : stoppable) {
+    if (one.thread.load() == thread) return &one;
+  }
+  return nullptr;
+}
+
+void note_thread() {
+  for (Stoppable& one : stoppable) {
+    pthread_t nobody = 0;
+    if (one.thread.compare_exchange_strong(nobody, pthread_self())) return;
+  }
+}
+
+void on_stop(int, siginfo_t*, void* context) {
+  Stoppable* const own = find(pthread_self());
+  if (own == nullptr) return;
+  own->context = context;
+  Stop wanted = Stop::wanted;
+  if (!own->stop.compare_exchange_strong(wanted, Stop::stopped)) return;
+  sem_post(&stops);
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  sigdelset(&mask, SIGUSR2);
+  while (own->stop.load() != Stop::over) sigsuspend(&mask);
+  own->stop.store(Stop::none);
+  sem_post(&stops);
+}
+
+bool await_stop() {
+  timespec until = {};
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += kPeriodNs;
+  if (until.tv_nsec >= kSecondNs) {
+    until.tv_nsec -= kSecondNs;
+    ++until.tv_sec;
+  }
+  return sem_timedwait(&stops, &until) == 0;
+}
+
+void sample(Stoppable* of) {
+  of->stop.store(Stop::wanted);
+  pthread_kill(of->thread.load(), SIGUSR2);
+  Stop wanted = Stop::wanted;
+  if (!await_stop()) {
+    if (of->stop.compare_exchange_strong(wanted, Stop::none)) return;
+    while (!await_stop()) {
+    }
+  }
+  if (!has("nothing")) {
+    walk(of->context);
+    stored.fetch_add(1, std::memory_order_relaxed);
+  }
+  of->stop.store(Stop::over);
+  pthread_kill(of->thread.load(), SIGUSR2);
+  while (!await_stop()) {
+  }
+}
+
+void* run_sampler(void*) {
+  for (;;) {
+    const timespec period = {0, kPeriodNs};
+    nanosleep(&period, nullptr);
+    // Threads that run may have anything in rbp: their faults are not to leave what a test is to see.
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    for (Stoppable& one : stoppable) {
+      if (one.thread.load() != 0) sample(&one);
+    }
+  }
+}
+
+void JNICALL on_thread_start(jvmtiEnv*, JNIEnv*, jthread) { note_thread(); }
+void JNICALL on_thread_end(jvmtiEnv*, JNIEnv*, jthread) {
+  if (Stoppable* const own = find(pthread_self())) own->thread.store(0);
 }
 
 void JNICALL on_class_load(jvmtiEnv*, JNIEnv*, jthread, jclass) {}
@@ -112,12 +219,19 @@ void JNICALL on_class_load(jvmtiEnv*, JNIEnv*, jthread, jclass) {}
 void start() {
   struct sigaction action = {};
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  action.sa_sigaction = &on_sample;
-  sigaction(SIGPROF, &action, nullptr);
+  action.sa_sigaction = own_thread ? &on_stop : &on_sample;
+  sigaction(own_thread ? SIGUSR2 : SIGPROF, &action, nullptr);
   action.sa_flags |= SA_NODEFER;
   action.sa_sigaction = &on_fault;
   if (has("mask")) sigaddset(&action.sa_mask, SIGUSR1);
   sigaction(SIGSEGV, &action, &previous_segv);
+  if (own_thread) {
+    note_thread();
+    sem_init(&stops, 0, 0);
+    pthread_t thread = {};
+    pthread_create(&thread, nullptr, &run_sampler, nullptr);
+    return;
+  }
   sigevent event = {};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGPROF;
@@ -171,14 +285,22 @@ const char* asprof_execute(const char* command, void (*write)(const char* text, 
 jint Agent_OnLoad(JavaVM* vm, char* options, void*) {
   java_vm = vm;
   defect = options == nullptr ? "" : options;
+  constexpr std::string_view kOwnThread = "thread,";
+  own_thread = defect.starts_with(kOwnThread);
+  if (own_thread) defect.erase(0, kOwnThread.size());
   vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_1_2);
   get_call_trace =
       reinterpret_cast<decltype(get_call_trace)>(dlsym(RTLD_DEFAULT, "AsyncGetCallTrace"));
   jvmtiEventCallbacks callbacks = {};
   callbacks.VMInit = &on_start;
   callbacks.ClassLoad = &on_class_load;
+  callbacks.ThreadStart = &on_thread_start;
+  callbacks.ThreadEnd = &on_thread_end;
   jvmti->SetEventCallbacks(&callbacks, sizeof callbacks);
-  jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_LOAD, nullptr);
+  for (const jvmtiEvent event :
+       {JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END}) {
+    jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr);
+  }
   return jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, nullptr) ==
                  JVMTI_ERROR_NONE
              ? JNI_OK

@@ -35,6 +35,10 @@ class ProfilerFigures(msgspec.Struct, forbid_unknown_fields=True):
         bool, said("Whether the handler was given what came with a signal of the profiler's own.")
     ]
     handler_calls: Number
+    passed_over: Annotated[
+        int,
+        said("Walks that a profiler which walks from its own thread did not make.", ge=0),
+    ]
     stored: Annotated[
         int | None, said("Samples that the profiler itself counted; null: its count is not known.")
     ]
@@ -59,7 +63,8 @@ def of(walked: OutsideWalker, totals: Json) -> ProfilerFigures | None:
     return ProfilerFigures(
         signal=processes.signal_name(told["signal"]) if told.get("signal") else "",
         own_siginfo=told.get("own_siginfo", False),
-        handler_calls=counted.get("walks", 0),
+        handler_calls=counted.get("walks", 0) - counted.get("not_called", 0),
+        passed_over=counted.get("not_called", 0),
         stored=counted.get("succeeded", 0) if told.get("counts_samples") else None,
         counted_calls=counted.get("counted", 0),
         contained=counted.get("contained_faults", 0),
@@ -77,7 +82,8 @@ def _by_function(walked: OutsideWalker, places: dict[str, int]) -> dict[str, int
     modules = {library.name: str(library) for library in walked.libraries}
     counts: Counter[str] = Counter()
     for place, count in places.items():
-        counts[_symbolizer().frame(place, modules, is_return=False).name] += count
+        frame = _symbolizer().frame(place, modules, is_return=False)
+        counts[frame.name if frame.function else place] += count
     return dict(counts.most_common())
 
 
@@ -94,6 +100,8 @@ def lines(own: ProfilerFigures) -> list[str]:
         f"{own.handler_calls:,} calls of its handler ({own.signal or 'no signal'}), {stored} samples "
         f"stored of {own.counted_calls:,} of them, {own.contained:,} faults that it survived"
     ]
+    if own.passed_over:
+        found.append(f"{own.passed_over:,} walks that its own thread passed over")
     if own.contained_in:
         functions = list(own.contained_in.items())[:_SHOWN_FUNCTIONS]
         found.append("survived in " + ", ".join(f"{name} {count:,}" for name, count in functions))

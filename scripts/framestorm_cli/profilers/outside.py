@@ -132,7 +132,7 @@ def resolve(profiler: str, jdk: Jdk) -> OutsideWalker:
     if known.released is None:
         if own:
             raise FramestormError(f"{name} takes no options: give --jvm-arg, and --profiler {JVM}")
-        return OutsideWalker(PROFILER, JVM, name, jvm_args=known.jvm_args)
+        return OutsideWalker(PROFILER, JVM, name, jvm_args=known.jvm_args_on(jdk.feature))
     file = obtaining.library(known)
     options = options if own else known.options
     return OutsideWalker(PROFILER, str(file), name, known.version, options, files.sha256(file))

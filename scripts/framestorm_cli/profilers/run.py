@@ -28,7 +28,11 @@ def profilers_command(fetch: bool) -> int:
             lines.append(known.why_not)
         if known.options:
             lines.append(f"options: {known.options}")
-        lines += known.jvm_args
+        lines += [
+            f"JDK {first} and later: {argument}"
+            for first, arguments in known.jvm_args.items()
+            for argument in arguments
+        ]
         for line in lines:
             click.echo(f"    {line}")
     click.echo(f"In place of a name: an agent library's file, or {table.JVM}.")

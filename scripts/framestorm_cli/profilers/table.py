@@ -1,7 +1,7 @@
 """The profilers that `--profiler NAME` means: released versions, pinned. A row here is all one needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # In options and JVM arguments: the folder that the process writes into. Neither profiler has such a
 # pattern of its own (they have %p, %t, %n and %{...}).
@@ -32,16 +32,16 @@ class Released:
 
 @dataclass(frozen=True)
 class Known:
-    """`released` None: it is part of the JVM, and `jvm_args` start it. `sampling`: options by which it
-    samples a program by itself, into a JFR file. `jdks`: of which releases its handler walks, the first
-    and the one behind the last."""
+    """`released` None: it is part of the JVM, and `jvm_args` start it, by the first release that they are
+    for. `sampling`: options by which it samples a program by itself, into a JFR file. `jdks`: on which
+    releases it walks, the first and the one behind the last."""
 
     name: str
     what: str
     released: Released | None
     options: str = ""
     sampling: str = ""
-    jvm_args: tuple[str, ...] = ()
+    jvm_args: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     jdks: tuple[int, int | None] = (17, None)
     why_not: str = ""  # on others
 
@@ -52,6 +52,10 @@ class Known:
     def walks_on(self, feature: int) -> bool:
         first, behind = self.jdks
         return first <= feature and (behind is None or feature < behind)
+
+    def jvm_args_on(self, feature: int) -> tuple[str, ...]:
+        first = max((first for first in self.jvm_args if first <= feature), default=None)
+        return () if first is None else self.jvm_args[first]
 
 
 def _datadog(artifact: str, version: str, sha256: str, folder: str) -> Released:
@@ -66,8 +70,17 @@ def _datadog(artifact: str, version: str, sha256: str, folder: str) -> Released:
 # API, which gives the thread of a trace with `threads` and without a JFR file only; java-profiler has its
 # samples in a JFR file, of 15 to 25 bytes for each.
 # memlimit: mutated walks give ever new traces, which stay in memory; samples beyond it have none.
+# -Xlog:jfr=off: the sampler of JDK 17 and 21 logs an error for each fault that it survives.
 # filter= is no filter: java-profiler samples all threads, not only those that tell it to.
 _JAVA_PROFILER = f"start,cpu=10ms,cstack=vm,filter=,jfr,file={OUT}/java-profiler.jfr"
+
+
+def _jfr(event: str, rate: str) -> str:
+    return (
+        f"-XX:StartFlightRecording=filename={OUT}/jfr.jfr,settings=none,"
+        f"+{event}#enabled=true,+{event}#{rate}=10ms"
+    )
+
 
 KNOWN = (
     Known(
@@ -114,14 +127,12 @@ KNOWN = (
     ),
     Known(
         "jfr",
-        "JFR's sampler of the JDK under test (jdk.CPUTimeSample)",
+        "JFR's sampler of the JDK under test: jdk.CPUTimeSample, before 25 jdk.ExecutionSample",
         None,
-        jvm_args=(
-            f"-XX:StartFlightRecording=filename={OUT}/jfr.jfr,settings=none,"
-            "+jdk.CPUTimeSample#enabled=true,+jdk.CPUTimeSample#throttle=10ms",
-        ),
-        jdks=(25, None),
-        why_not="before JDK 25 JFR walks on a thread of its own; its signal handler only stops the other",
+        jvm_args={
+            17: (_jfr("jdk.ExecutionSample", "period"), "-Xlog:jfr=off"),
+            25: (_jfr("jdk.CPUTimeSample", "throttle"),),
+        },
     ),
 )
 BY_NAME = {one.name: one for one in KNOWN}

@@ -136,10 +136,21 @@ def test_jfr_is_started_by_arguments_of_the_jvm(fake_jdk: Jdk, tmp_path: Path) -
     assert found.libraries == ()
 
 
-def test_a_jdk_on_which_it_does_not_walk_is_refused(known: Known, fake_jdk: Jdk) -> None:
-    assert [known.walks_on(17), replace(known, jdks=(17, 25)).walks_on(25)] == [True, False]
-    with pytest.raises(FramestormError, match="before JDK 25 JFR walks on a thread of its own"):
-        outside.resolve("jfr", replace(fake_jdk, feature=21))
+def test_jfr_before_25_is_its_sampler_thread(fake_jdk: Jdk, tmp_path: Path) -> None:
+    found = outside.resolve("jfr", replace(fake_jdk, feature=21))
+    started, log = found.arguments(tmp_path)[3::2]
+    assert "jdk.ExecutionSample#enabled=true" in started
+    assert log == "-Xlog:jfr=off"
+
+
+def test_a_jdk_on_which_it_does_not_walk_is_refused(
+    known: Known, fake_jdk: Jdk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = replace(known, jdks=(17, 25), why_not="it does not start there")
+    assert [old.walks_on(24), old.walks_on(25)] == [True, False]
+    monkeypatch.setattr(table, "BY_NAME", {"quick": old})
+    with pytest.raises(FramestormError, match="it does not start there"):
+        outside.resolve("quick", replace(fake_jdk, feature=25))
 
 
 @pytest.mark.parametrize(
