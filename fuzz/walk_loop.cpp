@@ -1,5 +1,7 @@
 #include "fuzz/walk_loop.h"
 
+#include <time.h>
+
 #include <cstdlib>
 #include <string>
 
@@ -87,11 +89,30 @@ void WalkLoop::refresh_names() {
   engine_.tell(names_);
 }
 
+// Control thread, world released.
+void WalkLoop::let_run(ScenarioId scenario) {
+  constexpr timespec kPause = {0, 1'000'000};
+  constexpr uint64_t kEnoughNs = 1'000'000;
+  constexpr int kMostPauses = 200;
+  const int tid = session_.victims().of(scenario).tid;
+  const uint64_t begin = thread_cpu_ns(tid);
+  session_.victims().resume(scenario);
+  for (int i = 0; i < kMostPauses && thread_cpu_ns(tid) - begin < kEnoughNs; ++i) {
+    nanosleep(&kPause, nullptr);
+  }
+  session_.victims().pause(scenario);
+}
+
 // Control thread. Releases the world: a profiler takes its own locks for that.
 void WalkLoop::count_stored(bool at_the_end) {
   Profiler* const profiler = session_.profiler();
   if (profiler == nullptr) return;
   session_.release_world();
+  // JFR's samples are stored by their threads, which may be suspended between halts. Not all at
+  // once: many are busy.
+  for (const ScenarioId scenario : session_.available()) {
+    if (at_the_end && scenario_info(scenario).halt == Halt::busy) let_run(scenario);
+  }
   if (const auto stored = profiler->stored(at_the_end)) {
     counts_.note_stored(*stored, profiler->has_own_thread());
   }

@@ -77,6 +77,7 @@ class WalkLoop {
  private:
   void refresh_names();
   void write_figures();
+  void let_run(ScenarioId scenario);
   void count_stored(bool at_the_end);
   [[noreturn]] void wear_out();
   [[noreturn]] void die_at(const Outcome& outcome, const Finding& finding);

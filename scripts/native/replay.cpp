@@ -1,6 +1,7 @@
 #include "scripts/native/replay.h"
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -276,6 +277,10 @@ class ScenarioWalks {
     Profiler* const profiler = session_.profiler();
     if (profiler == nullptr || session_.executor().not_reusable()) return;
     session_.release_world();
+    // JFR's samples are stored by their threads, which may be suspended between halts.
+    session_.victims().resume(info_.id);
+    constexpr timespec kMoment = {0, 20'000'000};
+    nanosleep(&kMoment, nullptr);
     json& recorded = by_walker_[std::string(name_of(WalkerId::profiler))]["recorded"];
     if (recorded.is_null()) recorded = {{"right", 0}, {"short", 0}, {"wrong", 0}, {"missing", 0}};
     const std::vector<RecordedTrace> traces = profiler->new_traces();
