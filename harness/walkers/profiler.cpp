@@ -8,6 +8,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/guard/sampler_thread.h"
+#include "harness/input/thread_state.h"
 #include "harness/jvm/modules.h"
 #include "harness/walkers/java_profiler.h"
 #include "harness/walkers/plugin.h"
@@ -106,7 +107,8 @@ Profiler::Profiler(const Jvm& jvm, int signo, bool is_jvms, std::unique_ptr<Samp
       is_jvms_(is_jvms),
       handler_(signals::behind(signo).sa_sigaction),
       store_(std::move(store)),
-      has_own_thread_(signo == kStoppingSignal && hold_thread(jvm)) {
+      has_own_thread_(signo == kStoppingSignal && hold_thread(jvm)),
+      thread_state_(jvm.layout().state) {
   info_.si_signo = signo;
   if (has_own_thread_) {
     // As pthread_kill() sends it.
@@ -147,11 +149,20 @@ std::optional<uint64_t> Profiler::stored(bool at_the_end) {
   return store_->count() - stored_before_;
 }
 
-int32_t Profiler::walk(const WalkTarget&, std::byte*, int32_t, void* ucontext) noexcept {
-  siginfo_t info = info_;
-  if (has_own_thread_) {
-    return -static_cast<int32_t>(sampler::walk(handler_, signo_, &info, ucontext));
+// JFR ends the process for a thread state that is none, before it stops the thread: that is a check of
+// HotSpot's, which a walk does not get past.
+int32_t Profiler::walk_from_its_thread(const WalkTarget& target, siginfo_t* info,
+                                       void* ucontext) const noexcept {
+  const bool has_state = is_jvms_ && target.java_thread != nullptr;
+  if (has_state && !is_legal_thread_state(read_at<uint32_t>(target.java_thread, thread_state_))) {
+    return -static_cast<int32_t>(sampler::Answer::passed_over);
   }
+  return -static_cast<int32_t>(sampler::walk(handler_, signo_, info, ucontext));
+}
+
+int32_t Profiler::walk(const WalkTarget& target, std::byte*, int32_t, void* ucontext) noexcept {
+  siginfo_t info = info_;
+  if (has_own_thread_) return walk_from_its_thread(target, &info, ucontext);
   handler_(signo_, &info, ucontext);
   return 0;
 }

@@ -93,6 +93,8 @@ class Profiler final : public Walker {
   Profiler(const Jvm& jvm, int signo, bool is_jvms, std::unique_ptr<SampleStore> store);
   void get_siginfo();
   bool hold_thread(const Jvm& jvm);
+  int32_t walk_from_its_thread(const WalkTarget& target, siginfo_t* info,
+                               void* ucontext) const noexcept;
 
   const int signo_;
   const bool is_jvms_;
@@ -101,6 +103,7 @@ class Profiler final : public Walker {
   bool has_own_siginfo_ = false;
   std::unique_ptr<SampleStore> store_;
   const bool has_own_thread_;
+  const size_t thread_state_;  // where it is in a JavaThread
   uint64_t stored_before_ = 0;
 };
 
