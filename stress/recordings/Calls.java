@@ -80,6 +80,7 @@ final class Calls {
           "jdk/internal/vm/Continuation.enterSpecial",
           "jdk/jfr/internal/dcmd/AbstractDCmd.execute");
   private static final String LAUNCHER = "sun/launcher/LauncherHelper"; // by JNI, any of its methods
+  private static final String MAIN = "main([Ljava/lang/String;)V";
   private static final String POLYMORPHIC = "java/lang/invoke/";
 
   private final Map<String, List<byte[]>> files = new HashMap<>(); // of the classes that are asked for
@@ -141,7 +142,11 @@ final class Calls {
   boolean begins(RecordedMethod method) {
     String type = typeOf(method);
     String name = method.getName();
-    if (name.equals("main") && method.getDescriptor().startsWith("([Ljava/lang/String;)")) return true;
+    if (MAIN.equals(name + method.getDescriptor())) return true;
+    // The launcher initialises the main class by JNI.
+    if (name.equals("<clinit>") && load(type).stream().anyMatch(one -> one.methods().containsKey(MAIN))) {
+      return true;
+    }
     if (type.equals(LAUNCHER) || BEGINNINGS.contains(type + "." + name)) return true;
     return name.equals("run") && method.getDescriptor().equals("()V") && isThread(type);
   }
