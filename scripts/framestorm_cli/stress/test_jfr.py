@@ -78,8 +78,8 @@ def test_a_small_depth_truncates(jdk: Jdk, tmp_path: Path) -> None:
     recording = Recording(EXECUTION, tmp_path, 1_000_000, depth=5)
     stats = sampled(recording, jdk, "exceptions", "--iterations", "800")
     assert stats["frames"][EXECUTION]["max"] <= 5
-    assert stats["truncated"] > 0
-    assert stats["frames"][EXECUTION]["at_depth_limit"] == stats["truncated"]
+    # A trace that ends early may happen to be as deep.
+    assert stats["frames"][EXECUTION]["at_depth_limit"] >= stats["truncated"] > 0
 
 
 def test_a_workload_with_a_recording_of_its_own(jdk: Jdk, tmp_path: Path) -> None:
