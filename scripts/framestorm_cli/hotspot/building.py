@@ -10,7 +10,16 @@ from pathlib import Path
 
 from framestorm_cli.base import packages, steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.hotspot import additions, boot, folder, progress, running, sources, variants
+from framestorm_cli.hotspot import (
+    additions,
+    boot,
+    debian,
+    folder,
+    progress,
+    running,
+    sources,
+    variants,
+)
 from framestorm_cli.hotspot.additions import PatchedTree
 from framestorm_cli.hotspot.errors import writing
 from framestorm_cli.hotspot.sources import Source
@@ -39,6 +48,24 @@ PACKAGES = (
     "patchelf",
     "unzip",
     "zip",
+)
+# Of a whole image: Debian's tarballs are without the libraries that OpenJDK's source has copies of.
+IMAGE_PACKAGES = (
+    "libgif-dev",
+    "libharfbuzz-dev",
+    "libjpeg-dev",
+    "liblcms2-dev",
+    "libpcsclite-dev",
+    "libpng-dev",
+    "pkg-config",
+    "zlib1g-dev",
+)
+_SYSTEM_LIBRARIES = (
+    *(
+        f"--with-{name}=system"
+        for name in ("giflib", "harfbuzz", "lcms", "libjpeg", "libpng", "zlib")
+    ),
+    "--with-extra-cflags=-I/usr/include/PCSC",
 )
 CC, CXX = "clang-19", "clang++-19"
 # Free disk that a build needs, bytes: the unpacked source, a build folder, a finished JDK.
@@ -120,6 +147,7 @@ class Build:
         self.folder = self.tree / "build"
         self._lock: int | None = None
         self.drop_in = boot.same_version(boot_jdk, source.version)
+        self.image_of_debian = not self.drop_in and source.asked.startswith(debian.PREFIX)
         # As it is now: the checkout may change while a build runs.
         self.key = self._key()
 
@@ -156,6 +184,8 @@ class Build:
         """Makes the tree's copy of the source current."""
         self._lock = lock
         self._check_room()
+        if self.image_of_debian:
+            packages.ensure(IMAGE_PACKAGES)
         self.tree.mkdir(parents=True, exist_ok=True)
         sources.bring(self.source, self.patched)
         if self.source.folder is not None and (
@@ -178,6 +208,7 @@ class Build:
             # Ends with make, instead of lingering after it.
             "--disable-javac-server",
             f"--with-version-string={version}",
+            *(_SYSTEM_LIBRARIES if self.image_of_debian else ()),
             *variants.configure_arguments(self.variant, self.gcs),
         ]
 

@@ -55,7 +55,7 @@ def _release(feature: int) -> Jdk:
     if there or package not in debian.SUITES:
         return runtimes.provide(feature)
     steps.say(f"there is no JDK {feature} to fetch: building one from Debian's {package}")
-    return validate(building.ensure(Request(f"debian:{package}", variant=variants.PLAIN)))
+    return validate(building.ensure(Request(f"{debian.PREFIX}{package}", variant=variants.PLAIN)))
 
 
 def is_instrumented(option: Path) -> bool:
@@ -78,7 +78,7 @@ def instrumented(option: Path) -> Path:
         steps.say(f"there is no instrumented JDK `{name}` yet: building one, which takes a while")
         return building.ensure(Request(variant=name))
     home, record = there[0]
-    if not record.source.startswith("debian:") and not Path(record.source).exists():
+    if not record.source.startswith(debian.PREFIX) and not Path(record.source).exists():
         steps.say(f"{record.source} is gone: using what was built from it, {home}")
         return home
     boot_jdk = Path(record.boot_jdk)

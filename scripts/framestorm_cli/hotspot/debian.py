@@ -20,6 +20,7 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 KEYRING_PACKAGE = "debian-archive-keyring"
 # Which suite has which sources that the additions are for. A Debian release has one or two OpenJDK
 # releases.
+PREFIX = "debian:"  # of a --source
 SUITES = {"openjdk-25": "trixie", "openjdk-26": "sid"}
 _UNSTABLE = ("sid",)  # has no security archive
 _DEFAULT = "http://deb.debian.org/debian"

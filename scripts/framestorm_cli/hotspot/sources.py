@@ -59,8 +59,8 @@ class Source:
 
 def resolve(asked: str, downloads: Path) -> Source:
     """Reads `--source`. Downloads a Debian package when it is not there yet."""
-    if asked.startswith("debian:"):
-        got = debian.fetch(asked.removeprefix("debian:"), downloads)
+    if asked.startswith(debian.PREFIX):
+        got = debian.fetch(asked.removeprefix(debian.PREFIX), downloads)
         return _from_tarball(asked, got.path, got.sha256, downloads)
     path = Path(asked).expanduser()
     if not path.exists():
