@@ -305,6 +305,7 @@ class Build:
             folder.put_libjvm(
                 self.folder / "support" / "modules_libs" / "java.base" / "server" / "libjvm.so",
                 scratch,
+                with_additions=bool(self.added.files),
             )
             if self.added.files:
                 folder.put_headers(scratch)

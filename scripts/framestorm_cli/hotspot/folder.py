@@ -50,18 +50,14 @@ def link_base(base: Path, into: Path) -> None:
     shutil.copytree(base, into, symlinks=True, copy_function=os.link)
 
 
-def put_libjvm(library: Path, into: Path) -> None:
+_OWN_EXPORTS = ("AsyncGetCallTrace", "gHotSpotVMStructs")
+_ADDED_EXPORTS = ("AsyncGetStackTrace", "framestorm_coverage")
+
+
+def put_libjvm(library: Path, into: Path, *, with_additions: bool) -> None:
     """Puts a libjvm into the folder, after a look at what has to be in it."""
-    missing = [
-        name
-        for name in (
-            "AsyncGetCallTrace",
-            "AsyncGetStackTrace",
-            "gHotSpotVMStructs",
-            "framestorm_coverage",
-        )
-        if not elf.exports(library, name)
-    ]
+    wanted = (*_OWN_EXPORTS, *(_ADDED_EXPORTS if with_additions else ()))
+    missing = [name for name in wanted if not elf.exports(library, name)]
     if missing:
         raise FramestormError(
             f"{library} does not export {', '.join(missing)}: the build went wrong"

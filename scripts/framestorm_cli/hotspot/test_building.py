@@ -363,7 +363,7 @@ def test_a_disk_that_fills_up_while_compiling(request_of: Request, user: Path) -
 def test_a_disk_that_fills_up_while_the_folder_is_put_together(
     request_of: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
