@@ -15,8 +15,6 @@ JavaProfiler::JavaProfiler(const std::filesystem::path& library, JavaVM* vm, JNI
   const auto init = reinterpret_cast<jboolean (*)(JNIEnv*, jclass)>(
       dlsym(library_, "Java_com_datadoghq_profiler_JavaProfiler_init0"));
   execute_ = reinterpret_cast<jstring (*)(JNIEnv*, jobject, jstring)>(dlsym(library_, kExecute));
-  record_trace_ = reinterpret_cast<jboolean (*)(JNIEnv*, jobject, jlong, jstring, jstring, jint)>(
-      dlsym(library_, "Java_com_datadoghq_profiler_JavaProfiler_recordTrace0"));
   if (on_load == nullptr || init == nullptr || execute_ == nullptr ||
       on_load(vm, nullptr) < JNI_VERSION_1_1 || init(env, nullptr) != JNI_TRUE) {
     throw std::runtime_error(library.string() + " could not be initialised as java-profiler is");
@@ -27,11 +25,17 @@ void JavaProfiler::execute(JNIEnv* env, const std::string& command) const {
   execute_(env, nullptr, env->NewStringUTF(command.c_str()));
 }
 
-void JavaProfiler::record_trace_root(JNIEnv* env) const {
+void JavaProfiler::record_trace_root(void* library, JNIEnv* env) {
   constexpr jint kMostNames = 100;
-  if (record_trace_ == nullptr) return;
-  record_trace_(env, nullptr, 1, env->NewStringUTF("endpoint"), env->NewStringUTF("operation"),
-                kMostNames);
+  const auto record =
+      reinterpret_cast<jboolean (*)(JNIEnv*, jobject, jlong, jstring, jstring, jint)>(
+          dlsym(library, "Java_com_datadoghq_profiler_JavaProfiler_recordTrace0"));
+  if (record == nullptr) return;
+  const jstring endpoint = env->NewStringUTF("endpoint");
+  const jstring operation = env->NewStringUTF("operation");
+  record(env, nullptr, 1, endpoint, operation, kMostNames);
+  env->DeleteLocalRef(endpoint);
+  env->DeleteLocalRef(operation);
 }
 
 }  // namespace framestorm

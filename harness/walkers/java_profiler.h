@@ -21,16 +21,16 @@ class JavaProfiler {
   // throws is left pending.
   void execute(JNIEnv* env, const std::string& command) const;
 
-  // As JavaProfiler.recordTraceRoot(), which dd-trace calls for each request. A recording without any
-  // has empty pools, which the JDK's parser refuses. On an attached thread.
-  void record_trace_root(JNIEnv* env) const;
+  // As JavaProfiler.recordTraceRoot() of a library that is initialised, which dd-trace calls for each
+  // request. A recording without any has empty pools, which the JDK's parser refuses. On an attached
+  // thread.
+  static void record_trace_root(void* library, JNIEnv* env);
 
   void* library() const { return library_; }
 
  private:
   void* library_;
   jstring (*execute_)(JNIEnv*, jobject, jstring);
-  jboolean (*record_trace_)(JNIEnv*, jobject, jlong, jstring, jstring, jint);
 };
 
 }  // namespace framestorm

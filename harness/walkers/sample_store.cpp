@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "harness/walkers/java_profiler.h"
 #include "harness/walkers/profiler.h"
 
 namespace framestorm {
@@ -170,15 +171,13 @@ class RecordingStore : public SampleStore {
   jmethodID read_ = nullptr;
 };
 
-// java-profiler's natives: JavaProfiler.getSamples, dump and recordTraceRoot.
+// java-profiler's natives: JavaProfiler.getSamples and dump.
 class JavaProfilerStore final : public RecordingStore {
  public:
   using GetSamples = jlong (*)(JNIEnv*, jclass);
   using Dump = void (*)(JNIEnv*, jclass, jstring);
-  using RecordTrace = jboolean (*)(JNIEnv*, jclass, jlong, jstring, jstring, jint);
-  // `record_trace` may be null.
-  JavaProfilerStore(const Jvm& jvm, GetSamples get_samples, Dump dump, RecordTrace record_trace)
-      : RecordingStore(jvm), get_samples_(get_samples), dump_(dump), record_trace_(record_trace) {}
+  JavaProfilerStore(const Jvm& jvm, void* library, GetSamples get_samples, Dump dump)
+      : RecordingStore(jvm), library_(library), get_samples_(get_samples), dump_(dump) {}
 
   uint64_t count() override { return static_cast<uint64_t>(get_samples_(jvm().env(), nullptr)); }
   bool counts_slowly() const override { return false; }
@@ -190,16 +189,15 @@ class JavaProfilerStore final : public RecordingStore {
     if (file >= 0) close(file);
     JNIEnv* const env = jvm().env();
     const jstring path = env->NewStringUTF(name.c_str());
-    // 1.22.0 writes pools of these strings although it has none, which the JDK's reader refuses.
-    if (record_trace_ != nullptr) record_trace_(env, nullptr, 1, path, path, 1);
+    JavaProfiler::record_trace_root(library_, env);
     dump_(env, nullptr, path);
     env->DeleteLocalRef(path);
     jvm().check_exception("dumping java-profiler's recording");
     return name;
   }
+  void* library_;
   GetSamples get_samples_;
   Dump dump_;
-  RecordTrace record_trace_;
 };
 
 }  // namespace
@@ -213,10 +211,8 @@ std::unique_ptr<SampleStore> find_sample_store(const Jvm& jvm, void* library) {
   void* const dump = dlsym(library, "Java_com_datadoghq_profiler_JavaProfiler_dump0");
   if (get_samples == nullptr || dump == nullptr) return nullptr;
   return std::make_unique<JavaProfilerStore>(
-      jvm, reinterpret_cast<JavaProfilerStore::GetSamples>(get_samples),
-      reinterpret_cast<JavaProfilerStore::Dump>(dump),
-      reinterpret_cast<JavaProfilerStore::RecordTrace>(
-          dlsym(library, "Java_com_datadoghq_profiler_JavaProfiler_recordTrace0")));
+      jvm, library, reinterpret_cast<JavaProfilerStore::GetSamples>(get_samples),
+      reinterpret_cast<JavaProfilerStore::Dump>(dump));
 }
 
 }  // namespace framestorm

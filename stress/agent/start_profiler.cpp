@@ -38,7 +38,7 @@ void JNICALL start(jvmtiEnv* /*jvmti*/, JNIEnv* env, jthread /*thread*/) {
     env->ExceptionDescribe();
     fail("the profiler does not take its options");
   }
-  profiler->record_trace_root(env);
+  framestorm::JavaProfiler::record_trace_root(profiler->library(), env);
 }
 
 void JNICALL stop(jvmtiEnv* /*jvmti*/, JNIEnv* env) {

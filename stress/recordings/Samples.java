@@ -21,8 +21,8 @@ import jdk.jfr.consumer.RecordedThread;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * What a profiler got into its recordings, as JSON: {@code java Samples.java EVENT,EVENT JDK
- * CLASSPATH FILE...}. Each trace of a Java thread is held to the bytecode of the program. A file
+ * What a profiler got into its recordings, as JSON: {@code java Samples.java EVENT,EVENT DEPTH
+ * JDK CLASSPATH FILE...}. Each trace of a Java thread is held to the bytecode of the program. A file
  * whose end is missing is read as far as it goes.
  */
 public final class Samples {
@@ -225,8 +225,10 @@ public final class Samples {
   }
 
   private Calls.Answer answer(RecordedFrame caller, RecordedFrame callee, long times) {
-    String at = text(caller) + caller.getMethod().getDescriptor() + "@" + caller.getBytecodeIndex();
-    Call call = new Call(at, text(callee) + callee.getMethod().getDescriptor());
+    Call call =
+        new Call(
+            text(caller) + caller.getMethod().getDescriptor(),
+            text(callee) + callee.getMethod().getDescriptor());
     Calls.Answer answer = answers.computeIfAbsent(call, ignored -> calls.calls(caller, callee));
     if (answer == Calls.Answer.UNKNOWN) {
       callsUnknown += times;

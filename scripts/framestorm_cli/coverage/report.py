@@ -4,11 +4,10 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-
 from framestorm_cli.base import files
 from framestorm_cli.coverage.measuring import Measured
 from framestorm_cli.coverage.tables import SourceFile, Tables
+from framestorm_cli.reports import templates
 
 
 @dataclass(frozen=True)
@@ -22,13 +21,7 @@ class Line:
 def write(measured: Measured, tables: Tables, out: Path, title: str, sources: Path | None) -> Path:
     """Writes index.html and its pages below `out`; returns the index. `sources`: the JDK's source
     tree, where there is one to show the text of the lines from."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("framestorm_cli.coverage", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates.environment("framestorm_cli.coverage")
     pages = out / "files"
     pages.mkdir(parents=True, exist_ok=True)
     names = {file.source: page_name(file.source) for file in tables.files}

@@ -16,7 +16,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,7 @@ def stats_of(options: dict[str, str], entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_recording(options: dict[str, str], entry: dict[str, Any]) -> None:
-    """A profiler's, as fake_recording() of the tests reads it."""
+    """A profiler's: what the tests read in its place, as it is planned."""
     if recorded := entry.get("recorded", {}):
         Path(options["file"]).write_text(json.dumps(recorded))
 
@@ -134,13 +133,17 @@ def main() -> int:
         return 1
     if end == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    (write_recording if "walker" not in options else partial(write_agent, asked))(options, entry)
+    is_agent = "walker" in options  # else a profiler
+    if is_agent:
+        write_agent(asked, options, entry)
+    else:
+        write_recording(options, entry)
     if end in ("hang", "deaf"):
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         (plan.HERE / f"{name}.child").write_text(str(child.pid))
         time.sleep(600)
-    if end == "slowed" and "walker" not in options:
+    if end == "slowed" and not is_agent:
         while True:
             with Path(options["file"]).open("a") as file:
                 file.write(" ")

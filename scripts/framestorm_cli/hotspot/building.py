@@ -307,8 +307,7 @@ class Build:
                 scratch,
                 with_additions=bool(self.added.files),
             )
-            if self.added.files:
-                folder.put_headers(scratch)
+            folder.put_headers(self.added, scratch)
             folder.finish(scratch, log)
             store.write(
                 scratch,

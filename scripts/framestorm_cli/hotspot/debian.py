@@ -18,9 +18,8 @@ from framestorm_cli.hotspot.errors import writing
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 KEYRING_PACKAGE = "debian-archive-keyring"
-# Which suite has which sources that the additions are for. A Debian release has one or two OpenJDK
-# releases.
 PREFIX = "debian:"  # of a --source
+# Which suite has which sources. A Debian release has one or two OpenJDK releases.
 SUITES = {"openjdk-25": "trixie", "openjdk-26": "sid"}
 _UNSTABLE = ("sid",)  # has no security archive
 _DEFAULT = "http://deb.debian.org/debian"
@@ -77,13 +76,12 @@ def configuration(folder: Path, suite: str) -> list[str]:
     lists, cache, parts = folder / "lists", folder / "cache", folder / "parts"
     for path in (lists / "partial", cache / "archives" / "partial", parts):
         path.mkdir(parents=True, exist_ok=True)
+    archives = [(main, suite)]
+    if suite not in _UNSTABLE:
+        archives.append((security, f"{suite}-security"))
     sources = folder / "sources.list"
     sources.write_text(
-        "".join(
-            f"deb-src [signed-by={KEYRING}] {uri} {name} main\n"
-            for uri, name in ((main, suite), (security, f"{suite}-security"))
-            if not (uri == security and suite in _UNSTABLE)
-        ),
+        "".join(f"deb-src [signed-by={KEYRING}] {uri} {name} main\n" for uri, name in archives),
         encoding="utf-8",
     )
     options = {

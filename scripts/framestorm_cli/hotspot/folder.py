@@ -10,6 +10,7 @@ from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import elf
 from framestorm_cli.hotspot import additions
+from framestorm_cli.hotspot.additions import Additions
 from framestorm_cli.hotspot.running import environment
 
 ASAN_RUNTIME = "libclang_rt.asan-x86_64.so"
@@ -67,9 +68,9 @@ def put_libjvm(library: Path, into: Path, *, with_additions: bool) -> None:
     shutil.copy2(library, target)
 
 
-def put_headers(into: Path) -> None:
+def put_headers(added: Additions, into: Path) -> None:
     """Puts the headers of the added walkers where jni.h is."""
-    for name, content in additions.load().files.items():
+    for name, content in added.files.items():
         if not name.startswith(_HEADERS):
             continue
         target = into / "include" / Path(name).name

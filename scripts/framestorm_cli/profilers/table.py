@@ -72,7 +72,8 @@ def _datadog(artifact: str, version: str, sha256: str, folder: str) -> Released:
 # memlimit: mutated walks give ever new traces, which stay in memory; samples beyond it have none.
 # -Xlog:jfr=off: the sampler of JDK 17 and 21 logs an error for each fault that it survives.
 # filter= is no filter: java-profiler samples all threads, not only those that tell it to.
-_JAVA_PROFILER = f"start,cpu=10ms,cstack=vm,filter=,jfr,file={OUT}/java-profiler.jfr"
+def _java_profiler(interval: str) -> str:
+    return f"start,cpu={interval},cstack=vm,filter=,jfr,file={OUT}/java-profiler.jfr"
 
 
 def _jfr(event: str, rate: str) -> str:
@@ -108,8 +109,8 @@ KNOWN = (
             "5fa11cda627a82b5b335a15819336a22231844adb5a662ce3bd50b856be157e3",
             "",
         ),
-        _JAVA_PROFILER,
-        _JAVA_PROFILER.replace("cpu=10ms", f"cpu={INTERVAL}"),
+        _java_profiler("10ms"),
+        _java_profiler(INTERVAL),
         jdks=(17, 25),
         why_not="its walker does not start on JDK 25 and later",
     ),
@@ -122,8 +123,8 @@ KNOWN = (
             "86c97c1348277bb024f6185c4fd15a5567c50ab648f88277dffc429adb4bf927",
             "shared/",
         ),
-        _JAVA_PROFILER,
-        _JAVA_PROFILER.replace("cpu=10ms", f"cpu={INTERVAL}"),
+        _java_profiler("10ms"),
+        _java_profiler(INTERVAL),
     ),
     Known(
         "jfr",

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from framestorm_cli.base.machine import machine
 from framestorm_cli.findings.records import Json
+from framestorm_cli.reports import templates
 from framestorm_cli.stress import agent, figures, flames, side_by_side, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import DEFAULT, Cell
@@ -28,13 +28,7 @@ _WORST = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
 
 def page(outcome: Outcome, argv: Sequence[str]) -> str:
     """The whole page."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("framestorm_cli.stress"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates.environment("framestorm_cli.stress")
     environment.filters["number"] = lambda value: f"{value:,.0f}"
     environment.filters["nanoseconds"] = units.nanoseconds_text
     environment.filters["duration"] = units.duration_text
@@ -54,7 +48,7 @@ def _context(outcome: Outcome, argv: Sequence[str]) -> dict[str, Any]:
         "verdicts": [(v, sum(1 for one in results if one.verdict == v)) for v in VERDICTS],
         "heat": _heat(results),
         "heads": side_by_side.HEADS,
-        "beside": [side_by_side.cells(line) for line in side_by_side.lines(results)],
+        "beside": [side_by_side.cells(line) for line in outcome.beside],
         "latencies": _latencies(results),
         "ticks": [
             (_position(10.0**power), units.nanoseconds_text(10.0**power)) for power in (2, 4, 6, 8)

@@ -1,12 +1,15 @@
 """Whether a run can be believed, and its exit code."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
+from framestorm_cli.stress import side_by_side
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.findings import Found
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.runner import INTERRUPTED, StressRun
+from framestorm_cli.stress.side_by_side import Line
 from framestorm_cli.stress.verdicts import UNJUDGED
 
 _SHOWN = 5  # problems of one sort
@@ -32,6 +35,11 @@ class Outcome:
     @property
     def results(self) -> list[CellResult]:
         return sorted(self.run.finished, key=lambda one: one.number)
+
+    @cached_property
+    def beside(self) -> list[Line]:
+        """Samplers side by side; empty for a run without --profiler."""
+        return side_by_side.lines(self.results)
 
 
 def judge(run: StressRun, found: Found) -> Outcome:

@@ -145,10 +145,9 @@ def _conclude(run: StressRun, already: Known, write_known: Path | None) -> int:
 
 def _write(judged: Outcome) -> None:
     out, argv = judged.out, sys.argv[1:]
-    written = summary.of(judged, argv)
-    schema.write(out / "summary.json", written)
-    if written.side_by_side:
-        page = side_by_side.page(judged, written.side_by_side, " ".join(argv))
+    schema.write(out / "summary.json", summary.of(judged, argv))
+    if judged.beside:
+        page = side_by_side.page(judged.plan, judged.beside, " ".join(argv))
         files.write_text(out / side_by_side.PAGE, page)
     report = summary.to_report(judged, argv)
     junit.write(report, out / "junit.xml")

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import jinja2
 import msgspec
 from rich.table import Table
 
 from framestorm_cli.base.machine import machine
+from framestorm_cli.reports import templates
 from framestorm_cli.reports.schema import Number, Share, said
 from framestorm_cli.stress import figures, recordings
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED
-from framestorm_cli.stress.outcome import Outcome
+from framestorm_cli.stress.plan import Plan
 
 PAGE = "profilers.md"
 _MOST_REASONS = 8  # that a page has of a profiler's traces
@@ -191,17 +191,9 @@ def _percent(share: float | None) -> str:
     return "0" if share == 0 else f"{share:.2%}"
 
 
-def page(outcome: Outcome, of: Sequence[Line], command: str) -> str:
+def page(plan: Plan, of: Sequence[Line], command: str) -> str:
     """The run's table, and why traces are not whole, as Markdown."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("framestorm_cli.stress"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,
-    )
-    plan = outcome.plan
+    environment = templates.environment("framestorm_cli.stress", html=False)
     return environment.get_template(PAGE).render(
         command=command,
         plan=plan,
@@ -219,11 +211,7 @@ def _by_sampler(of: Sequence[Line]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for line in of:
         known = found.setdefault(line.sampler, []) if line.reasons else []
-        known += [
-            (reason.count / line.samples, line, reason)
-            for reason in line.reasons
-            if reason.verdict != "whole"
-        ]
+        known += [(reason.count / line.samples, line, reason) for reason in line.reasons]
     for sampler, reasons in found.items():
         seen: dict[tuple[str, str], Any] = {}
         for share, line, reason in sorted(reasons, key=lambda one: -one[0]):

@@ -142,7 +142,7 @@ def of(outcome: Outcome, argv: Sequence[str]) -> Summary:
         totals=figures.of(run.finished),
         cells=[_cell(result) for result in outcome.results],
         buckets=[_bucket(one, run.out) for one in outcome.found.buckets],
-        side_by_side=side_by_side.lines(outcome.results),
+        side_by_side=outcome.beside,
         unreadable_lines=outcome.found.unreadable_lines,
         sanitizer_reports_elsewhere=outcome.found.reports_elsewhere,
     )
@@ -252,9 +252,9 @@ def show(outcome: Outcome, console: Console | None = None) -> None:
     total = figures.of(run.finished)
     console.print(f"JDK {plan.jdk_version} ({plan.jdk_home})", markup=False, soft_wrap=True)
     console.print(_table(outcome))
-    if beside := side_by_side.lines(outcome.results):
+    if outcome.beside:
         console.print()
-        console.print(side_by_side.table(beside))
+        console.print(side_by_side.table(outcome.beside))
         console.print()
     lines = [
         f"{total.samples:,} walks in {len(run.finished)} of {len(plan.cells)} cells, "
@@ -275,7 +275,7 @@ def show(outcome: Outcome, console: Console | None = None) -> None:
         lines.append(f"sanitizer reports outside walks: {outcome.found.reports_elsewhere:,}")
     lines += ["", *_bucket_lines(outcome)]
     lines.append(f"report: {paths.shown(outcome.out / 'report.html')}")
-    if beside:
+    if outcome.beside:
         lines.append(f"profilers: {paths.shown(outcome.out / side_by_side.PAGE)}")
     lines += [f"NOT TO BE BELIEVED: {problem}" for problem in outcome.problems]
     for line in lines:
