@@ -269,11 +269,10 @@ def _elsewhere(installed: Path, folder: Path, jdk: str, crash: str) -> str:
 def _newest(variant: str = "") -> str:
     """A JDK to replay on, as the checkout chooses it."""
     from framestorm_cli.hotspot import choosing
-    from framestorm_cli.jdks import store
 
     if not variant:
         return str(choosing.choose(None).home)
-    found = store.finished(variant)
+    found = choosing.with_walkers(variant)
     if not found:
         pytest.skip(f"no JDK here: `framestorm jdk build --variant {variant}`")
     return str(found[0][0])

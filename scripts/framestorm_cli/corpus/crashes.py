@@ -16,7 +16,7 @@ from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.records import Json
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk as jdks
-from framestorm_cli.jdks import runtimes, store
+from framestorm_cli.jdks import runtimes
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import NATIVE
@@ -37,7 +37,7 @@ def one_per_feature(found: list[Jdk]) -> list[Jdk]:
 def instrumented() -> list[Jdk]:
     """The instrumented JDK of each variant in the cache that was last built or used."""
     newest: dict[str, Path] = {}
-    for home, record in store.finished():
+    for home, record in choosing.with_walkers():
         newest.setdefault(record.variant, home)
     return [jdks.validate(home) for _, home in sorted(newest.items())]
 

@@ -9,6 +9,7 @@ from framestorm_cli.hotspot import additions, building, debian, variants
 from framestorm_cli.hotspot.building import Request
 from framestorm_cli.jdks import runtimes, store
 from framestorm_cli.jdks.jdk import JVM_FOLDER, Jdk, UnusableJdkError, usable, validate
+from framestorm_cli.jdks.store import Record
 
 INSTRUMENTED = Path("instrumented")  # as --jdk: the default variant
 _ASKED = re.compile(r"instrumented(?::(.*))?")
@@ -63,6 +64,13 @@ def is_instrumented(option: Path) -> bool:
     return _ASKED.fullmatch(str(option)) is not None
 
 
+def with_walkers(variant: str | None = None) -> list[tuple[Path, Record]]:
+    """Finished JDKs that have the added walkers, of one variant or all, the one asked for last first. A
+    release that the additions are not for is built without them: it is a stock JDK."""
+    added = additions.load()
+    return [one for one in store.finished(variant) if added.fit(one[1].feature)]
+
+
 def instrumented(option: Path) -> Path:
     """The home that `instrumented[:VARIANT]` means; built first when there is none.
 
@@ -72,8 +80,7 @@ def instrumented(option: Path) -> Path:
     asked = _ASKED.fullmatch(str(option))
     name = (asked[1] if asked else None) or variants.DEFAULT
     variants.named(name)
-    walkers = additions.load()
-    there = [one for one in store.finished(name) if walkers.fit(one[1].feature)]
+    there = with_walkers(name)
     if not there:
         steps.say(f"there is no instrumented JDK `{name}` yet: building one, which takes a while")
         return building.ensure(Request(variant=name))

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.hotspot import additions, building, variants
+from framestorm_cli.hotspot import additions, building, choosing, variants
 from framestorm_cli.hotspot.building import Request
 from framestorm_cli.hotspot.errors import writing
 from framestorm_cli.jdks import store
@@ -58,7 +58,7 @@ def list_command() -> int:
 def path_command(variant: str) -> int:
     """Prints the home of the JDK of this variant that was last built or used."""
     variants.named(variant)
-    found = store.finished(variant)
+    found = choosing.with_walkers(variant)
     if not found:
         raise FramestormError(
             f"there is no instrumented JDK `{variant}`: `scripts/framestorm jdk build --variant {variant}` "
@@ -97,7 +97,7 @@ def state() -> list[tuple[str, str]]:
     """For `doctor`: variant, and what there is of it."""
     found = []
     for name in variants.VARIANTS:
-        there = store.finished(name)
+        there = choosing.with_walkers(name)
         if there:
             home, record = there[0]
             found.append((name, f"JDK {record.version} from {record.source} ({paths.shown(home)})"))

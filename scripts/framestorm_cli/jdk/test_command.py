@@ -14,13 +14,17 @@ from framestorm_cli.jdks import store
 
 
 def put(
-    jdk_home: Path, variant: str, source: str = "debian:openjdk-25", key: str = "k" * 64
+    jdk_home: Path,
+    variant: str,
+    source: str = "debian:openjdk-25",
+    key: str = "k" * 64,
+    version: str = "25.0.3+9",
 ) -> Path:
     """A finished instrumented JDK in the cache."""
-    home = store.home_of(variant, "25.0.3+9", key)
+    home = store.home_of(variant, version, key)
     shutil.copytree(jdk_home, home)
     record = store.Record(
-        variant, "25.0.3+9", source, "/", ("serial", "g1"), key, "tree", "base", 1e9, 60.0
+        variant, version, source, "/", ("serial", "g1"), key, "tree", "base", 1e9, 60.0
     )
     store.write(home, record)
     return home
@@ -104,6 +108,18 @@ def test_the_latest_is_the_one_last_used(jdk_home: Path, own_cache: Path) -> Non
     assert store.finished("plain")[0][0] == second
     store.used(first)
     assert store.finished("plain")[0][0] == first
+
+
+def test_a_release_that_the_walkers_are_not_added_to_is_not_instrumented(
+    jdk_home: Path, framestorm: Run
+) -> None:
+    with_them = put(jdk_home, "plain")
+    newest = put(jdk_home, "plain", key="n" * 64, version="26.0.2+1")
+    for seconds, home in enumerate((with_them, newest)):
+        os.utime(home / store.RECORD, (seconds, seconds))
+    assert [home for home, _ in choosing.with_walkers("plain")] == [with_them]
+    code, out, err = framestorm("jdk", "path", "plain")
+    assert (code, out.strip()) == (0, str(with_them)), err
 
 
 def test_list(jdk_home: Path, framestorm: Run) -> None:

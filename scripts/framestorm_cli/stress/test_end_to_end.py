@@ -15,7 +15,6 @@ from framestorm_cli.base import paths
 from framestorm_cli.conftest import TESTDATA, compile_library
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk as jdks
-from framestorm_cli.jdks import store
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
 from framestorm_cli.renaissance.test_renaissance import MANIFEST, metadata
@@ -67,7 +66,7 @@ def test_both_modes(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_a_sanitized_jdk(tmp_path: Path) -> None:
-    there = store.finished("sanitized")
+    there = choosing.with_walkers("sanitized")
     if not there:
         pytest.skip("the cache has no sanitized JDK")
     home, _ = there[0]
