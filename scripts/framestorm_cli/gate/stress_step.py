@@ -1,9 +1,12 @@
-"""The gate's stress: `framestorm stress` in both modes. Without it there is no green."""
+"""The gate's stress: `framestorm stress` in both modes. Without it there is no green. A profiler samples by
+itself there, and its base beside it."""
 
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+import msgspec
 
 from framestorm_cli.base import paths, steps
 from framestorm_cli.binaries.symbols import Symbolizer
@@ -11,15 +14,18 @@ from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.gate.crossing import chance
+from framestorm_cli.gate.fuzz_step import of_base
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, TOO_RARE, UNCHANGED, Entry, Step
 from framestorm_cli.native import processes, toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.table import OUT
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
+from framestorm_cli.stress.cells import SELF_MODE
 
 MODES = ("same-thread", "separate-thread")
 # Different in what is on their stacks; each is short to start.
@@ -40,13 +46,16 @@ def command(
     arguments = [str(paths.SCRIPTS / "framestorm"), "stress"]
     arguments += ["--jdk", str(subject.stressed.home), "--duration", f"{seconds:.0f}s"]
     arguments += ["--interval", INTERVAL]
-    for mode in MODES:
-        arguments += ["--mode", mode]
     for workload in workloads:
         arguments += ["--workload", workload]
-    if subject.walker:
-        arguments += ["--walker", "+".join(walkers.names(subject.walker))]
-    arguments += subject.outside.arguments(out)
+    if subject.outside.profiler:
+        arguments += ["--profiler", subject.outside.sampling]
+    else:
+        for mode in MODES:
+            arguments += ["--mode", mode]
+        if subject.walker:
+            arguments += ["--walker", "+".join(walkers.names(subject.walker))]
+        arguments += subject.outside.arguments(out)
     arguments += [f"--jvm-arg={argument}" for argument in jvm_args]
     return [*arguments, "--seed", str(seed), "--known", str(known_file), "--out", str(out)]
 
@@ -55,10 +64,13 @@ def run(
     here: Subject, there: Subject | None, known: Known, seconds: float, seed: int, out: Path,
     jvm_args: Sequence[str], workloads: Sequence[str], step: Step,
 ) -> list[Entry]:  # fmt: skip
-    """Stresses the change; the base too when that found something, to say whether it is new."""
+    """Stresses the change; the base too when that found something, to say whether it is new, and always
+    when it is a profiler, to say what is fixed."""
     began = time.monotonic()
-    if here.outside.walker == outside.PROFILER:
-        step.lines.append("left out: `stress` walks by itself, and takes no profiler")
+    if here.outside.profiler and not here.outside.sampling:
+        step.lines.append(
+            f"left out: {here.outside} does not sample by itself into a JFR file below {OUT}"
+        )
         return []
     if here.stressed is None:
         step.problems.append(
@@ -75,8 +87,19 @@ def run(
         arguments = command(side, seconds, seed, known_file, into, jvm_args, workloads)
         return _one(arguments, into, seconds, side, step)
 
+    if here.outside.profiler:
+        seconds /= 2 if there is not None else 1
     summary = stressed(here, folder)
-    entries = [_entry(bucket, folder) for bucket in summary.get("buckets", [])]
+    entries = _entries(summary, here, folder, known)
+    if here.outside.profiler and there is not None and there.stressed is not None:
+        other = out / "stress-base"
+        said = stressed(there, other)
+        theirs = _entries(said, there, other, known)
+        _compare(entries, _samples(summary), theirs, _samples(said), "base")
+        _compare(theirs, _samples(said), entries, _samples(summary), "change")
+        entries += of_base([entry for entry in theirs if entry.kind == NEW])
+        step.seconds = time.monotonic() - began
+        return entries
     for entry in entries:
         if entry.kind == NEW and _replayable(entry):
             _replay(entry, here, there, out)
@@ -85,12 +108,48 @@ def run(
     if unclear and there is not None and there.stressed:
         other = out / "stress-base"
         said = stressed(there, other)
-        same = {entry.signature for entry in (_entry(b, other) for b in said.get("buckets", []))}
+        same = {entry.signature for entry in _entries(said, there, other, known)}
         for entry in unclear:
             if entry.signature in same:
                 entry.kind = UNCHANGED
     step.seconds = time.monotonic() - began
     return entries
+
+
+def _entries(summary: Json, side: Subject, folder: Path, known: Known) -> list[Entry]:
+    """A profiler's library is elsewhere on each side, and its signatures say neither."""
+    entries = [_entry(bucket, folder) for bucket in summary.get("buckets", [])]
+    for entry in entries:
+        if side.outside.profiler and entry.signature.walker:
+            entry.signature = msgspec.structs.replace(entry.signature, walker=outside.PROFILER)
+            entry.kind = KNOWN if entry.signature in known.notes else entry.kind
+    return entries
+
+
+def _compare(
+    own: Sequence[Entry], samples: int, others: Sequence[Entry], of_other: int, what: str
+) -> None:
+    """Of what is new in one side's samples, says what the other side (`what`) does, too, and which wrong
+    traces were too few to be more than chance. A death is no chance."""
+    same = {entry.signature: entry for entry in others}
+    for entry in own:
+        if entry.kind != NEW:
+            continue
+        counted = entry.signature.kind == "contract"
+        twin = same.get(entry.signature)
+        there = "none" if twin is None else f"{twin.count:,}" if counted else twin.how
+        if counted:
+            entry.how += f", {entry.count:,} of {samples:,} samples"
+            there += f" of {of_other:,}"
+        entry.how += f"; {what}: {there}"
+        if twin is not None:
+            entry.kind = UNCHANGED
+        elif counted and chance(min(entry.count, samples), samples, of_other) > _CHANCE:
+            entry.kind = TOO_RARE
+
+
+def _samples(summary: Json) -> int:
+    return sum(int(cell.get("samples", 0)) for cell in summary.get("cells", []))
 
 
 def _replayable(entry: Entry) -> bool:
@@ -156,17 +215,21 @@ def _one(arguments: list[str], folder: Path, seconds: float, side: Subject, step
         why = summary.get("problems") or [f"see {paths.shown(log)}"]
         step.problems += [f"{side.what}: {problem}" for problem in why]
     if summary:
-        step.problems += [f"{side.what}: {line}" for line in unstressed(summary, modes_of(side))]
-        cells = summary.get("cells", [])
-        samples = sum(int(cell.get("samples", 0)) for cell in cells)
+        # A base may die of what the change has fixed.
+        if side.what == "change" or not summary.get("buckets"):
+            modes = modes_of(side)
+            step.problems += [f"{side.what}: {line}" for line in unstressed(summary, modes)]
         step.lines.append(
-            f"{side.what}: {samples:,} walks of running programs in {len(cells)} cells"
+            f"{side.what}: {_samples(summary):,} walks of running programs in "
+            f"{len(summary.get('cells', []))} cells"
         )
     return summary
 
 
 def modes_of(side: Subject) -> list[str]:
-    """A plugin has those that it declares."""
+    """A plugin has those that it declares, a profiler its own."""
+    if side.outside.profiler:
+        return [SELF_MODE]
     if side.outside.walker != outside.PLUGIN:
         return list(MODES)
     declared = walkers.table(side.tools.program(NATIVE), side.outside.spec).walkers[side.walker]

@@ -139,6 +139,84 @@ def test_a_profiler_against_its_release(gate: Gate, fakes: FakePrograms, tmp_pat
     assert gate("--profiler", "jvm", "--base", fakes.tools.jdk.home)[0] == 2
 
 
+def sampled(clause: str, count: int, *deaths: str) -> dict[str, Any]:
+    """A stress run of a profiler: 1000 samples with that many wrong, and cells that died."""
+    wrong = {"kind": "contract", "clause": clause, "frames": [], "walker": "/its/own.so=start"}
+    signatures = [
+        *((wrong, count) for _ in range(count > 0)),
+        *(({"kind": "process_death", "clause": "SIGSEGV", "frames": [one]}, 1) for one in deaths),
+    ]
+    buckets = [
+        {"id": f"b{at:02d}", "signature": signature, "known": False, "cells": [1], "count": times}
+        for at, (signature, times) in enumerate(signatures, 1)
+    ]
+    return {"cells": [{"mode": "self", "samples": 1000}], "buckets": buckets}
+
+
+def test_a_profiler_samples_by_itself_beside_its_base(
+    gate: Gate, fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuzz(fakes)
+    runs = {
+        "change": sampled("impossible-call", 40, "walkVM", "parse"),
+        "base": sampled("wrong-bci", 30, "walkVM", "unwind"),
+    }
+    asked: dict[str, list[str]] = {}
+
+    def one(arguments: list[str], _folder: Any, _seconds: Any, side: Any, _step: Any) -> Any:
+        asked[side.what] = arguments
+        return runs[side.what]
+
+    monkeypatch.setattr(stress_step, "_one", one)
+    built, released = tmp_path / "built.so", tmp_path / "released.so"
+    built.touch()
+    released.touch()
+    options = "start,every=%i,file=%o/a.jfr"
+    asks = ("--profiler", f"{built}={options}", "--base", released)
+    code, data = gate(*asks)
+
+    def kinds(data: Any) -> dict[str, str]:
+        every = [(e["signature"], e["kind"]) for e in data["entries"]]
+        return {one["frames"][0] if one["frames"] else one["clause"]: kind for one, kind in every}
+
+    assert (code, kinds(data)) == (
+        1,
+        {
+            "impossible-call": "new", "wrong-bci": "fixed", "walkVM": "unchanged", "parse": "new",
+            "unwind": "fixed",
+        },
+    )  # fmt: skip
+    for side, file in (("change", built), ("base", released)):
+        given = asked[side]
+        assert given[given.index("--profiler") + 1] == f"{file}={options}"
+        assert not {"--mode", "--walker"} & set(given)
+    how = {e["signature"]["clause"]: e["how"] for e in data["entries"]}
+    assert how["impossible-call"] == "in 1 cells, 40 of 1,000 samples; base: none of 1,000"
+    # Two of a thousand against none may be chance, and what both do is no news.
+    runs["change"], runs["base"] = sampled("impossible-call", 2), sampled("wrong-bci", 2)
+    code, data = gate(*asks)
+    assert (code, kinds(data)) == (0, {"impossible-call": "too rare to compare"})
+    runs["base"] = sampled("impossible-call", 1)
+    code, data = gate(*asks)
+    assert (code, kinds(data)) == (0, {"impossible-call": "unchanged"})
+    # A list that the gate wrote holds for another file of the profiler, too.
+    listed = tmp_path / "known.json"
+    assert gate("--profiler", f"{built}={options}", "--write-baseline", listed)[0] == 1
+    code, data = gate("--profiler", f"{released}={options}", "--baseline", listed)
+    assert (code, kinds(data)) == (0, {"impossible-call": "known"})
+
+
+def test_a_profiler_without_a_recording_is_not_stressed(
+    gate: Gate, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fuzz(fakes)
+    built = tmp_path / "built.so"
+    built.touch()
+    code, data = gate("--profiler", f"{built}=start,file=%o/samples.txt")
+    assert code == 0
+    assert "left out: built.so" in data["steps"][-1]["did"][0]
+
+
 def test_only_the_change_has_to_walk_enough(gate: Gate, fakes: FakePrograms, base: Path) -> None:
     """A base may die of each fault that the change has fixed."""
     fuzz(fakes, walks=100)

@@ -51,6 +51,18 @@ class OutsideWalker:
         """FILE[=OPTIONS]."""
         return f"{self.file}={self.options}" if self.options else self.file
 
+    @property
+    def sampling(self) -> str:
+        """--profiler of `stress`, where it samples programs by itself into a JFR file; empty when its
+        options write none and no other ones are known."""
+        known = table.BY_NAME.get(self.name)
+        if known is not None and known.released is None:
+            return self.name
+        records = OUT in self.options and ".jfr" in self.options
+        by_default = known is not None and self.options == known.options
+        options = self.options if records and not by_default else table.sampling_of(self.file)
+        return f"{self.file}={options}" if options else ""
+
     def arguments(self, out: Path) -> list[str]:
         """For a native program that writes into `out`."""
         if not self:

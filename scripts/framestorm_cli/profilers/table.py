@@ -137,3 +137,14 @@ KNOWN = (
     ),
 )
 BY_NAME = {one.name: one for one in KNOWN}
+
+
+def sampling_of(name: str) -> str:
+    """Options by which a profiler samples a program by itself, by its name or the file of its library;
+    empty when it is not known."""
+    file = name.rpartition("/")[2]
+    for one in KNOWN:
+        libraries = one.released.libraries.values() if one.released is not None else ()
+        if one.name == name or any(file == library.rpartition("/")[2] for library in libraries):
+            return one.sampling
+    return ""

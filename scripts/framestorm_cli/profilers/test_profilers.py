@@ -127,6 +127,26 @@ def test_names_options_and_files(by_hand: Path, fake_jdk: Jdk, tmp_path: Path) -
     assert found.sha256 == files.sha256(own)
 
 
+def test_options_by_which_it_samples_by_itself(
+    fake_jdk: Jdk, by_hand: Path, known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = "start,every=%i,file=%o/own.jfr"
+    monkeypatch.setattr(table, "KNOWN", (replace(known, sampling=sampling),))
+    other = tmp_path / "libOther.so"
+    other.touch()
+
+    def sampled(profiler: str) -> str:
+        return outside.resolve(profiler, fake_jdk).sampling.rpartition("/lib")[2]
+
+    assert sampled("quick") == f"Quick.so={sampling}"
+    # A build of one's own is started as the released library of that name is.
+    assert sampled(f"{tmp_path}/libQuick.so=start") == f"Quick.so={sampling}"
+    assert sampled(f"{other}=start,file=%o/x.jfr").endswith("%o/x.jfr")
+    assert sampled(f"{other}=start,file=%o/x") == ""
+    assert outside.resolve("jfr", fake_jdk).sampling == "jfr"
+    assert outside.resolve("jvm", fake_jdk).sampling == ""
+
+
 def test_jfr_is_started_by_arguments_of_the_jvm(fake_jdk: Jdk, tmp_path: Path) -> None:
     found = outside.resolve("jfr", fake_jdk)
     option, value, jvm_arg, started = found.arguments(tmp_path)

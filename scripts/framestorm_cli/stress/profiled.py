@@ -43,7 +43,7 @@ def resolve(given: Sequence[str], jdk: Jdk) -> tuple[list[str], dict[str, Outsid
             continue
         if known is not None or "/" in name or name.endswith(".so"):
             found = outside.resolve(name, jdk)
-            sampling = options if own else (known.sampling if known is not None else "")
+            sampling = options if own else table.sampling_of(name)
             if OUT not in sampling:
                 raise FramestormError(
                     f"--profiler {text}: its options have to write a recording below {OUT}, such as "
