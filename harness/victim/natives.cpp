@@ -19,6 +19,7 @@ namespace {
 struct Entry {
   std::atomic<int> tid{0};
   std::atomic<jobject> thread{nullptr};
+  std::atomic<int64_t> java_id{0};
   std::atomic<uintptr_t> stack_base{0};
   std::atomic<uintptr_t> stack_end{0};
   std::atomic<uint32_t> permits{0};  // futex word of churnPermit
@@ -128,6 +129,7 @@ void JNICALL enter(JNIEnv* env, jclass, jstring name) {
   Entry& entry = entry_of(scenario);
   // A remounted virtual thread enters again: same thread, maybe another carrier.
   jobject fresh = env->NewGlobalRef(env->CallStaticObjectMethod(thread_class, current));
+  entry.java_id.store(env->CallLongMethod(fresh, env->GetMethodID(thread_class, "getId", "()J")));
   if (jobject old = entry.thread.exchange(fresh); old != nullptr) env->DeleteGlobalRef(old);
   entry.tid.store(current_tid());
 }
@@ -183,7 +185,8 @@ void bind(const Jvm& jvm) {
 
 Registration registration(ScenarioId scenario) {
   const Entry& entry = entry_of(scenario);
-  return {entry.tid.load(), entry.thread.load(), entry.stack_base.load(), entry.stack_end.load()};
+  return {entry.tid.load(), entry.thread.load(), entry.java_id.load(), entry.stack_base.load(),
+          entry.stack_end.load()};
 }
 
 bool start_thread(ScenarioId scenario, JavaVM* vm) {

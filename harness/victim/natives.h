@@ -17,6 +17,7 @@ void bind(const Jvm& jvm);
 struct Registration {
   int tid = 0;
   jobject thread = nullptr;  // global reference
+  int64_t java_id = 0;       // Thread.getId() of it
   uintptr_t stack_base = 0;  // native threads only
   uintptr_t stack_end = 0;
 };

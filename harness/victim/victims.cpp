@@ -144,6 +144,7 @@ bool Victims::start_java(ScenarioId scenario, std::string* reason) {
   Victim& victim = of(scenario);
   victim.tid = natives::registration(scenario).tid;
   victim.thread = natives::registration(scenario).thread;
+  victim.java_id = natives::registration(scenario).java_id;
   return true;
 }
 
@@ -211,6 +212,7 @@ void Victims::observe_halted() {
         registered.tid != 0 && !is_transient(victim.scenario)) {
       victim.tid = registered.tid;
       victim.thread = registered.thread;
+      victim.java_id = registered.java_id;
     }
     if (victim.tid == 0) continue;
     ThreadSlot* slot = World::get().find(victim.tid);

@@ -24,6 +24,7 @@ struct Victim {
   ScenarioId scenario = ScenarioId::count;
   int tid = 0;
   jobject thread = nullptr;     // java.lang.Thread, global reference; null when there is none
+  int64_t java_id = 0;          // its id, which is a virtual thread's only one; 0: none
   ThreadSlot* slot = nullptr;   // null: not halted now
   void* java_thread = nullptr;  // HotSpot's Thread*; null for a thread the JVM does not know
   bool is_java_thread = false;  // a JavaThread: has state, anchor, JNIEnv

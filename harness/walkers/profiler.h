@@ -45,6 +45,7 @@ struct ProfilerSpec {
 // A trace that a profiler has stored, as it says.
 struct RecordedTrace {
   int tid = 0;
+  int64_t java_id = 0;               // Thread.getId(); 0: not told
   std::vector<std::string> methods;  // Java's, innermost first: "framestorm/C1.spin"
 };
 

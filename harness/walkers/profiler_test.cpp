@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "harness/executor/jvm_fixture.h"
+#include "harness/executor/recorded_trace.h"
 #include "harness/guard/signal_table.h"
-#include "harness/victim/scenario.h"
 #include "harness/walkers/profiler.h"
 
 namespace framestorm {
@@ -33,9 +33,20 @@ class ProfilerTest : public JvmTest {
     if (HasFatalFailure()) throw SetupError("no session");
   }
 
-  static Input input() {
+  // JFR's CPU-time sampler, of JDK 25 and later.
+  void start_with_jfr(ScenarioId scenario) {
+    SessionOptions options;
+    options.profiler = ProfilerSpec::kJvm;
+    options.scenarios = {scenario};
+    options.jvm.extra_args = {
+        "-XX:StartFlightRecording:settings=none,+jdk.CPUTimeSample#enabled=true,"
+        "+jdk.CPUTimeSample#throttle=10ms"};
+    start_session(options);
+  }
+
+  static Input input(ScenarioId scenario = ScenarioId::c1) {
     Input input;
-    input.scenario = ScenarioId::c1;
+    input.scenario = scenario;
     input.walker = WalkerId::profiler;
     return input;
   }
@@ -61,6 +72,13 @@ class ProfilerTest : public JvmTest {
     const Walked walked = walk_at_a_halt(faulting_input());
     SCOPED_TRACE(explain(walked));
     return clauses_of(walked.findings);
+  }
+
+  // Of what was stored of the scenario's last walk.
+  std::string_view recorded_verdict(ScenarioId scenario) {
+    let_store(session(), scenario);
+    Profiler& profiler = *session().profiler();
+    return judge_recorded(profiler.new_traces(), victim(scenario), profiler.traits()).verdict;
   }
 
   uint64_t stored() { return session().profiler()->stored(/*at_the_end=*/true).value_or(0); }
@@ -174,29 +192,16 @@ TEST_F(ProfilerTest, OneWithoutMetricsIsAskedForItsSummary) {
   EXPECT_EQ(stored(), before + 1);
 }
 
-std::string verdict_of(const std::vector<RecordedTrace>& traces, int tid) {
-  const auto own = std::ranges::find(traces, tid, &RecordedTrace::tid);
-  if (own == traces.end()) return "missing";
-  std::string why;
-  return matches(own->methods, scenario_info(ScenarioId::c1), traits_of(WalkerId::profiler), &why)
-             ? "right"
-             : why;
-}
-
 TEST_F(ProfilerTest, ItsTracesAreHeldAgainstTheScenariosFrames) {
   start_with("");
   walk_at_a_halt(input());
-  const int tid = victim(ScenarioId::c1).tid;
-  session().release_world();
-  EXPECT_EQ(verdict_of(session().profiler()->new_traces(), tid), "right");
+  EXPECT_EQ(recorded_verdict(ScenarioId::c1), "right");
 }
 
 TEST_F(ProfilerTest, ATraceWithoutItsInnermostFrameIsNotRight) {
   start_with("drop");
   walk_at_a_halt(input());
-  const int tid = victim(ScenarioId::c1).tid;
-  session().release_world();
-  EXPECT_NE(verdict_of(session().profiler()->new_traces(), tid), "right");
+  EXPECT_EQ(recorded_verdict(ScenarioId::c1), "wrong");
 }
 
 // Of the JDK under test, which has not started yet.
@@ -212,13 +217,7 @@ int jdk_feature() {
 // JFR answers requests when the thread runs on, outside the guard. It has room for 20 of them.
 TEST_F(ProfilerTest, JfrStoresAllThatIsLeftToItAndNothingOfAMutatedContext) {
   if (jdk_feature() < 25) GTEST_SKIP() << "its handler does not walk";
-  SessionOptions options;
-  options.profiler = ProfilerSpec::kJvm;
-  options.scenarios = {ScenarioId::c1};
-  options.jvm.extra_args = {
-      "-XX:StartFlightRecording:settings=none,+jdk.CPUTimeSample#enabled=true,"
-      "+jdk.CPUTimeSample#throttle=10ms"};
-  start_session(options);
+  start_with_jfr(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   uint64_t kept = 0;
   halt_in_java(ScenarioId::c1);
@@ -237,6 +236,23 @@ TEST_F(ProfilerTest, JfrStoresAllThatIsLeftToItAndNothingOfAMutatedContext) {
   }
   session().victims().pause(ScenarioId::c1);
   EXPECT_EQ(stored(), kept);
+}
+
+// Its events name the virtual thread, whose carrier walks.
+TEST_F(ProfilerTest, JfrsTraceOfAVirtualThreadIsFoundAndJudged) {
+  if (jdk_feature() < 25) GTEST_SKIP() << "its handler does not walk";
+  start_with_jfr(ScenarioId::virtual_fresh);
+  ASSERT_FALSE(HasFatalFailure());
+  session().profiler()->new_traces();  // from here on
+  // A thread that is suspended while its samples are read stores them later.
+  std::string_view verdict = RecordedVerdict::kMissing;
+  for (int i = 0; i < 20 && verdict == RecordedVerdict::kMissing; ++i) {
+    halt_in_java(ScenarioId::virtual_fresh);
+    ASSERT_FALSE(HasFatalFailure());
+    walk(input(ScenarioId::virtual_fresh));
+    verdict = recorded_verdict(ScenarioId::virtual_fresh);
+  }
+  EXPECT_EQ(verdict, RecordedVerdict::kRight);
 }
 
 TEST_F(ProfilerTest, OneWithoutAHandlerIsRefused) {

@@ -135,7 +135,7 @@ class RecordingStore : public SampleStore {
   virtual std::filesystem::path dump() { return {}; }
 
  private:
-  // "tid;innermost;...;outermost" of each sample.
+  // "tid,Java's id;innermost;...;outermost" of each sample.
   std::vector<RecordedTrace> read(bool only_new) {
     JNIEnv* env = jvm_.env();
     const std::filesystem::path file = dump();
@@ -159,6 +159,7 @@ class RecordingStore : public SampleStore {
   static RecordedTrace parse(std::string_view line) {
     RecordedTrace trace;
     trace.tid = static_cast<int>(number_at(line, 0));
+    trace.java_id = static_cast<int64_t>(number_at(line, line.find(',') + 1));
     for (size_t at = line.find(';'); at != std::string_view::npos; at = line.find(';')) {
       line.remove_prefix(at + 1);
       trace.methods.emplace_back(line.substr(0, line.find(';')));

@@ -1,7 +1,6 @@
 #include "scripts/native/replay.h"
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <random>
 
 #include "harness/executor/minimizer.h"
+#include "harness/executor/recorded_trace.h"
 #include "harness/executor/survey.h"
 #include "harness/input/binary.h"
 #include "harness/input/json_form.h"
@@ -199,7 +199,7 @@ class ScenarioWalks {
       }
       session_.on_control_thread([] {});
     });
-    judge_recorded(victim.tid);
+    judge_stored();
   }
 
   void compare_with_reference() {
@@ -273,33 +273,19 @@ class ScenarioWalks {
   }
 
   // What a profiler has stored of the walk just made: its thread's newest trace.
-  void judge_recorded(int tid) {
+  void judge_stored() {
     Profiler* const profiler = session_.profiler();
     if (profiler == nullptr || session_.executor().not_reusable()) return;
-    session_.release_world();
-    // JFR's samples are stored by their threads, which may be suspended between halts.
-    session_.victims().resume(info_.id);
-    constexpr timespec kMoment = {0, 20'000'000};
-    nanosleep(&kMoment, nullptr);
+    let_store(session_, info_.id);
     json& recorded = by_walker_[std::string(name_of(WalkerId::profiler))]["recorded"];
     if (recorded.is_null()) recorded = {{"right", 0}, {"short", 0}, {"wrong", 0}, {"missing", 0}};
-    const std::vector<RecordedTrace> traces = profiler->new_traces();
-    const auto newest = std::ranges::find(traces.rbegin(), traces.rend(), tid, &RecordedTrace::tid);
-    std::string why;
-    std::string_view verdict = "right";
-    if (newest == traces.rend()) {
-      verdict = "missing";
-      why = "it has stored no trace of this walk";
-    } else if (!matches(newest->methods, info_, profiler->traits(), &why)) {
-      const bool ends_early =
-          matches(newest->methods, info_, profiler->traits(), nullptr, /*truncated=*/true);
-      verdict = ends_early ? "short" : "wrong";
-    }
-    json& count = recorded[std::string(verdict)];
+    const RecordedVerdict judged =
+        judge_recorded(profiler->new_traces(), session_.victims().of(info_.id), profiler->traits());
+    json& count = recorded[std::string(judged.verdict)];
     count = count.get<int>() + 1;
-    if (verdict != "right") {
-      wrong_.push_back(
-          said_of(WalkerId::profiler, std::string(verdict) + ": " + why + ", halted at " + where_));
+    if (judged.verdict != RecordedVerdict::kRight) {
+      wrong_.push_back(said_of(WalkerId::profiler, std::string(judged.verdict) + ": " + judged.why +
+                                                       ", halted at " + where_));
     }
   }
 

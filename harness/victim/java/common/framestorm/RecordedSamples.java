@@ -37,7 +37,7 @@ final class RecordedSamples {
 
   /**
    * The samples in a file, or in JFR's running recordings when it is null, in the order of their
-   * times: "tid;innermost;...;outermost". Called by the harness.
+   * times: "tid,Java's id of the thread;innermost;...;outermost". Called by the harness.
    *
    * @param onlyNew not those of such a call before, which the file may have or not have
    */
@@ -91,7 +91,9 @@ final class RecordedSamples {
     RecordedThread thread =
         event.hasField("sampledThread") ? event.getThread("sampledThread") : event.getThread();
     StringBuilder line = new StringBuilder();
-    line.append(thread == null ? 0 : thread.getOSThreadId());
+    // A virtual thread has no id of the kernel's, nor its carrier's.
+    line.append(thread == null ? 0 : thread.getOSThreadId()).append(',');
+    line.append(thread == null ? 0 : thread.getJavaThreadId());
     if (event.getStackTrace() != null) {
       for (RecordedFrame frame : event.getStackTrace().getFrames()) {
         if (!frame.isJavaFrame()) continue;
