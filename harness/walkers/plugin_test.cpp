@@ -8,6 +8,9 @@
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/random_input.h"
 #include "harness/input/text.h"
+#include "harness/input/thread_state.h"
+#include "harness/oracles/oracle_set.h"
+#include "harness/walkers/framestorm_walker.h"
 #include "harness/walkers/plugin.h"
 
 namespace framestorm {
@@ -44,6 +47,93 @@ class PluginTest : public JvmTest {
     return input;
   }
 };
+
+// Has AsyncGetCallTrace's trace, and no other.
+class AsgctsTrace final : public WalkMaker {
+ public:
+  AsgctsTrace(const Walker* asgct, const WalkRecord& record) : asgct_(*asgct), record_(record) {}
+  const Walker* walker(WalkerId id) const override { return id == asgct_.id() ? &asgct_ : nullptr; }
+  bool offers(const FurtherWalk& walk) const override { return walk.walker == asgct_.id(); }
+  const WalkRecord* make(const FurtherWalk& walk) override {
+    return offers(walk) ? &record_ : nullptr;
+  }
+
+ private:
+  const Walker& asgct_;
+  const WalkRecord& record_;
+};
+
+// Stress compares plugins with AsyncGetCallTrace, which below a stub may give other inlined frames.
+class PluginsFrames : public PluginTest {
+ protected:
+  void SetUp() override {
+    start_with("declared_walker.so", {ScenarioId::c1});
+    ASSERT_FALSE(HasFatalFailure());
+    halt_in_java(ScenarioId::c1);
+    ASSERT_FALSE(HasFatalFailure());
+    Input by_asgct;
+    by_asgct.scenario = ScenarioId::c1;
+    c1_ = walk(by_asgct).frames;
+    ASSERT_GE(c1_.size(), 3U);
+    for (const CodeEntry& entry : session().jvm().code_map().entries()) {
+      if (entry.kind == CodeKind::stub) stub_ = entry.begin;
+    }
+    ASSERT_NE(stub_, 0U);
+  }
+
+  // Whether a plugin disagrees that has one more frame on top of AsyncGetCallTrace's, of this type.
+  bool disagrees(uint8_t type_of_the_top, uintptr_t last_java_pc) {
+    struct AsgctFrame {
+      jint bci;
+      jmethodID method;
+    };
+    const AsgctFrame asgcts[] = {{1, c1_[1].method}, {2, c1_[2].method}};
+    const framestorm_frame plugins[] = {
+        {.method = c1_[0].method, .bci = 7, .type = type_of_the_top},
+        {.method = c1_[1].method, .bci = 9, .type = FRAMESTORM_FRAME_COMPILED},
+        {.method = c1_[2].method, .bci = 2, .type = FRAMESTORM_FRAME_COMPILED}};
+    WalkRecord answer;
+    answer.depth = 100;
+    answer.result = 2;
+    answer.frames = reinterpret_cast<const std::byte*>(asgcts);
+    // In the VM, of no scenario.
+    WalkRecord record = answer;
+    record.walker = WalkerId::plugin;
+    record.thread_state = kThreadInVm;
+    record.last_java_pc = last_java_pc;
+    record.result = 3;
+    record.frames = reinterpret_cast<const std::byte*>(plugins);
+    Input in_stress = input(ScenarioId::count);
+    const Subject subject = {.input = &in_stress,
+                             .victim = &victim(ScenarioId::c1),
+                             .walker = executor().walker(WalkerId::plugin),
+                             .jvm = &session().jvm(),
+                             .methods = &session().jvm().methods(),
+                             .unmutated = true};
+    AsgctsTrace maker(executor().walker(WalkerId::asgct), answer);
+    const Needs offered = {Need::further_walks, Need::trace};
+    OracleSet oracles(offered);
+    Violations found;
+    oracles.judge({record, subject}, maker, offered, &found);
+    return std::ranges::count(found.findings(), "disagrees-with-asgct", &Finding::clause) > 0;
+  }
+
+  std::vector<Frame> c1_;
+  uintptr_t stub_ = 0;
+};
+
+TEST_F(PluginsFrames, BelowAStubMayBeInlinedWhereAsgctGivesNone) {
+  EXPECT_FALSE(disagrees(FRAMESTORM_FRAME_INLINED, stub_));
+}
+
+TEST_F(PluginsFrames, AreNotExcusedThatAreNotInlined) {
+  EXPECT_TRUE(disagrees(FRAMESTORM_FRAME_COMPILED, stub_));
+  EXPECT_TRUE(disagrees(FRAMESTORM_FRAME_JAVA, stub_));
+}
+
+TEST_F(PluginsFrames, AreNotExcusedThatAreBelowNoStub) {
+  EXPECT_TRUE(disagrees(FRAMESTORM_FRAME_INLINED, 0));
+}
 
 TEST_F(PluginTest, TheExampleWalksUnmutatedVictims) {
   const std::vector<ScenarioId> scenarios = {ScenarioId::native_method, ScenarioId::jni_sandwich,
