@@ -29,6 +29,7 @@ constexpr const char* kSanitizerLog = "sanitizer.log";
 // Clock readings are worth a walk in ten; one in so many executions is enough.
 constexpr uint64_t kClockShare = 8;
 constexpr unsigned kStopLimitS = 20;
+constexpr double kLeastSecondsToJudge = 10;
 
 std::atomic<bool> asked_to_stop{false};
 
@@ -77,6 +78,9 @@ class Driver final : public InputLoop {
   [[noreturn]] void run() {
     loop_.session().run_loop([this] {
       guarded([this] {
+        // It takes a second, which is much of a short run.
+        const bool is_long = options_.runs == 0 && options_.seconds >= kLeastSecondsToJudge;
+        if (bursts_ && is_long) loop_.judge_recorded();
         halts_->begin();
         engine_.run(options_, loop_.coverage(), *this);
       });

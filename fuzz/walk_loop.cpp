@@ -8,6 +8,8 @@
 #include "fuzz/bench.h"
 #include "fuzz/strict_end.h"
 #include "harness/base/clock.h"
+#include "harness/executor/poll_answer.h"
+#include "harness/executor/recorded_trace.h"
 #include "harness/walkers/profiler.h"
 
 namespace framestorm {
@@ -20,6 +22,9 @@ constexpr uint64_t kMostContained = 1'000'000;
 
 // By this process, which while the world is halted means by the loop.
 uint64_t used_ns() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
+
+// Of walks with a request, one is answered when the halt ends: the first, or one of so many later ones.
+constexpr uint64_t kAskedShare = 64;
 
 }  // namespace
 
@@ -46,6 +51,7 @@ Feedback::Ending WalkLoop::walk(const Input& input, std::span<const uint8_t> byt
     }
   }
   counts_.note(input, outcome);
+  if (outcome.has_request && (!asked_ || rng_.one_in(kAskedShare))) asked_ = input;
   survey_.take(input, outcome);
   if (executor.not_reusable() || counts_.contained() >= kMostContained) wear_out();
   if (options_.runs != 0 && counts_.walks() >= options_.runs) finish(kExitDone);
@@ -55,6 +61,7 @@ Feedback::Ending WalkLoop::walk(const Input& input, std::span<const uint8_t> byt
 void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {
   const Coverage::Aside aside(coverage());
   watcher_->halt_ends(mode_, monotonic_ns() - halt_start_ns_);
+  answer_asked();
   scenario_ = scenario;
   mode_ = mode;
   session_.on_control_thread([&] {
@@ -69,6 +76,67 @@ void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {
   if (session_.executor().not_reusable()) wear_out();
   halt_start_ns_ = monotonic_ns();
   halt_start_used_ns_ = used_ns();
+}
+
+// World halted. The walk is made once more, since others were made meanwhile; it ends the halt.
+void WalkLoop::answer_asked() {
+  const std::optional<Input> asked = std::exchange(asked_, std::nullopt);
+  if (!asked) return;
+  const Input& input = *asked;
+  writer_.executing(input);
+  const Outcome walked = session_.executor().execute(input);
+  if (session_.executor().not_reusable()) wear_out();
+  if (!walked.has_request) return;
+  session_.on_control_thread([&] {
+    const Outcome answer = answer_at_poll(session_, input, walked);
+    counts_.note_answer(input, answer);
+    survey_.take_unminimized(answer);
+  });
+}
+
+void WalkLoop::judge_recorded() {
+  Profiler* const profiler = session_.profiler();
+  if (profiler == nullptr || !profiler->counts()) return;
+  struct Stored {
+    Input input;
+    Victim victim;  // its thread; a virtual one may have another carrier later
+  };
+  std::vector<Stored> stored;
+  session_.on_control_thread([&] { profiler->new_traces(); });
+  for (const ScenarioId scenario : session_.available()) {
+    if (!scenario_info(scenario).java) continue;
+    halt_at(scenario, Mode::same_thread);
+    Input input;
+    input.scenario = scenario;
+    input.walker = WalkerId::profiler;
+    writer_.executing(input);
+    const Outcome outcome = session_.executor().execute(input);
+    counts_.note(input, outcome);
+    survey_.take(input, outcome);
+    if (session_.executor().not_reusable()) wear_out();
+    const bool is_called = outcome.status == Outcome::Status::walked &&
+                           outcome.end == WalkEnd::returned && outcome.result == 0;
+    if (is_called && outcome.kept) {
+      const Victim& walked = session_.victims().of(scenario);
+      Stored& one = stored.emplace_back(Stored{writer_.with_halt(input), {}});
+      one.victim.scenario = scenario;
+      one.victim.tid = walked.tid;
+      one.victim.java_id = walked.java_id;
+    }
+    session_.on_control_thread([&] { let_store(session_, scenario); });
+  }
+  session_.on_control_thread([&] {
+    const std::vector<RecordedTrace> traces = profiler->new_traces();
+    for (const Stored& one : stored) {
+      const RecordedVerdict judged =
+          framestorm::judge_recorded(traces, one.victim, profiler->traits());
+      counts_.note_recorded(judged);
+      if (judged.verdict != RecordedVerdict::kWrong) continue;
+      Outcome found;
+      found.findings.push_back(finding_of(judged, one.input));
+      survey_.take_unminimized(found);
+    }
+  });
 }
 
 uint64_t WalkLoop::halted_for_ns() const { return used_ns() - halt_start_used_ns_; }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "fuzz/code_names.h"
@@ -70,6 +71,10 @@ class WalkLoop {
   // Processor time since then: a halt has as many walks on a busy machine as on an idle one.
   uint64_t halted_for_ns() const;
 
+  // Walks each scenario of Java once, unmutated, and judges what the profiler has stored of that; no
+  // more without one that tells its traces. Before other walks: theirs would be among them.
+  void judge_recorded();
+
   // End the process; the second with what went wrong, on any stack.
   [[noreturn]] void finish(int code);
   [[noreturn]] void fail(const std::exception& error);
@@ -79,6 +84,7 @@ class WalkLoop {
   void write_figures();
   void let_run(ScenarioId scenario);
   void count_stored(bool at_the_end);
+  void answer_asked();
   [[noreturn]] void wear_out();
   [[noreturn]] void die_at(const Outcome& outcome, const Finding& finding);
 
@@ -94,6 +100,7 @@ class WalkLoop {
   std::unique_ptr<LoopWatcher> watcher_;
   EndsAt ends_at_;
   std::function<void()> told_ = [] {};
+  std::optional<Input> asked_;  // whose request is answered when this halt ends
   bool records_edges_ = false;
   Rng rng_;
   ScenarioId scenario_ = ScenarioId::c1;

@@ -391,6 +391,9 @@ Outcome Executor::execute(const Input& input) {
   outcome.stopped = record.stopped();
   outcome.unmutated = prepared.mutations.applied == 0 && is_unmutated(input);
   outcome.unresolved = prepared.mutations.unresolved;
+  // A thread that only starts or ends may not be there to answer.
+  outcome.has_request = record.end == WalkEnd::returned && record.thread_state == kThreadInJava &&
+                        scenario_info(input.scenario).java && prepared.walker->has_request();
   outcome.contained_faults = prepared.incidents.contained.count;
   outcome.not_reusable = ends_reuse(record, *prepared.walker);
   const Subject subject = {.input = &input,

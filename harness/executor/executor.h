@@ -38,6 +38,8 @@ struct Outcome {
   bool not_reusable = false;
   // False when the walker keeps results in the walked thread, and this one was taken back.
   bool kept = true;
+  // The walker noted a request that the victim answers once it runs on (poll_answer.h).
+  bool has_request = false;
   uint32_t contained_faults = 0;  // by the walker itself
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
   std::vector<Finding> findings;

@@ -34,4 +34,13 @@ RecordedVerdict judge_recorded(std::span<const RecordedTrace> traces, const Vict
   return {ends_early ? RecordedVerdict::kShort : RecordedVerdict::kWrong, why};
 }
 
+Finding finding_of(const RecordedVerdict& wrong, const Input& input) {
+  return {.kind = FindingKind::contract,
+          .clause = "wrong-frames",
+          .detail = "what is stored of " + std::string(name_of(input.scenario)) +
+                    " is not right: " + wrong.why,
+          .fault = {},
+          .input = input};
+}
+
 }  // namespace framestorm

@@ -31,4 +31,7 @@ void let_store(Session& session, ScenarioId scenario);
 RecordedVerdict judge_recorded(std::span<const RecordedTrace> traces, const Victim& victim,
                                const WalkerTraits& walker);
 
+// That a stored trace is wrong, of the unmutated `input` of its walk.
+Finding finding_of(const RecordedVerdict& wrong, const Input& input);
+
 }  // namespace framestorm

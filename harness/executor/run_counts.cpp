@@ -76,6 +76,18 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
   }
 }
 
+void RunCounts::note_answer(const Input& input, const Outcome& answer) {
+  Counts& counts = by_walker_[static_cast<size_t>(input.walker)];
+  ++counts.asked_at_poll;
+  if (answer.result > 0) ++counts.answered_at_poll;
+  findings_ += answer.findings.size();
+}
+
+void RunCounts::note_recorded(const RecordedVerdict& recorded) {
+  ++recorded_[recorded.verdict];
+  if (recorded.verdict == RecordedVerdict::kWrong) ++findings_;
+}
+
 void RunCounts::note_stored(uint64_t stored, bool only_good) {
   Counts& profiler = by_walker_[static_cast<size_t>(WalkerId::profiler)];
   all_.succeeded += stored - profiler.succeeded;
@@ -125,7 +137,14 @@ json RunCounts::summary() const {
     json& record = walkers[std::string(walker.name)] = record_of(counts);
     record["contained"] = counts.contained;
     record["contained_faults"] = counts.contained_faults;
+    if (counts.asked_at_poll != 0) {
+      record["asked_at_poll"] = counts.asked_at_poll;
+      record["answered_at_poll"] = counts.answered_at_poll;
+    }
     if (walker.keeps_its_traces) {
+      for (const auto& [verdict, count] : recorded_) {
+        record["recorded"][std::string(verdict)] = count;
+      }
       record["counted"] = counted_;
       record["not_called"] = counts.not_called;
     }

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 
 #include "harness/executor/executor.h"
+#include "harness/executor/recorded_trace.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
@@ -16,6 +18,10 @@ class RunCounts {
 
   void note(const Input& input, const Outcome& outcome);
 
+  // Of a request that was answered at a poll.
+  void note_answer(const Input& input, const Outcome& answer);
+  // Of what a profiler has stored of an unmutated walk.
+  void note_recorded(const RecordedVerdict& recorded);
   // Of a profiler: samples that it says it has stored of all walks so far. These, and no others,
   // have succeeded. With `only_good` it does not store those that it could not walk.
   void note_stored(uint64_t stored, bool only_good);
@@ -38,6 +44,7 @@ class RunCounts {
     uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0, contained = 0;
     uint64_t contained_faults = 0;  // by the walker itself
     uint64_t not_called = 0;        // walks that a profiler's own thread did not make
+    uint64_t asked_at_poll = 0, answered_at_poll = 0;
     void note(const Outcome& outcome);
   };
 
@@ -47,6 +54,7 @@ class RunCounts {
   std::array<Counts, static_cast<size_t>(WalkerId::count)> by_walker_ = {};
   // By negated code; undocumented ones, which are findings, share the last.
   std::array<uint64_t, 64> error_codes_ = {};
+  std::map<std::string_view, uint64_t> recorded_;  // by RecordedVerdict::verdict
   uint64_t findings_ = 0, executions_ = 0;
   uint64_t unmutated_java_ = 0, unmutated_java_succeeded_ = 0;
   uint64_t unmutated_java_untold_ = 0;  // of these, by a walker that gives no trace

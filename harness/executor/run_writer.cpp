@@ -91,7 +91,7 @@ void RunWriter::record(uint64_t key, size_t index, const Finding& finding,
   const AddressSpace& addresses = session_.executor().addresses();
   json line =
       finding_line(finding, key, counts_.elapsed(), artifact, input, addresses.modules(), trace);
-  if (victim.slot != nullptr) {
+  if (victim.slot != nullptr && session_.halted()) {
     line["context"] = {
         {"real_pc", addresses.describe(victim.pc, victim)},
         {"real_sp", hex(victim.sp)},

@@ -31,18 +31,41 @@ class JfrTrace final : public Walker {
  public:
   explicit JfrTrace(const Exports& exports)
       : Walker(WalkerId::jfr_trace),
-        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))) {
+        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))),
+        build_(reinterpret_cast<decltype(build_)>(exports.require("JfrWalk_BuildRequest"))),
+        answer_(reinterpret_cast<decltype(answer_)>(exports.require("JfrWalk_AnswerAtPoll"))) {
     reinterpret_cast<decltype(&JfrWalk_Initialize)>(exports.require("JfrWalk_Initialize"))();
   }
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
     const bool stale = (target.options & kStaleSample) != 0;
-    return function_(ucontext, stale ? 1 : 0, reinterpret_cast<JfrWalk_Frame*>(frames), depth);
+    has_request_ = false;
+    const int32_t result =
+        function_(ucontext, stale ? 1 : 0, reinterpret_cast<JfrWalk_Frame*>(frames), depth);
+    // A thread in Java answers when it runs on.
+    if (result == JFR_WALK_WRONG_STATE) {
+      const int sampler = stale ? JFR_WALK_REGISTERS : JFR_WALK_CPU_TIME_SAMPLER;
+      has_request_ = build_(ucontext, sampler, &request_) >= JFR_WALK_BIASED;
+    }
+    return result;
+  }
+
+  bool has_request() const override { return has_request_; }
+  std::optional<int32_t> answer(JNIEnv* env, void* java_thread, std::byte* frames,
+                                int32_t depth) override {
+    const int32_t result =
+        answer_(env, java_thread, &request_, reinterpret_cast<JfrWalk_Frame*>(frames), depth);
+    if (result == JFR_WALK_CONTAINED_FAULT) return std::nullopt;
+    return result;
   }
 
  private:
   decltype(&JfrWalk_RecordTrace) function_;
+  decltype(&JfrWalk_BuildRequest) build_;
+  decltype(&JfrWalk_AnswerAtPoll) answer_;
+  JfrWalk_Request request_ = {};
+  bool has_request_ = false;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -120,6 +121,18 @@ class Walker {
   // Signal context unless WalkerTraits::needs_running_vm.
   virtual int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                        void* ucontext) noexcept = 0;
+  // Whether the walk just made has noted a request, which the thread answers once it runs on.
+  virtual bool has_request() const { return false; }
+  // The trace that the thread answers it with, written and returned as of walk(); nothing when it
+  // faulted. Control thread with its JNIEnv, VM running, world released; waits for the thread.
+  virtual std::optional<int32_t> answer(JNIEnv* env, void* java_thread, std::byte* frames,
+                                        int32_t depth) {
+    static_cast<void>(env);
+    static_cast<void>(java_thread);
+    static_cast<void>(frames);
+    static_cast<void>(depth);
+    return 0;
+  }
   // The walk did not return. On the thread that made it, right after; signal context, in the guard.
   virtual void abandoned(const WalkTarget&) noexcept {}
   // Once it has returned, not in signal context: makes jmethodIDs of what else the walker has for

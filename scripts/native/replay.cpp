@@ -12,6 +12,7 @@
 #include <random>
 
 #include "harness/executor/minimizer.h"
+#include "harness/executor/poll_answer.h"
 #include "harness/executor/recorded_trace.h"
 #include "harness/executor/survey.h"
 #include "harness/input/binary.h"
@@ -82,7 +83,7 @@ class Try {
   }
 
   // Halts the victim again and again until the walk shows what is looked for. True when it did;
-  // then the world is still halted there.
+  // then the world is still halted there, unless that showed later.
   bool search() {
     std::mt19937_64 random(std::random_device{}());
     const auto deadline = std::chrono::steady_clock::now() + kSearchTime;
@@ -110,7 +111,7 @@ class Try {
         session_.on_control_thread([] {});
       });
       ++walks_;
-      if (found) return true;
+      if (found || (!outcome_.not_reusable && found_later())) return true;
       if (outcome_.not_reusable) break;
     }
     return false;
@@ -118,6 +119,7 @@ class Try {
 
   Input minimized() {
     Input smallest = input_;
+    if (!session_.halted()) return smallest;  // of what shows later only
     session_.run_loop([&] {
       smallest = minimize(
           input_,
@@ -163,6 +165,25 @@ class Try {
   bool not_reusable() const { return outcome_.not_reusable; }
 
  private:
+  // What shows of the walk once its thread runs on.
+  bool found_later() {
+    Outcome later;
+    if (outcome_.has_request) later = answer_at_poll(session_, input_, outcome_);
+    Profiler* const profiler = session_.profiler();
+    if (profiler != nullptr && input_.walker == WalkerId::profiler && outcome_.unmutated) {
+      let_store(session_, input_.scenario);
+      const RecordedVerdict judged = judge_recorded(
+          profiler->new_traces(), session_.victims().of(input_.scenario), profiler->traits());
+      if (judged.verdict == RecordedVerdict::kWrong) {
+        later.findings.push_back(finding_of(judged, input_));
+      }
+    }
+    if (later.findings.empty()) return false;
+    ++findings_;
+    survey_.take_unminimized(later);
+    return wanted(later.findings);
+  }
+
   bool wanted(const std::vector<Finding>& findings) const {
     return std::ranges::any_of(findings, [&](const Finding& finding) {
       return !signature_ || signature_->matches(finding);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "harness/executor/jvm_fixture.h"
+#include "harness/executor/poll_answer.h"
 #include "harness/input/text.h"
 #include "harness/input/walker_table.h"
 #include "harness/victim/scenario.h"
@@ -179,6 +180,32 @@ TEST_F(JfrAnswerTest, TracesOfThreadsInJavaAreWhole) {
           << name_of(scenario) << ": result " << result << ", " << why;
     }
   }
+}
+
+// As fuzzing and replay do it.
+TEST_F(JfrAnswerTest, AWalkInJavaIsAnsweredOnceTheThreadRunsOn) {
+  start({ScenarioId::c1, ScenarioId::interpreted_recursion});
+  ASSERT_FALSE(HasFatalFailure());
+  for (const char* lines : {"scenario c1\n", "scenario interpreted-recursion\n",
+                            "scenario c1\noptions 0x20\nregister sp = real-sp - 4096\n",
+                            "scenario c1\noptions 0x20\nregister sp = real-sp + 64\n"}) {
+    const Input input = input_of("walker jfr-trace\n" + std::string(lines));
+    halt_in_java(input.scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    const Walked walked = walk(input);
+    ASSERT_TRUE(walked.outcome.has_request) << lines << error_of(walked);
+    const Outcome answer = answer_at_poll(session(), input, walked.outcome);
+    EXPECT_GT(answer.result, 0) << lines;
+    EXPECT_TRUE(answer.findings.empty()) << lines << answer.findings.front().detail;
+  }
+  const Input above = input_of(
+      "walker jfr-trace\nscenario c1\noptions 0x20\n"
+      "register pc = codelet \"return\" entry + 8\nregister fp = stack-base - 8\n");
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Outcome faulted = answer_at_poll(session(), above, walk(above).outcome);
+  ASSERT_EQ(faulted.findings.size(), 1U);
+  EXPECT_EQ(faulted.findings[0].clause, "fault-at-poll");
 }
 
 // The frame that was sampled is gone, or was never there.

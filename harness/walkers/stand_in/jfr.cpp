@@ -62,4 +62,9 @@ jint JfrWalk_RecordTrace(void* ucontext, int stale, JfrWalk_Frame* frames, jint 
   }
   return count;
 }
+
+jint JfrWalk_AnswerAtPoll(JNIEnv*, void*, const JfrWalk_Request*, JfrWalk_Frame* frames,
+                          jint depth) {
+  return JfrWalk_RecordTrace(nullptr, 1, frames, depth);
+}
 }

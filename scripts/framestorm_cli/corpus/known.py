@@ -47,9 +47,10 @@ def read_known(
             continue
         if expectations.profiler_of(folder) != profiler:
             continue
-        for label, (status, signature) in expectations.read_expected(folder).items():
-            if status == "open" and signature and label.split("-")[0] == str(jdk.feature):
-                notes.setdefault(signature, f"corpus/crashes/{folder.name}")
+        for label, signatures in expectations.open_signatures(folder).items():
+            if label.split("-")[0] == str(jdk.feature):
+                for signature in signatures:
+                    notes.setdefault(signature, f"corpus/crashes/{folder.name}")
     return Known(notes), path
 
 

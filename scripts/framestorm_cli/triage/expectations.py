@@ -51,6 +51,21 @@ def read_expected(folder: Path) -> dict[str, tuple[str, Signature | None]]:
     return read_expectations(folder / "expected.json")
 
 
+def open_signatures(folder: Path) -> dict[str, set[Signature]]:
+    """All that the cause is written up to have, by Jdk.label, where it is open. Raises FramestormError."""
+    path = folder / "expected.json"
+    expected = read_expectations(path)
+    per_jdk: Json = records.read_json(path)["per_jdk"]
+    try:
+        return {
+            label: {signature, *map(Signature.from_json, per_jdk[label].get("also", ()))}
+            for label, (status, signature) in expected.items()
+            if status == "open" and signature is not None
+        }
+    except (ValueError, TypeError) as error:
+        raise FramestormError(f"{path}: {error}") from error
+
+
 def read_expectations(path: Path) -> dict[str, tuple[str, Signature | None]]:
     """The same of any file in the form of expected.json."""
     try:
@@ -107,21 +122,20 @@ def causes_on(label: str, base: Path = paths.CRASHES, *, profiler: str = "") -> 
     Raises FramestormError when one makes no sense."""
     found = []
     for folder in folders(base):
-        path = folder / "expected.json"
-        status, signature = read_expectations(path).get(label, ("", None))
-        if status != "open" or signature is None:
+        signatures = open_signatures(folder).get(label)
+        if signatures is None:
             continue
-        data: Json = json.loads(path.read_bytes())
+        path = folder / "expected.json"
+        data = records.read_json(path)
         if _profiler_in(data) != profiler:
             continue
         try:
-            also = {Signature.from_json(one) for one in data["per_jdk"][label].get("also", ())}
             walker, state = str(data["walker"]), str(data["state"])
             if state not in STATES:
                 raise ValueError(f"state {state!r} is none of {', '.join(STATES)}")
         except (ValueError, KeyError, TypeError) as error:
             raise FramestormError(f"{path}: {error}") from error
-        found.append(Cause(folder.name, walker, state, frozenset({signature, *also})))
+        found.append(Cause(folder.name, walker, state, frozenset(signatures)))
     return found
 
 

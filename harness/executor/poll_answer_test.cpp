@@ -1,0 +1,117 @@
+// Answers of threads in Java, by a walker that gives whatever a test says.
+#include "harness/executor/poll_answer.h"
+
+#include <cstring>
+
+#include "harness/executor/jvm_fixture.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::clauses_of;
+using jvm_test::explain;
+using jvm_test::JvmTest;
+using jvm_test::Walked;
+
+using Clauses = std::vector<std::string>;
+
+// As JFR's, of a thread in Java: its walk gives no trace and notes a request.
+class Answering final : public Walker {
+ public:
+  static constexpr int32_t kWrongState = -3;
+
+  struct Answer {
+    bool faults = false;
+    std::vector<jmethodID> methods;
+  };
+  explicit Answering(const Answer* given) : Walker(WalkerId::jfr_trace), given_(*given) {}
+  int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
+    return kWrongState;
+  }
+  bool has_request() const override { return true; }
+  std::optional<int32_t> answer(JNIEnv*, void*, std::byte* frames, int32_t) override {
+    if (given_.faults) return std::nullopt;
+    for (size_t i = 0; i < given_.methods.size(); ++i) {
+      std::byte* const frame = frames + i * layout().stride;
+      std::memset(frame, 0, layout().stride);
+      *reinterpret_cast<jmethodID*>(frame + layout().method) = given_.methods[i];
+    }
+    return given_.methods.empty() ? kWrongState : static_cast<int32_t>(given_.methods.size());
+  }
+
+ private:
+  const Answer& given_;
+};
+
+class PollAnswer : public JvmTest {
+ protected:
+  void SetUp() override {
+    start({ScenarioId::c1});
+    ASSERT_FALSE(HasFatalFailure());
+    executor().replace_walker(std::make_unique<Answering>(&answer_));
+    halt_in_java(ScenarioId::c1);
+    ASSERT_FALSE(HasFatalFailure());
+    Input by_asgct;
+    by_asgct.scenario = ScenarioId::c1;
+    for (const Frame& frame : walk(by_asgct).frames) methods().push_back(frame.method);
+    input_ = by_asgct;
+    input_.walker = WalkerId::jfr_trace;
+  }
+  std::vector<jmethodID>& methods() { return answer_.methods; }
+  // World halted.
+  Clauses clauses() {
+    const Walked walked = walk(input_);
+    EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+    EXPECT_TRUE(walked.outcome.has_request);
+    return clauses_of(answer_at_poll(session(), input_, walked.outcome).findings);
+  }
+  void make_stale() {
+    Mutation mutation;
+    mutation.reg = Register::sp;
+    mutation.value.kind = ValueKind::real_sp;
+    mutation.value.delta = -64;
+    input_.mutations.push_back(mutation);
+  }
+
+  Answering::Answer answer_;
+  Input input_;
+};
+
+TEST_F(PollAnswer, TheThreadsFramesAreRight) { EXPECT_EQ(clauses(), Clauses{}); }
+
+TEST_F(PollAnswer, AFrameThatIsMissingIsFound) {
+  methods().erase(methods().begin());
+  EXPECT_EQ(clauses(), Clauses{"contract:wrong-frames"});
+}
+
+TEST_F(PollAnswer, AStaleRequestMayBeOfAnOuterFrame) {
+  make_stale();
+  methods().erase(methods().begin());
+  EXPECT_EQ(clauses(), Clauses{});
+}
+
+TEST_F(PollAnswer, AStaleRequestIsNotOfAnotherThread) {
+  make_stale();
+  methods().pop_back();
+  EXPECT_EQ(clauses(), Clauses{"contract:wrong-frames"});
+}
+
+TEST_F(PollAnswer, AFaultIsFound) {
+  answer_.faults = true;
+  make_stale();
+  EXPECT_EQ(clauses(), Clauses{"contract:fault-at-poll"});
+}
+
+TEST_F(PollAnswer, NoAnswerIsFoundWhereNothingIsMutated) {
+  methods().clear();
+  EXPECT_EQ(clauses(), Clauses{"contract:no-answer-at-poll"});
+}
+
+TEST_F(PollAnswer, AStaleRequestMayHaveNoAnswer) {
+  methods().clear();
+  make_stale();
+  EXPECT_EQ(clauses(), Clauses{});
+}
+
+}  // namespace
+}  // namespace framestorm
