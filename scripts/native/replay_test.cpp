@@ -64,6 +64,17 @@ TEST_F(Replay, AnAddedOracleIsHeard) {
   EXPECT_FALSE(replay["not_judged"].contains("added")) << replay.dump();
 }
 
+TEST_F(Replay, WhatAProfilerHasStoredIsJudged) {
+  options_.session.profiler = FRAMESTORM_STAND_IN_PROFILER "=drop";
+  options_.session.scenarios = {ScenarioId::c1};
+  Input input;
+  input.scenario = ScenarioId::c1;
+  input.walker = WalkerId::profiler;
+  write(input, R"({"kind": "contract", "clause": "wrong-frames", "frames": []})");
+  ASSERT_EQ(run_replay(options_), 0);
+  EXPECT_EQ(result()["found"], true) << result().dump();
+}
+
 TEST_F(Replay, AFaultInASharedObjectIsMinimised) {
   options_.session.walker_plugin = FRAMESTORM_DECLARED "=blind+said";
   Input input;

@@ -49,6 +49,13 @@ class ProfilerFigures(msgspec.Struct, forbid_unknown_fields=True):
             "those whose result was taken back from the thread."
         ),
     ]
+    recorded: Annotated[
+        dict[str, int],
+        said(
+            "Traces that it stored of unmutated walks, held to the scenarios' frames: right, short, wrong "
+            "(findings), missing. Empty: a short run, or none can be read."
+        ),
+    ]
     contained: Annotated[int, said("Faults that it survived by itself; no findings.", ge=0)]
     contained_in: Annotated[
         dict[str, int], said("How often, by function; the most frequent first.")
@@ -67,6 +74,7 @@ def of(walked: OutsideWalker, totals: Json) -> ProfilerFigures | None:
         passed_over=counted.get("not_called", 0),
         stored=counted.get("succeeded", 0) if told.get("counts_samples") else None,
         counted_calls=counted.get("counted", 0),
+        recorded=counted.get("recorded", {}),
         contained=counted.get("contained_faults", 0),
         contained_in=_by_function(walked, told.get("contained_places", {})),
     )
@@ -100,6 +108,9 @@ def lines(own: ProfilerFigures) -> list[str]:
         f"{own.handler_calls:,} calls of its handler ({own.signal or 'no signal'}), {stored} samples "
         f"stored of {own.counted_calls:,} of them, {own.contained:,} faults that it survived"
     ]
+    if own.recorded:
+        judged = ", ".join(f"{count:,} {verdict}" for verdict, count in own.recorded.items())
+        found.append(f"traces that it stored of unmutated walks: {judged}")
     if own.passed_over:
         found.append(f"{own.passed_over:,} walks that its own thread passed over")
     if own.contained_in:

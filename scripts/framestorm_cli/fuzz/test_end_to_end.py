@@ -60,6 +60,23 @@ def test_every_bucket_has_what_a_person_needs(
         assert bucket["id"] in (out / bucket["report"]).read_text()
 
 
+def test_a_wrong_trace_that_a_profiler_stored_is_found_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FRAMESTORM_BIN", raising=False)
+    library = toolchain.product("profiler_stand_in", "harness/walkers/libprofiler_stand_in.so")
+    command = [str(paths.SCRIPTS / "framestorm"), "fuzz", "--profiler", f"{library}=drop"]
+    command += ["--target", "fuzz_ucontext", "--scenario", "c1", "--seconds", "12", "--seed", "1"]
+    command += ["--verify", "2", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    data = json.loads((tmp_path / "out" / "summary.json").read_text())
+    wrong = [b for b in data["buckets"] if b["signature"]["clause"] == "wrong-frames"]
+    assert [(b["state"], b["verification"]["status"]) for b in wrong] == [("real", "reproduced")], (
+        done.stdout
+    )
+    assert data["totals"]["profiler"]["recorded"]["wrong"] > 0
+
+
 def test_it_fuzzes_with_afl(tmp_path: Path) -> None:
     """Ten seconds of one target, and AFL++'s own tools on what it found."""
     out = tmp_path / "out"
