@@ -110,6 +110,7 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
   for (size_t i = 0; wanted.size() < kScenarios && options.scenarios.empty(); ++i) {
     wanted.push_back(static_cast<ScenarioId>(i));
   }
+  if (!options.start_victims) wanted.clear();
   for (const ScenarioId scenario : wanted) {
     std::string reason;
     if (victims_->start(scenario, &reason)) {

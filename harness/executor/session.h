@@ -24,8 +24,9 @@ class Profiler;
 struct SessionOptions {
   JvmOptions jvm;
   std::vector<ScenarioId> scenarios;  // empty: all
-  std::string walker_plugin;          // FILE[=OPTIONS]; empty: none
-  std::string profiler;               // ProfilerSpec; empty: none
+  bool start_victims = true;
+  std::string walker_plugin;  // FILE[=OPTIONS]; empty: none
+  std::string profiler;       // ProfilerSpec; empty: none
   GuardLimits limits;
   // What sanitizers say outside walks is appended here; empty: standard error.
   std::filesystem::path sanitizer_log;

@@ -161,12 +161,13 @@ void read_mutation(Reader& in, Mutation* out) {
   read_value(in, &out->value);
 }
 
-void read_halt(Reader& in, HaltPoint* out) {
+void read_halt(Reader& in, bool stepped, HaltPoint* out) {
   const uint32_t head = in.byte();
   read_code(in, head, &out->code);
   out->delta = in.signed_varint();
   out->has_frame_offset = (head & kHighBit) != 0;
   out->frame_offset = out->has_frame_offset ? in.varint() : 0;
+  out->occurrence = stepped ? std::max(in.varint(), 1U) : 0;
 }
 
 void read_call(Reader& in, CallArgs* out) {
@@ -312,7 +313,7 @@ void decode(std::span<const uint8_t> bytes, Input* out) {
   if (out->halt.any) {
     canonicalise(&out->halt);
   } else {
-    read_halt(in, &out->halt);
+    read_halt(in, (parts & kHighBit) != 0, &out->halt);
   }
   if ((parts & 2U) != 0) {
     read_call(in, &out->call);
@@ -326,7 +327,7 @@ void decode(std::span<const uint8_t> bytes, Input* out) {
   if ((mode_walker & kHasIteratorCalls) != 0) {
     read_iterator_calls(in, &out->iterator_calls);
   }
-  const size_t count = (parts >> 2) % kMutationCounts;
+  const size_t count = ((parts & ~uint32_t{kHighBit}) >> 2) % kMutationCounts;
   for (size_t i = count; i < out->mutations.size(); ++i) {
     spare_names.keep(&out->mutations[i].value.code.name);
   }
@@ -351,13 +352,16 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
   to.byte(number_of(input.scenario));
   to.byte(number_of(input.walker) << 4 | (calls != 0 ? kHasIteratorCalls : 0U) |
           (has_masks ? kHasMasks : 0U) | number_of(input.mode));
-  to.byte(static_cast<uint32_t>(count) << 2 | (has_call ? 2U : 0U) | (input.halt.any ? 0U : 1U));
+  const bool stepped = !input.halt.any && input.halt.occurrence != 0;
+  to.byte((stepped ? kHighBit : 0U) | static_cast<uint32_t>(count) << 2 | (has_call ? 2U : 0U) |
+          (input.halt.any ? 0U : 1U));
   if (!input.halt.any) {
     write_code(to, input.halt.code, input.halt.has_frame_offset ? kHighBit : 0U);
     to.signed_varint(input.halt.delta);
     if (input.halt.has_frame_offset) {
       to.varint(input.halt.frame_offset);
     }
+    if (stepped) to.varint(input.halt.occurrence);
   }
   if (has_call) {
     const CallArgs& call = input.call;

@@ -85,6 +85,7 @@ void canonicalise(HaltPoint* halt) {
     reset(&halt->code);
     halt->delta = 0;
     halt->has_frame_offset = false;
+    halt->occurrence = 0;
   } else {
     canonicalise(&halt->code);
   }

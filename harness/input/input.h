@@ -171,13 +171,16 @@ struct IteratorCall {
 
 // Where the victim is to be halted. `any`: wherever it is when its halt signal arrives.
 // Otherwise the halt is sought by pc (code or libjvm position) and, with has_frame_offset, by the
-// distance in bytes from sp up to the victim's stack base.
+// distance in bytes from sp up to the victim's stack base. With `occurrence` it is stepped there.
 struct HaltPoint {
   bool any = true;
   CodeRef code;  // a position in the code cache: anchor + delta
   int32_t delta = 0;
   bool has_frame_offset = false;
   uint32_t frame_offset = 0;
+  // When the victim, stepped from its first instruction, is there for the n-th time; 0: at any time,
+  // while it runs.
+  uint32_t occurrence = 0;
   bool operator==(const HaltPoint&) const = default;
 };
 

@@ -55,6 +55,7 @@ json to_json(const Input& input) {
   if (!input.halt.any) {
     result["halt"] = {{"text", to_text(input.halt.code, input.halt.delta)}};
     if (input.halt.has_frame_offset) result["halt"]["frame_offset"] = input.halt.frame_offset;
+    if (input.halt.occurrence != 0) result["halt"]["occurrence"] = input.halt.occurrence;
   }
   for (const Mutation& mutation : input.mutations) {
     result["mutations"].push_back(mutation_of(mutation));

@@ -142,6 +142,7 @@ std::string to_text(const Input& input) {
     if (input.halt.has_frame_offset) {
       out.word("frame-offset").decimal(input.halt.frame_offset);
     }
+    if (input.halt.occurrence != 0) out.word("occurrence").decimal(input.halt.occurrence);
     out.end_line();
   }
   put_call(out, input.call);

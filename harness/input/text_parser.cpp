@@ -286,6 +286,7 @@ void take_halt(Line& line, HaltPoint* halt) {
   if (halt->has_frame_offset) {
     halt->frame_offset = line.number<uint32_t>();
   }
+  if (line.skip_word("occurrence")) halt->occurrence = line.number<uint32_t>();
 }
 
 IteratorCall take_iterator_call(Line& line) {

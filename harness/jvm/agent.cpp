@@ -86,9 +86,10 @@ struct AgentCallbacks {
 
   static void JNICALL compiled_method_load(jvmtiEnv* jvmti, jmethodID method, jint size,
                                            const void* code, jint, const jvmtiAddrLocationMap*,
-                                           const void*) {
+                                           const void* compile_info) {
     // A replaced method may get its ID from this event.
-    Jvm::get().code_map_->add_nmethod(code, static_cast<size_t>(size), know(jvmti, method));
+    Jvm::get().code_map_->add_nmethod(code, static_cast<size_t>(size), know(jvmti, method), method,
+                                      compile_info);
   }
 
   // A replaced method may get its ID from this event, too.

@@ -1,5 +1,8 @@
 #include "harness/jvm/code_map.h"
 
+#include <jvmti.h>
+#include <jvmticmlr.h>
+
 #include <algorithm>
 
 namespace framestorm {
@@ -15,6 +18,38 @@ std::string artifact_name(std::string_view name) {
 }
 
 }  // namespace
+
+DebugInfo::DebugInfo(jmethodID method, const void* compile_info) : method_(method) {
+  const auto* record = static_cast<const jvmtiCompiledMethodLoadRecordHeader*>(compile_info);
+  while (record != nullptr && record->kind != JVMTI_CMLR_INLINE_INFO) record = record->next;
+  if (record == nullptr) return;
+  const auto* inlined = reinterpret_cast<const jvmtiCompiledMethodLoadInlineRecord*>(record);
+  for (jint i = 0; i < inlined->numpcs; ++i) {
+    const PCStackInfo& place = inlined->pcinfo[i];
+    places_.push_back({reinterpret_cast<uintptr_t>(place.pc), frames_.size(),
+                       static_cast<size_t>(place.numstackframes)});
+    for (jint frame = 0; frame < place.numstackframes; ++frame) {
+      frames_.push_back({place.methods[frame], place.bcis[frame]});
+    }
+  }
+  std::ranges::sort(places_, {}, &Place::pc);
+}
+
+std::span<const DebugInfo::JavaFrame> DebugInfo::at(uintptr_t pc) const {
+  const auto place = std::ranges::lower_bound(places_, pc, {}, &Place::pc);
+  if (place == places_.end() || place->pc != pc) return {};
+  return frames_of(*place);
+}
+
+bool DebugInfo::has_inlined(std::span<const JavaFrame> frames) const {
+  return std::ranges::any_of(places_, [&](const Place& place) {
+    const auto there = frames_of(place);
+    if (there.size() < frames.size()) return false;
+    const auto outer = there.last(frames.size());
+    return outer.front().method == frames.front().method &&
+           std::ranges::equal(outer.subspan(1), frames.subspan(1));
+  });
+}
 
 CodeMap::CodeMap(const VmStructs& vm) : vm_(vm) {
   const Modules modules = Modules::snapshot();
@@ -52,6 +87,18 @@ const std::byte* CodeMap::find_blob(uintptr_t address) const {
 void CodeMap::fill_nmethod(CodeEntry* entry) const {
   const std::byte* blob = find_blob(entry->begin);
   if (blob == nullptr) return;
+  // An int in JDK 17, an int16_t in 25: the low half of either.
+  if (const auto complete = vm_.offset("CodeBlob", "_frame_complete_offset")) {
+    const auto distance = read_at<int16_t>(blob, *complete);
+    if (distance > 0) entry->frame_complete = entry->begin + static_cast<uintptr_t>(distance);
+  }
+  if (const auto words = vm_.offset("CodeBlob", "_frame_size")) {
+    entry->frame_bytes = static_cast<size_t>(read_at<int32_t>(blob, *words)) * sizeof(uintptr_t);
+  }
+  if (const auto stubs = vm_.offset("nmethod", "_stub_offset")) {
+    entry->stubs =
+        reinterpret_cast<uintptr_t>(blob) + static_cast<size_t>(read_at<int32_t>(blob, *stubs));
+  }
   if (const auto level = vm_.offset("nmethod", "_comp_level")) {
     entry->tier = static_cast<uint8_t>(read_at<int8_t>(blob, *level));
   }
@@ -69,15 +116,22 @@ void CodeMap::fill_nmethod(CodeEntry* entry) const {
   }
 }
 
-void CodeMap::add_nmethod(const void* code, size_t size, const std::string& name) {
+void CodeMap::add_nmethod(const void* code, size_t size, const std::string& name, jmethodID method,
+                          const void* compile_info) {
   Event event;
   event.entry.begin = reinterpret_cast<uintptr_t>(code);
   event.entry.end = event.entry.begin + size;
   event.entry.kind = CodeKind::nmethod;
   event.entry.name = artifact_name(name);
+  event.entry.debug = std::make_shared<DebugInfo>(method, compile_info);
   fill_nmethod(&event.entry);
+  add(std::move(event));
+}
+
+void CodeMap::add(Event event) {
   const std::lock_guard lock(mutex_);
   pending_.push_back(std::move(event));
+  pending_count_.store(pending_.size(), std::memory_order_release);
 }
 
 void CodeMap::add_stub(const void* code, size_t size, const std::string& name) {
@@ -86,16 +140,14 @@ void CodeMap::add_stub(const void* code, size_t size, const std::string& name) {
   event.entry.end = event.entry.begin + size;
   event.entry.kind = CodeKind::stub;
   event.entry.name = artifact_name(name);
-  const std::lock_guard lock(mutex_);
-  pending_.push_back(std::move(event));
+  add(std::move(event));
 }
 
 void CodeMap::remove(const void* code) {
   Event event;
   event.removed = true;
   event.entry.begin = reinterpret_cast<uintptr_t>(code);
-  const std::lock_guard lock(mutex_);
-  pending_.push_back(std::move(event));
+  add(std::move(event));
 }
 
 void CodeMap::add_codelets() {
@@ -111,7 +163,6 @@ void CodeMap::add_codelets() {
   // aligned to CodeEntryAlignment, which no table exports; 32 is its value on x86-64.
   constexpr uintptr_t kCodeEntryAlignment = 32;
   const size_t header = vm_.size_of("InterpreterCodelet");
-  const std::lock_guard lock(mutex_);
   for (int32_t at = 0; at < end;) {
     const std::byte* codelet = buffer + at;
     const auto size = read_at<int32_t>(codelet, size_offset);
@@ -123,7 +174,7 @@ void CodeMap::add_codelets() {
     event.entry.end = reinterpret_cast<uintptr_t>(codelet) + static_cast<size_t>(size);
     event.entry.kind = CodeKind::codelet;
     event.entry.name = artifact_name(name == nullptr ? "unnamed" : name);
-    pending_.push_back(std::move(event));
+    add(std::move(event));
     at += size;
   }
 }
@@ -164,6 +215,7 @@ bool CodeMap::take_pending() {
     }
   }
   pending_.clear();
+  pending_count_.store(0, std::memory_order_release);
   return true;
 }
 

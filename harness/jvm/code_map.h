@@ -8,11 +8,15 @@
 // world reads.
 #pragma once
 
+#include <jni.h>
+
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,6 +27,38 @@
 
 namespace framestorm {
 
+// What HotSpot has compiled where in one nmethod: the Java frames at each place with debug information
+// (JVMTI's jvmticmlr.h, from nmethod's PcDescs). The place of a call is its return address.
+class DebugInfo {
+ public:
+  struct JavaFrame {
+    jmethodID method = nullptr;
+    int32_t bci = 0;
+    bool operator==(const JavaFrame&) const = default;
+  };
+  // `compile_info`: as JVMTI's CompiledMethodLoad has it, may be null.
+  DebugInfo(jmethodID method, const void* compile_info);
+
+  jmethodID method() const { return method_; }
+  // Innermost first; the last one is of method(). Empty where there is no debug information.
+  std::span<const JavaFrame> at(uintptr_t pc) const;
+  // Whether at some place `frames` are the outermost ones, where the bci of the innermost of them
+  // does not count.
+  bool has_inlined(std::span<const JavaFrame> frames) const;
+
+ private:
+  struct Place {
+    uintptr_t pc = 0;
+    size_t first = 0, count = 0;  // in frames_
+  };
+  std::span<const JavaFrame> frames_of(const Place& place) const {
+    return std::span(frames_).subspan(place.first, place.count);
+  }
+  jmethodID method_;
+  std::vector<Place> places_;  // by pc
+  std::vector<JavaFrame> frames_;
+};
+
 struct CodeEntry {
   uintptr_t begin = 0;  // first instruction
   uintptr_t end = 0;
@@ -31,6 +67,10 @@ struct CodeEntry {
   uint8_t tier = 0;              // nmethod
   uintptr_t verified_entry = 0;  // nmethod; 0 when unknown
   uintptr_t deopt_handler = 0;   // nmethod; 0 when unknown
+  uintptr_t frame_complete = 0;  // nmethod: its prologue ends there; 0 when unknown
+  size_t frame_bytes = 0;        // nmethod: of its frame, with the return address
+  uintptr_t stubs = 0;           // nmethod: its slow paths' stubs begin there; 0 when unknown
+  std::shared_ptr<const DebugInfo> debug;  // nmethod
 };
 
 // A place in the code cache as a reference and a distance in bytes from its anchor.
@@ -44,7 +84,8 @@ class CodeMap {
   explicit CodeMap(const VmStructs& vm);
 
   // From JVMTI callbacks; any thread, VM running. `name` is "pkg/Class.method".
-  void add_nmethod(const void* code, size_t size, const std::string& name);
+  void add_nmethod(const void* code, size_t size, const std::string& name, jmethodID method,
+                   const void* compile_info);
   void add_stub(const void* code, size_t size, const std::string& name);
   void remove(const void* code);
   // Reads the interpreter's codelets; once, after VM_INIT.
@@ -54,6 +95,8 @@ class CodeMap {
   void absorb();
   // The same with the world halted; false when a halted thread holds the lock.
   bool try_absorb();
+  // Whether there is something to absorb. Any context.
+  bool has_pending() const { return pending_count_.load(std::memory_order_acquire) > 0; }
   // Changes whenever absorb() changed something.
   uint64_t epoch() const { return epoch_; }
 
@@ -72,6 +115,7 @@ class CodeMap {
   // As HotSpot's CodeHeap::find_start (memory/heap.cpp).
   const std::byte* find_blob(uintptr_t address) const;
   void fill_nmethod(CodeEntry* entry) const;
+  void add(Event event);
   bool take_pending();
   void index();
   const FunctionTable& functions() const;
@@ -80,6 +124,7 @@ class CodeMap {
   const VmStructs& vm_;
   std::mutex mutex_;
   std::vector<Event> pending_;
+  std::atomic<size_t> pending_count_{0};
   std::map<std::pair<uintptr_t, uintptr_t>, CodeEntry> by_range_;  // (begin, ~end)
   std::vector<CodeEntry> entries_;  // sorted by begin, enclosing ranges first
   std::unordered_map<std::string, std::vector<size_t>> by_name_;

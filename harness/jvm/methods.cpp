@@ -16,6 +16,7 @@ constexpr uint64_t kRetakeIds = kSecond;
 void MethodTable::add(jmethodID method, MethodInfo info) {
   const std::lock_guard lock(mutex_);
   pending_.emplace_back(method, std::move(info));
+  has_pending_.store(true, std::memory_order_release);
 }
 
 void MethodTable::absorb() {
@@ -32,6 +33,7 @@ bool MethodTable::try_absorb() {
 void MethodTable::take_pending() {
   for (auto& [method, info] : pending_) methods_[method] = std::move(info);
   pending_.clear();
+  has_pending_.store(false, std::memory_order_release);
 }
 
 jmethodID MethodTable::id_of(const void* method) {

@@ -7,6 +7,7 @@
 
 #include <jni.h>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -29,6 +30,9 @@ class MethodTable {
   void absorb();
   bool try_absorb();
 
+  // Whether there is something to absorb. Any context.
+  bool has_pending() const { return has_pending_.load(std::memory_order_acquire); }
+
   // After absorb(), by the thread that owns the halted world. Null for an unknown id.
   const MethodInfo* find(jmethodID method) const;
   // The ID of the method at a Method*, where IDs point at these (JDK 25 and older). Null when no class
@@ -41,6 +45,7 @@ class MethodTable {
 
   std::mutex mutex_;
   std::vector<std::pair<jmethodID, MethodInfo>> pending_;
+  std::atomic<bool> has_pending_{false};
   std::unordered_map<jmethodID, MethodInfo> methods_;
   std::unordered_map<const void*, jmethodID> ids_;  // by Method*
   size_t ids_of_ = 0;                               // methods

@@ -160,7 +160,23 @@ void JNICALL churn_permit(JNIEnv*, jclass) {
   }
 }
 
+std::atomic<void (*)(JNIEnv*)> on_begin_stepping{nullptr};
+std::atomic<void (*)()> on_end_stepping{nullptr};
+
+void JNICALL begin_stepping(JNIEnv* env, jclass) {
+  if (const auto begin = on_begin_stepping.load(std::memory_order_acquire)) begin(env);
+}
+
+void JNICALL end_stepping(JNIEnv*, jclass) {
+  if (const auto end = on_end_stepping.load(std::memory_order_acquire)) end();
+}
+
 }  // namespace
+
+void set_stepping(void (*begin)(JNIEnv*), void (*end)()) {
+  on_begin_stepping.store(begin);
+  on_end_stepping.store(end);
+}
 
 void bind(const Jvm& jvm) {
   JNIEnv* env = jvm.env();
@@ -177,6 +193,8 @@ void bind(const Jvm& jvm) {
       method("callBack", "(Ljava/lang/Runnable;)V", &call_back),
       method("spinAddress", "()J", &spin_address),
       method("churnPermit", "()V", &churn_permit),
+      method("beginStepping", "()V", &begin_stepping),
+      method("endStepping", "()V", &end_stepping),
   };
   env->RegisterNatives(harness, methods.data(), static_cast<jint>(methods.size()));
   jvm.check_exception("binding framestorm.Harness");
@@ -245,5 +263,7 @@ void stop() {
     syscall(SYS_futex, &entry.paused, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
 }
+
+void go_on() { stopping.store(false); }
 
 }  // namespace framestorm::natives

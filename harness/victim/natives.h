@@ -41,10 +41,15 @@ void permit(ScenarioId churn);
 int armed_tid();
 void disarm();
 
+// What framestorm.Harness.beginStepping() and endStepping() do, which every victim calls at its first
+// and its last instruction; null for nothing.
+void set_stepping(void (*begin)(JNIEnv*), void (*end)());
+
 // Called on every ending Java thread.
 void on_thread_end();
 
-// Ends all spinning.
+// Ends all spinning; and lets victims spin that are started from now on.
 void stop();
+void go_on();
 
 }  // namespace framestorm::natives

@@ -78,7 +78,8 @@ Victims::Victims(Jvm& jvm) : jvm_(jvm) {
   victims_class_ = static_cast<jclass>(env->NewGlobalRef(local));
   start_method_ =
       env->GetStaticMethodID(victims_class_, "start", "(Ljava/lang/String;I)Ljava/lang/Thread;");
-  jvm.check_exception("framestorm.Victims.start");
+  stop_method_ = env->GetStaticMethodID(victims_class_, "stopAll", "()V");
+  jvm.check_exception("framestorm.Victims");
   find_mark_counts_ =
       reinterpret_cast<decltype(find_mark_counts_)>(jvm.symbol("framestorm_mark_counts"));
 }
@@ -86,6 +87,14 @@ Victims::Victims(Jvm& jvm) : jvm_(jvm) {
 Victims::~Victims() { stop(); }
 
 void Victims::stop() { natives::stop(); }
+
+void Victims::stop_all() {
+  for (const Victim& victim : victims_) resume(victim.scenario);
+  natives::stop();
+  jvm_.env()->CallStaticVoidMethod(victims_class_, stop_method_);
+  jvm_.check_exception("stopping the victims");
+  natives::go_on();
+}
 
 bool Victims::is_transient(ScenarioId scenario) {
   return scenario == ScenarioId::thread_starting || scenario == ScenarioId::thread_exiting;

@@ -90,6 +90,8 @@ class Victims {
 
   // Lets native victims end; the JVM's victims die with the process.
   void stop();
+  // Lets all victims end, and waits for them; others may be started then. Control thread, VM running.
+  void stop_all();
 
  private:
   bool start_java(ScenarioId scenario, std::string* reason);
@@ -100,7 +102,7 @@ class Victims {
   Jvm& jvm_;
   void (*find_mark_counts_)(void* thread, int* counts[2]) = nullptr;
   jclass victims_class_ = nullptr;
-  jmethodID start_method_ = nullptr;
+  jmethodID start_method_ = nullptr, stop_method_ = nullptr;
   std::array<Victim, kScenarios> victims_;
   std::vector<Victim*> halted_;
   std::array<bool, kScenarios> paused_ = {};

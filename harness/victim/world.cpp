@@ -235,14 +235,24 @@ void World::on_halt_signal(int, siginfo_t*, void* context) {
 
 // Signal context.
 void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
-  if (info->si_code != TRAP_TRACE) {
-    signals::forward(signo, info, raw_context);  // somebody's breakpoint
-    return;
-  }
   const int saved_errno = errno;
   auto* context = static_cast<ucontext_t*>(raw_context);
   World& world = get();
   ThreadSlot* slot = world.find(current_tid());
+  const bool single_step = info->si_code == TRAP_TRACE;
+  const bool observed = slot != nullptr && slot->stepping && slot->goal.observe != nullptr;
+  if (observed && !(single_step && interposer::in_allocator())) {
+    const StepAnswer answer = slot->goal.observe(context, single_step);
+    if (answer != StepAnswer::not_mine) {
+      set_single_step(context, answer == StepAnswer::go_on);
+      errno = saved_errno;
+      return;
+    }
+  }
+  if (!single_step) {
+    signals::forward(signo, info, raw_context);  // somebody's breakpoint
+    return;
+  }
   if (slot == nullptr || !slot->stepping) {
     // The trap flag was inherited through clone, or the goal was given up.
     set_single_step(context, false);
@@ -408,6 +418,10 @@ bool World::step(ThreadSlot* slot, const StepGoal& goal) {
   slot->stepping = false;
   halt(tid);
   return false;
+}
+
+void World::end_step_self() {
+  if (ThreadSlot* slot = find(current_tid())) slot->stepping = false;
 }
 
 void World::step_self(const StepGoal& goal) {

@@ -27,11 +27,21 @@ namespace framestorm {
 // sees.
 enum class ThreadPhase : uint8_t { running, asked, parked, ended };
 
+// What becomes of a thread after a trap that somebody has looked at.
+enum class StepAnswer : uint8_t {
+  go_on,    // to the next instruction
+  pause,    // at full speed, to a trap that is no single step
+  end,      // at full speed for good
+  not_mine  // somebody else's trap
+};
+
 // What a stepped thread is to stop at. All conditions that are set must hold.
 struct StepGoal {
   uint64_t steps = 0;  // stop after this many instructions in any case
   uintptr_t pc = 0;    // or at this pc ...
   uintptr_t sp = 0;    // ... with this sp; 0: any
+  // Instead of stopping anywhere: is asked at each trap, on the thread, in signal context.
+  StepAnswer (*observe)(ucontext_t* context, bool single_step) = nullptr;
 };
 
 struct ThreadSlot {
@@ -102,6 +112,8 @@ class World {
   // The calling thread steps itself from here on and parks at the goal: for threads that are halted
   // while they start or end. Not in signal context.
   void step_self(const StepGoal& goal);
+  // Ends it; in signal context, too.
+  void end_step_self();
   // Waits until a thread that was told to step_self has parked; control thread. False on time-out.
   ThreadSlot* wait_parked(int tid, int timeout_ms);
 

@@ -22,6 +22,12 @@ public final class Harness {
   /** Address of the C function {@code void (void)} that spins as {@link #spinInNative} does. */
   static native long spinAddress();
 
+  /** From here on the calling thread runs instruction by instruction, if the harness wants that. */
+  static native void beginStepping();
+
+  /** The calling thread runs at full speed again. */
+  static native void endStepping();
+
   /** Blocks until the harness wants another short thread, or is stopping. */
   static native void churnPermit();
 }

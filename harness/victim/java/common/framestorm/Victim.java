@@ -15,10 +15,12 @@ final class Victim extends Thread {
 
   @Override
   public void run() {
+    Harness.beginStepping();
     try {
       scenario.run();
     } catch (Throwable e) {
       scenario.failed(e);
     }
+    Harness.endStepping();
   }
 }

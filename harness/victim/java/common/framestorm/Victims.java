@@ -78,6 +78,7 @@ public final class Victims {
     }
     scenarios.clear();
     threads.clear();
+    Harness.stopped = false;
   }
 
   private static void awaitPoint(Scenario scenario, Thread thread) {

@@ -1,0 +1,145 @@
+#include "harness/stepping/code_catalog.h"
+
+#include <algorithm>
+#include <array>
+
+namespace framestorm::stepping {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// Of the interpreter, for MethodHandle.invokeBasic and its kin (prims/methodHandles.cpp).
+bool is_method_handle_entry(std::string_view name) {
+  return name.starts_with("_invokeBasic") || name.starts_with("_linkTo") ||
+         name.starts_with("_invokeGeneric") || name.starts_with("_compiledLambdaForm");
+}
+
+Role role_of(const CodeEntry& entry) {
+  switch (entry.kind) {
+    case CodeKind::nmethod:
+      return entry.tier == 0 ? Role::native_wrapper : Role::compiled;
+    case CodeKind::codelet:
+      return Role::interpreter;
+    default:
+      break;
+  }
+  const std::string_view name = entry.name;
+  if (contains(name, "I2C/C2I") || is_method_handle_entry(name)) return Role::adapter;
+  if (contains(name, "DeoptimizationBlob") || contains(name, "UncommonTrapBlob") ||
+      contains(name, "deopt_blob") || contains(name, "uncommon_trap_blob")) {
+    return Role::deoptimization;
+  }
+  if (contains(name, "cont_returnBarrier") || contains(name, "return barrier")) {
+    return Role::return_barrier;
+  }
+  return Role::stub;
+}
+
+struct Named {
+  std::string_view part;
+  Section section;
+};
+// The first one that fits a stub's name.
+constexpr Named kStubs[] = {
+    {"vtable stub", "vtable stub"},
+    {"itable stub", "itable stub"},
+    {"I2C/C2I", "adapter"},
+    {"_invokeBasic", "method handle adapter"},
+    {"_linkTo", "method handle adapter"},
+    {"call_stub", "call stub"},
+    {"upcall", "upcall stub"},
+    {"nep_invoker", "downcall stub"},
+    {"downcall", "downcall stub"},
+    {"cont_", "continuation stub"},
+    {"Continuation", "continuation stub"},
+    {"barrier", "GC barrier"},
+    {"g1_", "GC barrier"},
+    {"shenandoah", "GC barrier"},
+    {"z_", "GC barrier"},
+    {"arraycopy", "array stub"},
+    {"arrayof", "array stub"},
+    {"fill", "array stub"},
+    {"sha", "crypto stub"},
+    {"aes", "crypto stub"},
+    {"md5", "crypto stub"},
+    {"Blob", "runtime blob"},
+    {"StubRoutines", "StubRoutines"},
+};
+
+}  // namespace
+
+std::string_view name_of(Role role) {
+  constexpr std::string_view kNames[] = {"compiled code", "native wrapper", "interpreter",
+                                         "adapter",       "deoptimization", "return barrier",
+                                         "stub"};
+  return name_in(kNames, role);
+}
+
+CodeCatalog::CodeCatalog(Jvm& jvm) : jvm_(jvm) {
+  // Reserved for good; grows within that only. CodeHeap::_reserved is not in the tables: the heaps
+  // are side by side, and what is between them is the code cache's too.
+  const VmStructs& vm = jvm.structs();
+  for (const auto& [bound, field] : {std::pair(&low_, "_low_bound"), {&high_, "_high_bound"}}) {
+    if (const auto* address = vm.static_address("CodeCache", field)) {
+      *bound = read_at<uintptr_t>(address);
+    }
+  }
+  if (high_ == 0) throw SetupError("this HotSpot does not say where its code cache is");
+}
+
+const Blob* CodeCatalog::at(uintptr_t pc) {
+  if (!in_code_cache(pc)) return nullptr;
+  CodeMap& map = jvm_.code_map();
+  if (map.has_pending()) map.try_absorb();
+  if (epoch_ != map.epoch()) {
+    epoch_ = map.epoch();
+    last_ = nullptr;
+  }
+  if (jvm_.methods().has_pending()) jvm_.methods().try_absorb();
+  if (last_ != nullptr && pc >= last_->entry.begin && pc < last_->entry.end) return last_;
+  const CodeEntry* const entry = map.find(pc);
+  last_ = entry == nullptr ? nullptr : add(*entry);
+  return last_;
+}
+
+const Blob* CodeCatalog::add(const CodeEntry& entry) {
+  const Blob*& known = by_begin_[entry.begin];
+  // An address may get other code once that of an nmethod is freed.
+  if (known != nullptr && known->entry.debug == entry.debug && known->entry.end == entry.end &&
+      known->entry.name == entry.name) {
+    return known;
+  }
+  Blob& blob = blobs_.emplace_back();
+  blob.role = role_of(entry);
+  blob.entry = entry;
+  const auto* code = reinterpret_cast<const std::byte*>(entry.begin);
+  blob.code.assign(code, code + (entry.end - entry.begin));
+  return known = &blob;
+}
+
+Section CodeCatalog::section_of(const Blob* blob, uintptr_t pc, bool frame_stands) {
+  if (blob == nullptr) return "native code";
+  const CodeEntry& entry = blob->entry;
+  switch (blob->role) {
+    case Role::interpreter:
+      return "interpreter codelet";
+    case Role::native_wrapper:
+      return "native wrapper";
+    case Role::compiled: {
+      const bool c2 = entry.tier == 4;
+      if (entry.stubs != 0 && pc >= entry.stubs) return c2 ? "C2 slow path" : "C1 slow path";
+      if (pc < entry.frame_complete) return c2 ? "C2 prologue" : "C1 prologue";
+      if (!frame_stands) return c2 ? "C2 epilogue" : "C1 epilogue";
+      return c2 ? "C2 body" : "C1 body";
+    }
+    default:
+      break;
+  }
+  const auto* const found = std::ranges::find_if(
+      kStubs, [&](const Named& named) { return contains(entry.name, named.part); });
+  return found == std::end(kStubs) ? Section("runtime stub") : found->section;
+}
+
+}  // namespace framestorm::stepping

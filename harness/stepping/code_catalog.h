@@ -1,0 +1,63 @@
+// The code that is stepped through, blob by blob: what it is for a walker, and what it has done at
+// each instruction.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/jvm/jvm.h"
+
+namespace framestorm::stepping {
+
+// What a blob is to the stack of Java frames.
+enum class Role : uint8_t {
+  compiled,        // an nmethod of C1 or C2
+  native_wrapper,  // an nmethod of a native method
+  interpreter,     // any codelet
+  adapter,         // i2c and c2i
+  deoptimization,  // builds interpreted frames in the place of a compiled one
+  return_barrier,  // brings frames of a continuation back when the last one returns
+  stub,            // any other in the code cache
+  count
+};
+std::string_view name_of(Role role);
+
+// Part of the table of results: "C2 prologue", "itable stub".
+using Section = std::string_view;
+
+struct Blob {
+  Role role = Role::stub;
+  CodeEntry entry;
+  std::vector<std::byte> code;  // as it was stepped through first
+};
+
+class CodeCatalog {
+ public:
+  explicit CodeCatalog(Jvm& jvm);
+
+  // The blob of code at pc; null outside the code cache. Takes in what has been compiled since.
+  // It stays as it is for good. On the stepped thread, which is not in the VM then; allocates.
+  const Blob* at(uintptr_t pc);
+  const std::deque<Blob>& blobs() const { return blobs_; }
+
+  // Static storage. `frame_stands`: the frame of compiled code is as its body has it.
+  static Section section_of(const Blob* blob, uintptr_t pc, bool frame_stands);
+
+ private:
+  bool in_code_cache(uintptr_t pc) const { return pc >= low_ && pc < high_; }
+  const Blob* add(const CodeEntry& entry);
+
+  Jvm& jvm_;
+  uintptr_t low_ = 0, high_ = 0;
+  std::deque<Blob> blobs_;
+  std::map<uintptr_t, const Blob*> by_begin_;
+  const Blob* last_ = nullptr;
+  uint64_t epoch_ = 0;
+};
+
+}  // namespace framestorm::stepping

@@ -1,0 +1,387 @@
+#include "harness/stepping/stack_truth.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace framestorm::stepping {
+namespace {
+
+bool is_interpreted(const Blob* blob) { return blob != nullptr && blob->role == Role::interpreter; }
+bool is_nmethod(const Blob* blob) {
+  return blob != nullptr && (blob->role == Role::compiled || blob->role == Role::native_wrapper);
+}
+bool is_method_entry(const Blob* blob) {
+  return is_interpreted(blob) && blob->entry.name.find("method entry point") != std::string::npos;
+}
+uintptr_t word_at(uintptr_t address) { return *reinterpret_cast<const uintptr_t*>(address); }
+
+// Whether both are the same activation's code, if the registers fit.
+bool same_code(const Blob* a, const Blob* b) {
+  return a == b || (is_interpreted(a) && is_interpreted(b));
+}
+
+}  // namespace
+
+StackTruth::StackTruth(Jvm& jvm, CodeCatalog& catalog)
+    : jvm_(jvm),
+      catalog_(catalog),
+      const_method_(jvm.structs().required_offset("Method", "_constMethod")),
+      const_method_size_(jvm.structs().size_of("ConstMethod")),
+      code_size_(jvm.structs().required_offset("ConstMethod", "_code_size")) {}
+
+void StackTruth::begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base) {
+  root_ = root;
+  knowledge_ = Knowledge::waiting;
+  before_ = {};
+  activations_.clear();
+  waiting_.clear();
+  below_.clear();
+  for (const auto& frame : base) {
+    below_.insert(below_.begin(), {.method = frame.method, .bci = frame.bci});
+  }
+  const MethodInfo* const outermost =
+      base.empty() ? nullptr : jvm_.methods().find(base.back().method);
+  if (outermost != nullptr && outermost->name == "jdk/internal/vm/Continuation.enter") {
+    below_.insert(below_.begin(), {.sort = TrueFrame::Sort::carrier});
+  }
+}
+
+Section StackTruth::section() const {
+  return CodeCatalog::section_of(now_.blob, now_.at.pc, frame_stands(now_));
+}
+
+void StackTruth::advance(const Registers& now) {
+  before_ = now_;
+  now_ = {.at = now, .blob = catalog_.at(now.pc), .flow = flow_at(now.pc)};
+  if (knowledge_ == Knowledge::waiting) {
+    if (is_root(now_)) start(now_);
+  } else if (knowledge_ == Knowledge::known && now.sp > activations_.front().slot) {
+    leave_base();
+  } else if (before_.flow == Flow::call && now.sp == before_.at.sp - sizeof(uintptr_t) &&
+             *return_slot(now) - before_.at.pc <= kLongestInstruction) {
+    push(before_, now.sp, *return_slot(now), /*implicit=*/false);
+  } else if (before_.flow == Flow::ret) {
+    follow_return();
+  } else {
+    follow_jump();
+  }
+  expect();
+}
+
+void StackTruth::advance_past_call(const Registers& now) {
+  now_.at.sp = now.sp - sizeof(uintptr_t);
+  now_.flow = Flow::ret;
+  advance(now);
+}
+
+bool StackTruth::is_root(const Place& place) const {
+  if (is_nmethod(place.blob)) {
+    return before_.flow == Flow::ret && place.blob->entry.debug->method() == root_;
+  }
+  // The interpreter leaves a native method by a jump, still in that method's codelet.
+  if (!is_interpreted(place.blob) || is_method_entry(place.blob) || place.at.fp <= place.at.sp) {
+    return false;
+  }
+  return jvm_.methods().id_of(interpreted_frame(place.at.fp).method) == root_;
+}
+
+void StackTruth::start(const Place& place) {
+  Activation first;
+  first.below = below_.size();
+  if (is_nmethod(place.blob)) {
+    first.slot = place.at.sp + place.blob->entry.frame_bytes - sizeof(uintptr_t);
+    first.return_to = word_at(first.slot);
+  } else {
+    const InterpretedFrame frame = interpreted_frame(place.at.fp);
+    first.slot = frame.return_slot;
+    first.return_to = frame.return_address;
+    first.caller_fp = frame.caller_fp;
+    first.has_stood = true;
+    first.method = root_;
+  }
+  activations_.push_back(std::move(first));
+  knowledge_ = Knowledge::known;
+}
+
+void StackTruth::push(const Place& caller, uintptr_t slot, uintptr_t return_to, bool implicit) {
+  if (knowledge_ == Knowledge::outside) return;
+  // An interpreted frame that is being left is gone once something is called from its caller's.
+  if (Activation& running = activations_.back();
+      activations_.size() > 1 && is_interpreted(caller.blob) && running.has_stood &&
+      caller.at.fp == running.caller_fp && is_interpreted(running.caller)) {
+    cut(activations_.size() - 1);
+  }
+  Activation next;
+  next.slot = slot;
+  next.return_to = return_to;
+  next.caller_fp = caller.at.fp;
+  next.caller = caller.blob;
+  next.below = below_.size();
+  next.implicit = implicit;
+  const std::vector<TrueFrame> frames = own(caller, return_to);
+  below_.insert(below_.end(), frames.rbegin(), frames.rend());
+  activations_.push_back(std::move(next));
+}
+
+void StackTruth::cut(size_t keep) {
+  below_.resize(activations_[keep].below);
+  activations_.resize(keep);
+}
+
+void StackTruth::follow_return() {
+  if (knowledge_ == Knowledge::outside) {
+    come_back();
+    return;
+  }
+  const uintptr_t slot = before_.at.sp;
+  // Mostly the innermost one; others when a stub has taken down more than one frame.
+  for (size_t i = activations_.size(); i-- > 1;) {
+    const Activation& ended = activations_[i];
+    const bool expected = ended.return_to == now_.at.pc;
+    // To where the caller goes on after a poll, or to what stands for the return address.
+    const bool near = ended.implicit && ended.caller == now_.blob;
+    const bool deoptimised = slot >= ended.slot && is_nmethod(now_.blob) &&
+                             ended.caller == now_.blob && !expected &&
+                             now_.at.pc >= now_.blob->entry.deopt_handler;
+    const bool to_deoptimisation = i + 1 == activations_.size() && now_.blob != nullptr &&
+                                   now_.blob->role == Role::deoptimization &&
+                                   is_nmethod(ended.caller);
+    if (!expected && !near && !deoptimised && !to_deoptimisation) continue;
+    if (expected && i + 1 != activations_.size() && slot < ended.slot) continue;
+    std::vector<TrueFrame> frames;
+    if (deoptimised || to_deoptimisation) {
+      frames.assign(below_.rbegin(),
+                    below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - ended.below));
+    }
+    cut(i);
+    activations_.back().frames = std::move(frames);
+    if (knowledge_ == Knowledge::lost) knowledge_ = Knowledge::known;
+    return;
+  }
+  follow_jump();
+}
+
+void StackTruth::follow_jump() {
+  if (knowledge_ != Knowledge::known) return;
+  Activation& running = activations_.back();
+  const Registers& at = now_.at;
+  if (follow_interpreter()) return;
+  const bool elsewhere = !same_code(before_.blob, now_.blob);
+  if (elsewhere && now_.blob != nullptr && at.sp != running.slot && running.return_to != 0 &&
+      word_at(at.sp) == running.return_to) {
+    running.slot = at.sp;  // an adapter has made room, or has taken it back
+  }
+  if (is_interpreted(now_.blob) && follow_deoptimisation()) return;
+  if (is_interpreted(now_.blob) && !running.has_stood && before_.blob != now_.blob) {
+    running.method = jvm_.methods().id_of(reinterpret_cast<const void*>(at.method));
+  }
+  if (is_interpreted(now_.blob) && !running.has_stood && frame_stands(now_)) {
+    running.has_stood = true;
+    running.method = jvm_.methods().id_of(interpreted_frame(at.fp).method);
+  }
+  if (!elsewhere || now_.blob == nullptr) return;
+  // An exception's handler in a caller.
+  for (size_t i = activations_.size(); i-- > 1;) {
+    const Activation& ended = activations_[i];
+    if (at.sp <= ended.slot && !ended.implicit) break;
+    const bool there = same_code(ended.caller, now_.blob) && ended.caller != nullptr &&
+                       (!is_interpreted(now_.blob) || at.fp == ended.caller_fp);
+    if (!there) continue;
+    cut(i);
+    return;
+  }
+  if (is_nmethod(before_.blob) && !is_nmethod(now_.blob) && !is_interpreted(now_.blob) &&
+      now_.blob->role != Role::adapter && before_.at.sp < running.slot &&
+      before_.flow == Flow::other && frame_stands(before_)) {
+    push(before_, at.sp, before_.at.pc, /*implicit=*/true);
+  }
+}
+
+// The interpreter calls by pushing a return address and jumping, and returns by popping and jumping
+// (InterpreterMacroAssembler::jump_from_interpreted, TemplateTable::_return).
+bool StackTruth::follow_interpreter() {
+  const Registers& at = now_.at;
+  if (activations_.size() > 1 && at.pc == activations_.back().return_to) {
+    cut(activations_.size() - 1);
+    return true;
+  }
+  const bool enters = now_.blob != nullptr && now_.blob != before_.blob &&
+                      (now_.blob->role == Role::adapter || is_method_entry(now_.blob));
+  if (!enters || !is_interpreted(before_.blob) || !frame_stands(before_)) return false;
+  if (!is_interpreted(catalog_.at(*return_slot(now_.at)))) return false;
+  push(before_, at.sp, *return_slot(now_.at), /*implicit=*/false);
+  activations_.back().method = jvm_.methods().id_of(reinterpret_cast<const void*>(at.method));
+  return true;
+}
+
+// Interpreted frames stand where a compiled one was.
+bool StackTruth::follow_deoptimisation() {
+  if (before_.blob == nullptr || before_.blob->role != Role::deoptimization) return false;
+  std::vector<TrueFrame> frames = std::move(activations_.back().frames);
+  activations_.back().frames.clear();
+  if (frames.empty() && activations_.size() > 1) {
+    const size_t from = activations_.back().below;
+    frames.assign(below_.rbegin(), below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - from));
+    cut(activations_.size() - 1);
+    activations_.back().frames.clear();  // of the code that has called this blob
+  }
+  if (frames.empty()) {
+    lose("deoptimised frames of code without debug information");
+    return true;
+  }
+  std::vector<InterpretedFrame> found;
+  std::vector<uintptr_t> pointers;
+  for (uintptr_t fp = now_.at.fp; found.size() < frames.size(); fp = found.back().caller_fp) {
+    if (fp <= now_.at.sp || fp - now_.at.sp > (size_t{1} << 20)) {
+      lose("fewer interpreted frames than there were inlined ones");
+      return true;
+    }
+    pointers.push_back(fp);
+    found.push_back(interpreted_frame(fp));
+  }
+  Activation& outermost = activations_.back();
+  outermost.slot = found.back().return_slot;
+  outermost.return_to = found.back().return_address;
+  outermost.caller_fp = found.back().caller_fp;
+  outermost.has_stood = true;
+  outermost.method = frames.back().method;
+  for (size_t i = frames.size(); i-- > 1;) {
+    Activation inner;
+    inner.slot = found[i - 1].return_slot;
+    inner.return_to = found[i - 1].return_address;
+    inner.caller_fp = pointers[i];
+    inner.caller = now_.blob;
+    inner.below = below_.size();
+    inner.has_stood = true;
+    inner.method = frames[i - 1].method;
+    below_.push_back(frames[i]);
+    activations_.push_back(std::move(inner));
+  }
+  return true;
+}
+
+void StackTruth::leave_base() {
+  waiting_ = activations_;
+  waiting_below_ = below_;
+  knowledge_ = Knowledge::outside;
+}
+
+// Back from a yield, on a stack that may begin elsewhere.
+bool StackTruth::come_back() {
+  if (waiting_.size() < 2 || waiting_.back().return_to != now_.at.pc) return false;
+  const uintptr_t moved = before_.at.sp - waiting_.back().slot;
+  activations_ = waiting_;
+  below_ = waiting_below_;
+  for (Activation& one : activations_) {
+    one.slot += moved;
+    one.caller_fp += moved;
+  }
+  cut(activations_.size() - 1);
+  knowledge_ = Knowledge::known;
+  return true;
+}
+
+void StackTruth::lose(std::string_view why) {
+  knowledge_ = Knowledge::lost;
+  lost_why_ = why;
+}
+
+bool StackTruth::frame_stands(const Place& place) const {
+  if (place.blob == nullptr || activations_.empty()) return false;
+  const Activation& running = activations_.back();
+  if (is_interpreted(place.blob)) {
+    if (place.at.fp == running.caller_fp || place.at.fp < place.at.sp + kInterpretedFrame ||
+        place.at.fp >= running.slot) {
+      return false;
+    }
+    return running.has_stood || interpreted_frame(place.at.fp).return_address == running.return_to;
+  }
+  const CodeEntry& entry = place.blob->entry;
+  return place.at.pc >= entry.frame_complete && place.at.sp < running.slot &&
+         flow_at(place.at.pc) != Flow::ret;
+}
+
+// Of a call: the register has something else once a method is called, which the frame keeps it for.
+int32_t StackTruth::bci_of(const InterpretedFrame& frame, uintptr_t bcp) const {
+  if (frame.method == nullptr) return kAnyBci;
+  const auto code = read_at<uintptr_t>(frame.method, const_method_) + const_method_size_;
+  const auto size =
+      read_at<uint16_t>(read_at<const void*>(frame.method, const_method_), code_size_);
+  for (const uintptr_t pointer : {bcp, frame.bcp}) {
+    if (pointer >= code && pointer - code < size) return static_cast<int32_t>(pointer - code);
+  }
+  return kAnyBci;
+}
+
+std::vector<TrueFrame> StackTruth::interpreted(const Place& place, uintptr_t return_to) {
+  const Activation& running = activations_.back();
+  if (frame_stands(place)) {
+    const InterpretedFrame frame = interpreted_frame(place.at.fp);
+    const jmethodID method = jvm_.methods().id_of(frame.method);
+    return {{.method = method, .bci = return_to == 0 ? kAnyBci : bci_of(frame, place.at.bcp)}};
+  }
+  // In the frame of the caller, this one taken down.
+  if (running.method == nullptr) return {};
+  return {{.sort = TrueFrame::Sort::optional, .method = running.method}};
+}
+
+std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) {
+  const Activation& running = activations_.back();
+  if (!running.frames.empty()) return running.frames;
+  if (place.blob == nullptr) return {};
+  const CodeEntry& entry = place.blob->entry;
+  switch (place.blob->role) {
+    case Role::interpreter:
+      return interpreted(place, return_to);
+    case Role::native_wrapper:
+      return {{.method = entry.debug->method()}};
+    case Role::compiled: {
+      std::vector<TrueFrame> frames;
+      if (return_to != 0) {
+        for (const auto& frame : entry.debug->at(return_to)) {
+          frames.push_back({.method = frame.method, .bci = frame.bci});
+        }
+        if (!frames.empty()) return frames;
+      }
+      const bool entering = place.at.pc < entry.verified_entry;
+      frames.push_back({.sort = TrueFrame::Sort::inlined, .code = entry.debug.get()});
+      frames.push_back({.sort = entering ? TrueFrame::Sort::optional : TrueFrame::Sort::frame,
+                        .method = entry.debug->method()});
+      return frames;
+    }
+    case Role::adapter: {
+      const jmethodID entered =
+          jvm_.methods().id_of(reinterpret_cast<const void*>(place.at.method));
+      if (entered == nullptr) return {};
+      return {{.sort = TrueFrame::Sort::optional, .method = entered}};
+    }
+    default:
+      return {};
+  }
+}
+
+void StackTruth::expect() {
+  expected_.clear();
+  if (knowledge_ != Knowledge::known) return;
+  expected_ = own(now_, 0);
+  size_t end = below_.size();
+  for (size_t i = activations_.size(); i-- > 0;) {
+    const Activation& one = activations_[i];
+    if (returns_to_barrier(one)) expected_.push_back({.sort = TrueFrame::Sort::frozen});
+    expected_.insert(expected_.end(), below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end),
+                     below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - one.below));
+    end = one.below;
+  }
+  expected_.insert(expected_.end(), below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end),
+                   below_.rend());
+}
+
+bool StackTruth::returns_to_barrier(const Activation& one) {
+  if (one.slot < now_.at.sp) return false;
+  const uintptr_t return_to = word_at(one.slot);
+  if (return_to == one.return_to) return false;
+  const Blob* const patched = catalog_.at(return_to);
+  return patched != nullptr && patched->role == Role::return_barrier;
+}
+
+}  // namespace framestorm::stepping

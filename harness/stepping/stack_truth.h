@@ -1,0 +1,139 @@
+// The stack of a stepped thread as its control flow has built it: every call and return is seen, so
+// that no walker has to be asked. What a right trace shows at each instruction follows from it and
+// from HotSpot's own debug information at return addresses.
+//
+//   call      ──> a new activation; the caller's Java frames, exact at its return address, are below
+//   return    ──> the activation is over
+//   jump      ──> the activation goes on in other code: an adapter, a tail jump, replaced on the stack
+//
+// What breaks this rule, and what is done about it:
+//
+//   return patched for       The caller is deoptimised. Its frames are what they were at the return
+//   deoptimisation           address until interpreted ones stand in its place; those are then found by
+//                            their links, as many as there were frames.
+//   return to a barrier      The caller's frames come back from the heap, and the barrier's stub then
+//                            goes to the return address.
+//   jump into a caller       An exception's handler: all activations below that frame are over.
+//   signal to a stub         A safepoint poll or an implicit exception: HotSpot's handler changes the
+//                            pc, as if the instruction had called the stub.
+//   jump out of the base     A virtual thread yields. Its activations wait until one of them is
+//                            returned to.
+//
+// Nothing else is allowed for. Where control goes that none of this explains, the truth is lost, and
+// said to be, until a return leads to an activation that is known.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "harness/stepping/arch.h"
+#include "harness/stepping/code_catalog.h"
+
+namespace framestorm::stepping {
+
+inline constexpr int32_t kAnyBci = INT32_MIN;
+
+struct TrueFrame {
+  enum class Sort : uint8_t {
+    frame,     // is there
+    optional,  // may be there: the method is being entered or left, and has no frame
+    inlined,   // any that are inlined in `code`, whose own frame is the next one; none, too
+    frozen,    // no frame: what is below may be in the heap, where a walk may end
+    carrier    // no frame: a virtual thread's stack ends here; its carrier's frames may follow
+  };
+  Sort sort = Sort::frame;
+  jmethodID method = nullptr;  // frame, optional
+  int32_t bci = kAnyBci;
+  const DebugInfo* code = nullptr;  // inlined
+
+  bool operator==(const TrueFrame&) const = default;
+};
+
+enum class Knowledge : uint8_t {
+  waiting,  // the first activation is not reached yet
+  known,
+  outside,  // below the first activation: a virtual thread has yielded, or it has ended
+  lost
+};
+
+class StackTruth {
+ public:
+  StackTruth(Jvm& jvm, CodeCatalog& catalog);
+
+  // A thread that is about to run in `root`, above the frames of `base`, innermost first.
+  void begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base);
+
+  // Before the instruction at `now` is executed; each one in its order.
+  void advance(const Registers& now);
+  // What was entered last has run to its return by itself, and has returned to `now`.
+  void advance_past_call(const Registers& now);
+
+  Knowledge knowledge() const { return knowledge_; }
+  // Of the instruction, innermost first; until the next call.
+  std::span<const TrueFrame> expected() const { return expected_; }
+  // Its code; null outside the code cache.
+  const Blob* blob() const { return now_.blob; }
+  Section section() const;
+  // Why it was lost last.
+  std::string_view lost_why() const { return lost_why_; }
+  size_t activations() const { return activations_.size(); }
+
+ private:
+  struct Place {
+    Registers at;
+    const Blob* blob = nullptr;
+    Flow flow = Flow::other;
+  };
+  struct Activation {
+    uintptr_t slot = 0;  // where its return address stands
+    uintptr_t return_to = 0;
+    uintptr_t caller_fp = 0;
+    const Blob* caller = nullptr;
+    size_t below = 0;       // in below_, without its caller's own frames
+    bool implicit = false;  // by a signal
+    // Interpreted.
+    bool has_stood = false;         // its frame
+    jmethodID method = nullptr;     // of the frame, or the one that is entered
+    std::vector<TrueFrame> frames;  // of a deoptimised caller that is returned to; innermost first
+  };
+
+  bool is_root(const Place& place) const;
+  void start(const Place& place);
+  void push(const Place& caller, uintptr_t slot, uintptr_t return_to, bool implicit);
+  // Ends all activations above the one with that index.
+  void cut(size_t keep);
+  void follow_return();
+  void follow_jump();
+  bool follow_interpreter();
+  bool follow_deoptimisation();
+  void leave_base();
+  bool come_back();
+  void lose(std::string_view why);
+  // The Java frames of the running activation, innermost first. `return_to`: of a call that is made
+  // here; 0 between calls.
+  std::vector<TrueFrame> own(const Place& place, uintptr_t return_to);
+  std::vector<TrueFrame> interpreted(const Place& place, uintptr_t return_to);
+  bool frame_stands(const Place& place) const;
+  int32_t bci_of(const InterpretedFrame& frame, uintptr_t bcp) const;
+  // Its caller is in the heap, and comes back when it returns.
+  bool returns_to_barrier(const Activation& one);
+  void expect();
+
+  Jvm& jvm_;
+  CodeCatalog& catalog_;
+  size_t const_method_, const_method_size_, code_size_;  // offsets and size in HotSpot
+  jmethodID root_ = nullptr;
+  Knowledge knowledge_ = Knowledge::outside;
+  Place before_, now_;
+  std::vector<Activation> activations_;
+  std::vector<TrueFrame> below_;  // outermost first
+  // Of a virtual thread that has yielded.
+  std::vector<Activation> waiting_;
+  std::vector<TrueFrame> waiting_below_;
+  std::vector<TrueFrame> expected_;
+  std::string_view lost_why_;
+};
+
+}  // namespace framestorm::stepping

@@ -1,0 +1,71 @@
+#include "harness/stepping/step_scenario.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace framestorm::stepping {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+// A victim may come by a place again before it ends.
+constexpr std::chrono::milliseconds kAfterFinding{200};
+constexpr std::chrono::milliseconds kGlance{5};
+
+// Ends the stepping when its time is over, while the control thread waits for the victim to be in
+// place.
+class TimeLimit {
+ public:
+  TimeLimit(Stepper& stepper, Seconds limit)
+      : thread_([this, &stepper, limit] {
+          std::unique_lock lock(mutex_);
+          if (!over_.wait_for(lock, limit, [this] { return done_; })) stepper.give_up();
+        }) {}
+  ~TimeLimit() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    over_.notify_all();
+    thread_.join();
+  }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::string step_scenario(Victims& victims, Stepper& stepper, ScenarioId scenario, Seconds limit,
+                          const HaltPoint& only) {
+  const auto begin = Clock::now();
+  const uint64_t found = stepper.found_now();
+  std::string reason;
+  {
+    const TimeLimit time_limit(stepper, limit);
+    stepper.arm(scenario, only);
+    if (victims.start(scenario, &reason)) {
+      const auto goes_on = [&] {
+        return stepper.stepping() && Clock::now() - begin < limit &&
+               (only.any || stepper.found_now() == found);
+      };
+      while (goes_on()) std::this_thread::sleep_for(kGlance);
+      if (!only.any && stepper.stepping()) std::this_thread::sleep_for(kAfterFinding);
+      victims.stop_all();
+    }
+  }
+  stepper.give_up();
+  if (stepper.stepping()) {
+    throw SetupError("the victim of " + std::string(name_of(scenario)) + " does not end");
+  }
+  return reason;
+}
+
+}  // namespace framestorm::stepping

@@ -1,0 +1,387 @@
+#include "harness/stepping/stepper.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "harness/guard/unsafe_calls.h"
+#include "harness/victim/context.h"
+#include "harness/victim/natives.h"
+#include "harness/walk/run_walk.h"
+
+namespace framestorm::stepping {
+namespace {
+
+Stepper* active = nullptr;
+
+constexpr size_t kShownFrames = 24;
+// Of walks that look clean, oracles look at one in so many.
+constexpr uint64_t kOracleShare = 64;
+
+Needs offered() {
+  return interposer::is_active()
+             ? Needs{Need::incidents, Need::guarded_frames, Need::unsafe_calls, Need::trace}
+             : Needs{Need::incidents, Need::guarded_frames, Need::trace};
+}
+
+class NoWalks final : public WalkMaker {
+ public:
+  const Walker* walker(WalkerId) const override { return nullptr; }
+  bool offers(const FurtherWalk&) const override { return false; }
+  const WalkRecord* make(const FurtherWalk&) override { return nullptr; }
+};
+
+const std::map<uint32_t, Instruction> kNone;
+
+std::string hex(uintptr_t value) {
+  std::array<char, 19> text;
+  std::snprintf(text.data(), text.size(), "%#lx", value);
+  return text.data();
+}
+
+}  // namespace
+
+Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limits)
+    : jvm_(jvm),
+      walkers_(std::move(walkers)),
+      limits_(limits),
+      catalog_(jvm),
+      truth_(jvm, catalog_),
+      oracles_(offered()) {
+  input_.mode = Mode::same_thread;
+  victim_.is_java_thread = true;
+  subject_ = {.input = &input_,
+              .victim = &victim_,
+              .jvm = &jvm,
+              .methods = &jvm.methods(),
+              .undo = &no_mutations_,
+              .unmutated = true};
+  for (const Walker* walker : walkers_) {
+    buffers_.push_back(std::make_unique<FrameBuffer>(
+        walker->layout().stride, limits.depth,
+        walker->contains_faults() ? FrameBuffer::End::canary : FrameBuffer::End::fault));
+  }
+  frames_.reserve(static_cast<size_t>(limits.depth));
+  active = this;
+  natives::set_stepping([](JNIEnv* env) { active->begin(env); }, [] { active->end(); });
+}
+
+Stepper::~Stepper() { natives::set_stepping(nullptr, nullptr); }
+
+void Stepper::arm(ScenarioId scenario, const HaltPoint& only) {
+  scenario_ = scenario;
+  only_ = only;
+  arrivals_ = 0;
+  given_up_.store(false);
+  armed_.store(true, std::memory_order_release);
+}
+
+const std::map<uint32_t, Instruction>& Stepper::instructions(const Blob& blob) const {
+  const auto found = instructions_.find(&blob);
+  return found == instructions_.end() ? kNone : found->second;
+}
+
+void Stepper::begin(JNIEnv* env) {
+  bool armed = true;
+  if (!armed_.compare_exchange_strong(armed, false)) return;
+  std::array<jvmtiFrameInfo, 1024> frames;
+  jint count = 0;
+  if (jvm_.jvmti()->GetStackTrace(nullptr, 0, frames.size(), frames.data(), &count) !=
+          JVMTI_ERROR_NONE ||
+      count < 2) {
+    return;
+  }
+  // The native method itself is left before anything is judged; what called it is what is stepped.
+  std::vector<DebugInfo::JavaFrame> base;
+  for (jint i = 2; i < count; ++i) {
+    base.push_back({frames[static_cast<size_t>(i)].method,
+                    static_cast<int32_t>(frames[static_cast<size_t>(i)].location)});
+  }
+  jvm_.code_map().absorb();
+  jvm_.methods().absorb();
+  truth_.begin(frames[1].method, std::move(base));
+  auto* const java_thread = static_cast<std::byte*>(jvm_.identity().current());
+  const ThreadLayout& layout = jvm_.layout();
+  target_ = {.java_thread = java_thread,
+             .jni_env = env,
+             .tid = static_cast<int>(syscall(SYS_gettid)),
+             .same_thread = true,
+             .stack_base = read_at<uintptr_t>(java_thread, layout.stack_base)};
+  target_.stack_end = target_.stack_base - read_at<size_t>(java_thread, layout.stack_size);
+  target_.asked_tid = target_.tid;
+  native_steps_ = 0;
+  native_before_ = call_before_ = false;
+  stepping_.store(true, std::memory_order_release);
+  World::get().step_self({.observe = &Stepper::on_trap});
+}
+
+void Stepper::end() {
+  if (!stepping_.load(std::memory_order_acquire)) return;
+  World::get().end_step_self();
+  stepping_.store(false, std::memory_order_release);
+}
+
+// Signal context.
+StepAnswer Stepper::on_trap(ucontext_t* context, bool single_step) {
+  return active->take(context, single_step);
+}
+
+StepAnswer Stepper::take(ucontext_t* context, bool single_step) {
+  Registers now = registers_of(*context);
+  if (!single_step) {
+    if (!is_trampoline_trap(now.pc)) return StepAnswer::not_mine;
+    now.pc = return_to_;
+    set_register(context, Register::pc, now.pc);
+    truth_.advance_past_call(now);
+  } else {
+    truth_.advance(now);
+  }
+  passed_[counts_.steps % passed_.size()] = {truth_.blob(), now, truth_.activations()};
+  ++counts_.steps;
+  steps_now_.store(counts_.steps, std::memory_order_relaxed);
+  const bool native = truth_.blob() == nullptr;
+  const bool entered = single_step && native && native_before_ && call_before_;
+  native_steps_ = native ? native_steps_ + 1 : 0;
+  native_before_ = native;
+  call_before_ = flow_at(now.pc) == Flow::call;
+  if (!native && given_up_.load(std::memory_order_acquire)) {
+    end();
+    return StepAnswer::end;
+  }
+  if (native_steps_ > limits_.native_steps || given_up_.load(std::memory_order_relaxed)) {
+    ++counts_.passed;
+    if (entered && run_past(now, context)) return StepAnswer::pause;
+    return StepAnswer::go_on;
+  }
+  walk_all(*context);
+  return StepAnswer::go_on;
+}
+
+bool Stepper::run_past(const Registers& now, ucontext_t*) {
+  uintptr_t* const slot = return_slot(now);
+  return_to_ = *slot;
+  *slot = trampoline();
+  ++counts_.excursions;
+  return true;
+}
+
+bool Stepper::is_wanted(const ucontext_t& context) const {
+  if (only_.any) return true;
+  const auto at = jvm_.code_map().describe(get_register(context, Register::pc));
+  return at && at->ref == only_.code && at->delta == only_.delta &&
+         (!only_.has_frame_offset ||
+          target_.stack_base - get_register(context, Register::sp) == only_.frame_offset);
+}
+
+void Stepper::walk_all(const ucontext_t& context) {
+  const Knowledge knowledge = truth_.knowledge();
+  if (knowledge == Knowledge::waiting || !is_wanted(context)) return;
+  ++arrivals_;
+  ++counts_.walked;
+  Instruction* instruction = nullptr;
+  if (const Blob* const blob = truth_.blob()) {
+    const auto offset =
+        static_cast<uint32_t>(get_register(context, Register::pc) - blob->entry.begin);
+    instruction = &instructions_[blob][offset];
+    ++instruction->steps;
+  }
+  if (knowledge == Knowledge::known) ++counts_.judged;
+  if (knowledge == Knowledge::outside) ++counts_.outside;
+  if (knowledge == Knowledge::lost) ++counts_.lost[std::string(truth_.lost_why())];
+  copy_context(context, &expected_);
+  victim_.scenario = ScenarioId::count;
+  victim_.tid = target_.tid;
+  victim_.java_thread = target_.java_thread;
+  victim_.jni_env = target_.jni_env;
+  victim_.pc = get_register(context, Register::pc);
+  victim_.sp = get_register(context, Register::sp);
+  victim_.fp = get_register(context, Register::fp);
+  victim_.stack_base = victim_.frames_top = target_.stack_base;
+  victim_.stack_end = target_.stack_end;
+  watch_.take();
+  for (Walker* walker : walkers_) walk(*walker, context, instruction);
+  watch_.give_back();
+}
+
+void Stepper::walk(Walker& walker, const ucontext_t& context, Instruction* instruction) {
+  const auto index = static_cast<size_t>(std::ranges::find(walkers_, &walker) - walkers_.begin());
+  FrameBuffer& buffer = *buffers_[index];
+  copy_context(context, &given_);
+  WalkRecord record;
+  record.thread_state = read_at<uint32_t>(target_.java_thread, jvm_.layout().state);
+  record.last_java_pc = victim_.last_java_pc(jvm_.layout());
+  record.buffer = &buffer;
+  record.expected_context = &expected_;
+  run_walk({.walker = &walker,
+            .target = &target_,
+            .frames = buffer.place(limits_.depth),
+            .depth = limits_.depth,
+            .context = &given_,
+            .identity = &jvm_.identity()},
+           &record, &incidents_);
+  frames_.clear();
+  const bool typed = walker.layout().type >= 0;
+  for (size_t i = 0; i < record.frame_count(); ++i) {
+    const Frame frame = read_frame(walker.layout(), record.frames, i);
+    if (typed ? is_java(frame.type) : frame.method != nullptr) frames_.push_back(frame);
+  }
+  Judgement judgement;
+  if (record.end != WalkEnd::returned) {
+    judgement = {.verdict = Verdict::failed, .clause = "walk-did-not-return"};
+  } else if (truth_.knowledge() == Knowledge::known) {
+    judgement = judge(frames_, truth_.expected(), walker.traits(),
+                      record.frame_count() == static_cast<size_t>(limits_.depth));
+  }
+  count(walker, judgement, record, instruction);
+  if (judgement.verdict == Verdict::wrong || judgement.verdict == Verdict::too_short ||
+      judgement.verdict == Verdict::refused) {
+    keep(walker, judgement.verdict,
+         {.kind = FindingKind::contract,
+          .clause = std::string(judgement.clause),
+          .detail = detail_of(judgement, record)});
+  }
+  ask_oracles(walker, record);
+}
+
+void Stepper::ask_oracles(Walker& walker, const WalkRecord& record) {
+  subject_.walker = &walker;
+  input_.scenario = ScenarioId::count;
+  input_.walker = walker.id();
+  input_.call.depth = DepthKind::raw;
+  input_.call.raw_depth = limits_.depth;
+  const WalkView view = {record, subject_};
+  if (!oracles_.suspect(view, oracles_.offered()) && counts_.walked % kOracleShare != 0) return;
+  NoWalks none;
+  oracles_.judge(view, none, oracles_.offered(), &violations_);
+  for (Finding& finding : violations_.take()) {
+    keep(walker, record.end == WalkEnd::returned ? Verdict::right : Verdict::failed,
+         std::move(finding));
+  }
+}
+
+void Stepper::count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
+                    Instruction* instruction) {
+  const auto id = static_cast<size_t>(walker.id());
+  const auto verdict = static_cast<size_t>(judgement.verdict);
+  const Section section = truth_.section();
+  auto found = sections_.find(section);
+  if (found == sections_.end()) found = sections_.emplace(section, decltype(found->second)()).first;
+  Tally& tally = found->second[id];
+  ++tally.verdicts[verdict];
+  if (judgement.verdict == Verdict::refused) ++tally.errors[record.result];
+  if (instruction != nullptr) ++instruction->verdicts[id][verdict];
+}
+
+std::string Stepper::position(const Blob* blob, uintptr_t pc) const {
+  const auto at = blob == nullptr ? jvm_.code_map().describe(pc) : std::nullopt;
+  if (blob == nullptr && !at) return "outside libjvm";
+  const auto& name = blob == nullptr ? at->ref.name : blob->entry.name;
+  const auto offset = blob == nullptr ? static_cast<uintptr_t>(at->delta) : pc - blob->entry.begin;
+  return name + "+" + std::to_string(offset);
+}
+
+std::vector<std::string> Stepper::path() const {
+  std::vector<std::string> lines;
+  for (uint64_t i = counts_.steps; i-- > 0 && counts_.steps - i <= passed_.size();) {
+    const Passed& passed = passed_[i % passed_.size()];
+    lines.push_back(position(passed.blob, passed.at.pc) + " sp " + hex(passed.at.sp) + " fp " +
+                    hex(passed.at.fp) + " activations " + std::to_string(passed.activations));
+  }
+  return lines;
+}
+
+std::string Stepper::name(const Frame& frame) const {
+  const MethodInfo* const info = jvm_.methods().find(frame.method);
+  return (info == nullptr ? "?" : info->name) + "@" + std::to_string(frame.bci);
+}
+
+std::string Stepper::name(const TrueFrame& frame) const {
+  const MethodInfo* const info = jvm_.methods().find(frame.method);
+  std::string text = info == nullptr ? "?" : info->name;
+  if (frame.bci != kAnyBci) text += "@" + std::to_string(frame.bci);
+  switch (frame.sort) {
+    case TrueFrame::Sort::optional:
+      return "perhaps " + text;
+    case TrueFrame::Sort::inlined:
+      return "perhaps inlined frames";
+    case TrueFrame::Sort::frozen:
+      return "perhaps frozen from here on";
+    case TrueFrame::Sort::carrier:
+      return "perhaps the carrier's frames";
+    case TrueFrame::Sort::frame:
+      break;
+  }
+  return text;
+}
+
+// Where and what, the same for all that is wrong in the same way; then what was expected.
+std::string Stepper::detail_of(const Judgement& judgement, const WalkRecord& record) const {
+  const Blob* const blob = truth_.blob();
+  std::string text(truth_.section());
+  if (blob != nullptr && blob->entry.kind != CodeKind::nmethod) text += " " + blob->entry.name;
+  if (frames_.empty()) {
+    text += ": no frames, result " + std::to_string(record.result);
+  } else if (judgement.at < frames_.size()) {
+    text += ": frame " + std::to_string(judgement.at) + " is " + name(frames_[judgement.at]);
+  } else {
+    text += ": the trace ends after " + std::to_string(judgement.at) + " frames";
+  }
+  return text + ", expected " +
+         (judgement.expected == nullptr ? "the end of the stack" : name(*judgement.expected));
+}
+
+HaltPoint Stepper::here() const {
+  const auto at = jvm_.code_map().describe(victim_.pc);
+  if (!at) return {};
+  return {.any = false,
+          .code = at->ref,
+          .delta = at->delta,
+          .has_frame_offset = true,
+          .frame_offset = static_cast<uint32_t>(target_.stack_base - victim_.sp),
+          .occurrence = 1};
+}
+
+void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
+  const Blob* const blob = truth_.blob();
+  const bool of_java = blob != nullptr && blob->entry.kind == CodeKind::nmethod;
+  const std::string code = of_java           ? std::string()
+                           : blob == nullptr ? std::string("native code")
+                                             : blob->entry.name;
+  std::string key(walker.traits().name);
+  for (const std::string_view part :
+       {std::string_view(finding.clause), truth_.section(), std::string_view(code)}) {
+    key.append("|").append(part);
+  }
+  if (verdict == Verdict::refused) {
+    key.append("|").append(finding.detail, 0, finding.detail.find(", expected"));
+  }
+  found_now_.fetch_add(1, std::memory_order_release);
+  StepFinding& kept = findings_[key];
+  ++kept.count;
+  ++kept.scenarios[std::string(name_of(scenario_))];
+  if (kept.count > 1) return;
+  kept.verdict = verdict;
+  kept.promised = (verdict != Verdict::refused && verdict != Verdict::too_short) ||
+                  !walker.traits().ends_where_it_distrusts_a_frame;
+  kept.section = truth_.section();
+  kept.code = code;
+  kept.finding = std::move(finding);
+  kept.finding.input = {};
+  kept.finding.input.scenario = scenario_;
+  kept.finding.input.walker = walker.id();
+  kept.finding.input.halt = here();
+  kept.position = position(blob, victim_.pc);
+  kept.path = path();
+  const size_t shown = std::min(frames_.size(), kShownFrames);
+  kept.frames.assign(frames_.begin(), frames_.begin() + static_cast<ptrdiff_t>(shown));
+  for (const Frame& frame : kept.frames) kept.trace.push_back(name(frame));
+  for (const TrueFrame& frame :
+       truth_.expected().first(std::min(truth_.expected().size(), kShownFrames))) {
+    kept.truth.push_back(name(frame));
+  }
+}
+
+}  // namespace framestorm::stepping

@@ -1,0 +1,179 @@
+// Lets one thread run instruction by instruction, and has walkers walk it at each.
+//
+//   stepped thread                    trap handler, on the same thread
+//   ───────────────────────────────   ─────────────────────────────────────────────────────────────
+//   begin()         trap flag on ──>
+//   an instruction               ──>  StackTruth::advance, every walker walks, verdicts are counted
+//   ...
+//   a call outside the code cache,
+//   after some instructions there ──> its return address becomes the trampoline's, trap flag off
+//   runs at full speed
+//   returns into the trampoline   ──> return address and trap flag are back; goes on there
+//   end()           trap flag off ──>
+//
+// HotSpot does not look at the return addresses of C++ functions that are called by C++ functions, and
+// those are the only ones that are ever replaced.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/guard/guard.h"
+#include "harness/oracles/oracle_set.h"
+#include "harness/stepping/code_catalog.h"
+#include "harness/stepping/stack_truth.h"
+#include "harness/stepping/verdict.h"
+#include "harness/victim/world.h"
+#include "harness/walk/frame_buffer.h"
+#include "harness/walk/walk_record.h"
+
+namespace framestorm::stepping {
+
+inline constexpr size_t kVerdicts = static_cast<size_t>(Verdict::count);
+inline constexpr size_t kWalkerIds = static_cast<size_t>(WalkerId::count);
+
+// What a walker has answered.
+struct Tally {
+  std::array<uint64_t, kVerdicts> verdicts = {};
+  std::map<int32_t, uint64_t> errors;  // of refused ones, by code
+};
+
+// One instruction of a blob.
+struct Instruction {
+  uint64_t steps = 0;
+  std::array<std::array<uint32_t, kVerdicts>, kWalkerIds> verdicts = {};
+};
+
+// What is wrong in the same way: same walker, clause, section and code.
+struct StepFinding {
+  Verdict verdict = Verdict::wrong;  // `right`: an oracle found something else than the trace
+  bool promised = true;       // false: a trace that is refused or short by a walker that may do so
+  std::string section, code;  // code: the blob's name; empty where it is a Java method's
+  uint64_t count = 0;
+  std::map<std::string, uint64_t> scenarios;
+  // The first one. Its input says where, for replay.
+  Finding finding;
+  std::string position;
+  std::vector<Frame> frames;
+  std::vector<std::string> trace, truth;
+  std::vector<std::string> path;  // the instructions that led there, the last one first
+};
+
+struct StepLimits {
+  uint64_t native_steps = 32;  // walked of each stay outside the code cache
+  int32_t depth = 256;         // frames
+};
+
+struct StepCounts {
+  uint64_t steps = 0;       // traps
+  uint64_t walked = 0;      // of these, walked by every walker
+  uint64_t judged = 0;      // of these, with a known truth
+  uint64_t passed = 0;      // not walked: outside the code cache for longer than the limit
+  uint64_t excursions = 0;  // calls that ran at full speed
+  uint64_t outside = 0;     // of those walked: not above the first activation
+  std::map<std::string, uint64_t> lost;  // of those walked, why the truth was not known
+};
+
+class Stepper {
+ public:
+  // Borrows all of it. One per process.
+  Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limits);
+  ~Stepper();
+  Stepper(const Stepper&) = delete;
+  Stepper& operator=(const Stepper&) = delete;
+
+  // Control thread: the next thread that calls begin() is stepped, and is a victim of the scenario.
+  // `only`: walked where that says and nowhere else (HaltPoint::occurrence does not count).
+  void arm(ScenarioId scenario, const HaltPoint& only = {});
+  // How often the armed thread was walked.
+  uint64_t arrivals() const { return arrivals_; }
+  // No further walk; the thread runs on at full speed from its next instruction in the code cache.
+  void give_up() { given_up_.store(true, std::memory_order_release); }
+  bool stepping() const { return stepping_.load(std::memory_order_acquire); }
+  // So far; a glance at what another thread counts.
+  uint64_t steps_now() const { return steps_now_.load(std::memory_order_relaxed); }
+  uint64_t found_now() const { return found_now_.load(std::memory_order_acquire); }
+
+  // What natives call on a victim's thread, not in signal context: the thread is in a native method
+  // that a Java method has called, which is where its stack begins to be known.
+  void begin(JNIEnv* env);
+  void end();
+
+  // While no thread is stepped.
+  const StepCounts& counts() const { return counts_; }
+  const std::map<std::string, std::array<Tally, kWalkerIds>, std::less<>>& sections() const {
+    return sections_;
+  }
+  const std::map<std::string, StepFinding>& findings() const { return findings_; }
+  const CodeCatalog& catalog() const { return catalog_; }
+  // By offset.
+  const std::map<uint32_t, Instruction>& instructions(const Blob& blob) const;
+  const std::vector<Walker*>& walkers() const { return walkers_; }
+
+ private:
+  static StepAnswer on_trap(ucontext_t* context, bool single_step);
+  StepAnswer take(ucontext_t* context, bool single_step);
+  bool run_past(const Registers& now, ucontext_t* context);
+  void walk_all(const ucontext_t& context);
+  void walk(Walker& walker, const ucontext_t& context, Instruction* instruction);
+  void count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
+             Instruction* instruction);
+  // What the other oracles say of the walk.
+  void ask_oracles(Walker& walker, const WalkRecord& record);
+  void keep(const Walker& walker, Verdict verdict, Finding finding);
+  bool is_wanted(const ucontext_t& context) const;
+  HaltPoint here() const;
+  std::string detail_of(const Judgement& judgement, const WalkRecord& record) const;
+  std::string name(const TrueFrame& frame) const;
+  std::string position(const Blob* blob, uintptr_t pc) const;
+  std::vector<std::string> path() const;
+  std::string name(const Frame& frame) const;
+
+  Jvm& jvm_;
+  const std::vector<Walker*> walkers_;
+  const StepLimits limits_;
+  CodeCatalog catalog_;
+  StackTruth truth_;
+  Guard::Watch watch_;
+  OracleSet oracles_;
+  Violations violations_;
+  Input input_;
+  Victim victim_;
+  UndoLog no_mutations_;
+  Subject subject_;
+  HaltPoint only_;
+  uint64_t arrivals_ = 0;
+  ScenarioId scenario_ = ScenarioId::count;
+  std::atomic<bool> armed_{false}, stepping_{false}, given_up_{false};
+  std::atomic<uint64_t> steps_now_{0}, found_now_{0};
+
+  // Of the stepped thread.
+  WalkTarget target_;
+  uint64_t native_steps_ = 0;
+  bool native_before_ = false, call_before_ = false;
+  uintptr_t return_to_ = 0;  // of the call that runs at full speed
+  struct Passed {
+    const Blob* blob = nullptr;
+    Registers at;
+    size_t activations = 0;
+  };
+  std::array<Passed, 48> passed_ = {};  // the instruction of step n at n modulo its size
+  ucontext_t given_ = {}, expected_ = {};
+  std::vector<std::unique_ptr<FrameBuffer>> buffers_;
+  std::vector<Frame> frames_;
+  Incidents incidents_;
+
+  StepCounts counts_;
+  std::map<std::string, std::array<Tally, kWalkerIds>, std::less<>> sections_;
+  std::unordered_map<const Blob*, std::map<uint32_t, Instruction>> instructions_;
+  std::map<std::string, StepFinding> findings_;
+};
+
+}  // namespace framestorm::stepping

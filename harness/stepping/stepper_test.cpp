@@ -1,0 +1,195 @@
+// Scenarios of a live JVM, stepped: that the truth is one, and that a walker which is wrong at one
+// instruction only is found.
+#include "harness/stepping/stepper.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "harness/executor/fake_walker.h"
+#include "harness/executor/jvm_fixture.h"
+#include "harness/stepping/step_scenario.h"
+
+namespace framestorm::stepping {
+namespace {
+
+using jvm_test::FakeFrame;
+using jvm_test::FakeWalk;
+using jvm_test::FakeWalker;
+
+constexpr std::chrono::seconds kLimit{2};
+
+class StepperTest : public jvm_test::JvmTest {
+ protected:
+  void start() {
+    SessionOptions options;
+    options.start_victims = false;
+    start_session(options);
+  }
+  Walker* asgct() { return executor().walker(WalkerId::asgct); }
+  std::string step(Stepper& stepper, ScenarioId scenario, const HaltPoint& only = {}) {
+    return step_scenario(session().victims(), stepper, scenario, kLimit, only);
+  }
+  static std::set<std::string> clauses_of(const Stepper& stepper) {
+    std::set<std::string> clauses;
+    for (const auto& [key, found] : stepper.findings()) {
+      clauses.insert(std::string(name_of(found.verdict)) + " " + found.finding.clause);
+    }
+    return clauses;
+  }
+};
+
+// A walker is right everywhere but at one instruction of C1.spin's loop.
+struct Wrong {
+  const char* what;
+  int32_t (*walk)(FakeFrame* frames, int32_t count);
+  const char* found;
+};
+constexpr Wrong kWrongs[] = {
+    {"drops a caller",
+     [](FakeFrame* frames, int32_t count) {
+       std::copy(frames + 2, frames + count, frames + 1);
+       return count - 1;
+     },
+     "wrong caller-left-out"},
+    {"drops the innermost frame",
+     [](FakeFrame* frames, int32_t count) {
+       std::copy(frames + 1, frames + count, frames);
+       return count - 1;
+     },
+     "wrong innermost-frame-left-out"},
+    {"repeats a caller",
+     [](FakeFrame* frames, int32_t count) {
+       std::copy_backward(frames + 1, frames + count, frames + count + 1);
+       return count + 1;
+     },
+     "wrong frame-not-there"},
+    {"has a wrong bci below the top",
+     [](FakeFrame* frames, int32_t count) {
+       ++frames[1].bci;
+       return count;
+     },
+     "wrong wrong-bci"},
+    {"has the right frames of another stack",
+     [](FakeFrame* frames, int32_t count) {
+       std::reverse(frames, frames + count);
+       return count;
+     },
+     "wrong innermost-frame-left-out"},
+    {"ends early", [](FakeFrame*, int32_t count) { return count - 1; }, "short trace-ends-early"},
+    {"refuses", [](FakeFrame*, int32_t) { return -5; }, "refused no-frames"},
+};
+
+const Wrong* wrong = nullptr;
+uintptr_t wrong_pc = 0;
+uint64_t fake_walks = 0;
+
+int32_t right_but_once(const FakeWalk& walk) {
+  const int32_t count = walk.right();
+  const uintptr_t pc = get_register(*walk.context, Register::pc);
+  constexpr uint64_t kInTheLoop = 15'000;
+  if (++fake_walks == kInTheLoop) wrong_pc = pc;
+  return pc == wrong_pc && count > 2 ? wrong->walk(walk.frames, count) : count;
+}
+
+TEST_F(StepperTest, AWalkerThatIsWrongAtOneInstructionIsFound) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  FakeWalker fake(asgct(), &right_but_once);
+  for (const Wrong& one : kWrongs) {
+    wrong = &one;
+    wrong_pc = fake_walks = 0;
+    Stepper stepper(session().jvm(), {&fake}, {});
+    ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+    ASSERT_NE(wrong_pc, 0U) << one.what << ": " << stepper.counts().steps << " steps";
+    const auto place = session().jvm().code_map().describe(wrong_pc);
+    ASSERT_TRUE(place.has_value());
+    const auto at_it = [&](const auto& entry) {
+      const StepFinding& found = entry.second;
+      return std::string(name_of(found.verdict)) + " " + found.finding.clause == one.found &&
+             found.section == "C1 body" && found.finding.input.halt.delta == place->delta;
+    };
+    EXPECT_TRUE(std::ranges::any_of(stepper.findings(), at_it))
+        << one.what << ": " << testing::PrintToString(clauses_of(stepper));
+    for (const Blob& blob : stepper.catalog().blobs()) {
+      if (blob.entry.name != "framestorm/C1.spin") continue;
+      for (const auto& [offset, instruction] : stepper.instructions(blob)) {
+        const auto& verdicts = instruction.verdicts[static_cast<size_t>(WalkerId::plugin)];
+        const bool is_wrong = verdicts[static_cast<size_t>(Verdict::right)] < instruction.steps;
+        const uintptr_t pc = blob.entry.begin + offset;
+        if (pc >= blob.entry.frame_complete && instruction.steps > 100) {
+          EXPECT_EQ(is_wrong, pc == wrong_pc) << one.what << " at +" << offset;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(StepperTest, ScenariosHaveATruthAtEveryInstruction) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  for (const ScenarioId scenario :
+       {ScenarioId::interpreted_recursion, ScenarioId::c2_inlined, ScenarioId::osr,
+        ScenarioId::jni_sandwich, ScenarioId::vtable_dispatch, ScenarioId::method_handle,
+        ScenarioId::exception_unwind, ScenarioId::class_init, ScenarioId::deoptimized_caller,
+        ScenarioId::adapters, ScenarioId::ffi_upcall, ScenarioId::virtual_remounted}) {
+    Stepper stepper(session().jvm(), {asgct()}, {});
+    const std::string reason = step(stepper, scenario);
+    if (session().jvm().feature() < scenario_info(scenario).min_feature) continue;
+    ASSERT_EQ(reason, "") << name_of(scenario);
+    const StepCounts& counts = stepper.counts();
+    EXPECT_GT(counts.judged, 1000U) << name_of(scenario);
+    EXPECT_TRUE(counts.lost.empty())
+        << name_of(scenario) << ": " << testing::PrintToString(counts.lost);
+    EXPECT_EQ(counts.judged + counts.outside, counts.walked) << name_of(scenario);
+    // A truth that goes astray stays so, and makes thousands of right traces wrong.
+    for (const auto& [key, found] : stepper.findings()) {
+      if (found.verdict != Verdict::wrong) continue;
+      EXPECT_LT(found.count * 20, counts.judged)
+          << name_of(scenario) << ": " << found.position << ": " << found.finding.detail << "\n"
+          << testing::PrintToString(found.trace) << "\n"
+          << testing::PrintToString(found.truth);
+    }
+  }
+}
+
+TEST_F(StepperTest, AFindingIsSteppedToAgain) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  FakeWalker fake(asgct(), [](const FakeWalk& walk) { return std::min(walk.right(), 1); });
+  HaltPoint place;
+  {
+    Stepper stepper(session().jvm(), {&fake}, {});
+    ASSERT_EQ(step(stepper, ScenarioId::c2_inlined), "");
+    ASSERT_FALSE(stepper.findings().empty());
+    place = stepper.findings().begin()->second.finding.input.halt;
+  }
+  ASSERT_EQ(place.occurrence, 1U);
+  Stepper stepper(session().jvm(), {&fake}, {});
+  ASSERT_EQ(step(stepper, ScenarioId::c2_inlined, place), "");
+  EXPECT_GE(stepper.arrivals(), 1U);
+  EXPECT_EQ(stepper.counts().walked, stepper.arrivals());
+  ASSERT_FALSE(stepper.findings().empty());
+  EXPECT_EQ(stepper.findings().begin()->second.finding.input.halt, place);
+}
+
+// malloc in a walk is heard of at any instruction, as in any driver.
+TEST_F(StepperTest, OtherOraclesLookToo) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  FakeWalker fake(asgct(), [](const FakeWalk& walk) {
+    void* volatile memory = std::malloc(64);
+    std::free(memory);
+    return walk.right();
+  });
+  Stepper stepper(session().jvm(), {&fake}, {});
+  ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+  const auto is_malloc = [](const auto& entry) {
+    return entry.second.finding.kind == FindingKind::unsafe_call;
+  };
+  EXPECT_TRUE(std::ranges::any_of(stepper.findings(), is_malloc));
+}
+
+}  // namespace
+}  // namespace framestorm::stepping
