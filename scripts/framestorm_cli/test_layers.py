@@ -29,6 +29,7 @@ LAYERS = (
     "renaissance",
     "fuzz",
     "stress",
+    "step",
     "coverage",
     "corpus",
     "experiments",

@@ -11,6 +11,7 @@
 #include "scripts/native/coverage.h"
 #include "scripts/native/replay.h"
 #include "scripts/native/sample_view.h"
+#include "scripts/native/step.h"
 #include "scripts/native/walking_view.h"
 
 namespace framestorm {
@@ -100,9 +101,21 @@ int run(int argc, char** argv) {
   CLI::App* scenarios = app.add_subcommand("scenarios", "walk every scenario unmutated");
   add_session_options(scenarios, &scenario_options);
   scenarios->add_option("--halts", scenario_halts, "halts per scenario");
+  StepOptions step_options;
+  CLI::App* step = app.add_subcommand("step", "every instruction of scenarios, walked and judged");
+  add_session_options(step, &step_options.session);
+  step->add_option("--out", step_options.out, "output folder")->required();
+  step->add_option("--seconds", step_options.seconds, "for all scenarios");
+  std::map<std::string, WalkerId> walker_names;
+  for (const WalkerTraits& traits : kWalkers) walker_names[std::string(traits.name)] = traits.id;
+  step->add_option("--walker", step_options.walkers, "only these; may be repeated")
+      ->transform(CLI::CheckedTransformer(walker_names));
   std::map<std::string, ScenarioId> scenario_names;
   for (const ScenarioInfo& info : all_scenarios()) scenario_names[std::string(info.name)] = info.id;
   scenarios->add_option("--scenario", scenario_options.scenarios, "only these; may be repeated")
+      ->transform(CLI::CheckedTransformer(scenario_names));
+
+  step->add_option("--scenario", step_options.session.scenarios, "only these; may be repeated")
       ->transform(CLI::CheckedTransformer(scenario_names));
 
   try {
@@ -117,6 +130,7 @@ int run(int argc, char** argv) {
   if (*walking) return show_walking(walking_file, std::cout, std::cerr);
   if (*replay) run_as_control_thread([&] { return run_replay(replay_options); });
   if (*minimize) run_as_control_thread([&] { return run_minimize(replay_options); });
+  if (*step) run_as_control_thread([&] { return run_step(step_options); });
   if (*coverage) run_as_control_thread([&] { return run_coverage(coverage_options); });
   run_as_control_thread([&] { return run_scenarios(scenario_options, scenario_halts); });
 }

@@ -83,3 +83,12 @@ def access(code: str, start: int, pc_offset: int, registers: dict[str, str]) -> 
             None if address is None else address & 0xFFFFFFFFFFFFFFFF,
         )
     return None
+
+
+def instructions(code: str, arch: str = "x86_64") -> list[tuple[int, str]]:
+    """Offset and text of each; where bytes are data, decoding goes on behind them."""
+    engine = _engine(arch)
+    engine.skipdata = True
+    return [
+        (i.address, f"{i.mnemonic} {i.op_str}".rstrip()) for i in engine.disasm(_bytes(code), 0)
+    ]

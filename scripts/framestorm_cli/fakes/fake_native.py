@@ -5,7 +5,8 @@ Installed under each program's name next to a plan.json:
 Each start of a program takes the next entry (the last one again when they run out):
     {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5, "corpus": ["..."], "edges": 7,
      "reached": [[seconds, [edge, ...]], ...], "profiler": {"succeeded": 0},
-     "end": "ok|setup|broken|die|hang|not-reusable|strict"}
+     "end": "ok|setup|broken|die|hang|not-reusable|strict",
+     "step": what `framestorm-native step` writes}
 `after`: the share of the time it was given that it uses before it ends.
 """
 
@@ -197,6 +198,11 @@ def native(asked: dict[str, Any]) -> int:
         (out / "replay.json").write_text(
             json.dumps({"halts": 2, "walks": entry.get("walks", 1), "unresolved": 1, "walk": walk})
         )
+        if "step" in entry:
+            (out / "step.json").write_text(json.dumps(entry["step"]))
+        if entry.get("end") == "setup":
+            print("framestorm-native: libjvm.so cannot be loaded: fake", file=sys.stderr)
+            return 2
         if entry.get("end") == "not-reusable":
             return 3
         if command == "minimize" and findings:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
 from framestorm_cli.stress import units
 
 MODES = ("same-thread", "separate-thread", "unstopped")
@@ -15,22 +16,6 @@ SELF_MODE = (
     "self"  # of cells whose sampler is not framestorm's: JFR, a profiler as shipped, or none
 )
 UNSAMPLED = "unsampled"  # the program by itself, for what profilers cost it; its interval is 0
-DEFAULT = "default"
-GCS: Mapping[str, tuple[str, ...]] = {
-    DEFAULT: (),
-    "serial": ("-XX:+UseSerialGC",),
-    "parallel": ("-XX:+UseParallelGC",),
-    "g1": ("-XX:+UseG1GC",),
-    "z": ("-XX:+UseZGC",),
-    "shenandoah": ("-XX:+UseShenandoahGC",),
-}
-JITS: Mapping[str, tuple[str, ...]] = {
-    DEFAULT: (),
-    "int": ("-Xint",),
-    "c1": ("-XX:TieredStopAtLevel=1",),
-    "c2": ("-XX:-TieredCompilation",),
-    "comp": ("-Xcomp",),
-}
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from markupsafe import Markup
 
 from framestorm_cli.base.machine import machine
 from framestorm_cli.findings.records import Json
+from framestorm_cli.native.jvm_modes import DEFAULT
 from framestorm_cli.reports import templates
 from framestorm_cli.stress import agent, figures, flames, side_by_side, units
 from framestorm_cli.stress.cell_result import CellResult
-from framestorm_cli.stress.cells import DEFAULT, Cell
+from framestorm_cli.stress.cells import Cell
 from framestorm_cli.stress.figures import OK, QUANTILES, Figures
 from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved, promised

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.native import jvm_modes
 from framestorm_cli.stress import cells, units
 from framestorm_cli.stress.cells import Axes
 
@@ -43,8 +44,8 @@ class Matrix:
     seed: int | None = None
     threads: str | None = None
     jvm_args: tuple[str, ...] = ()
-    gc_flags: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.GCS))
-    jit_flags: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.JITS))
+    gc_flags: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(jvm_modes.GCS))
+    jit_flags: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(jvm_modes.JITS))
 
 
 def read(path: Path) -> Matrix:
@@ -76,8 +77,8 @@ def _matrix(data: dict[str, Any]) -> Matrix:
         seed=_integer(data, "seed"),
         threads=_string(data, "threads"),
         jvm_args=jvm_args,
-        gc_flags=dict(cells.GCS) | _flags(data, "gc"),
-        jit_flags=dict(cells.JITS) | _flags(data, "jit"),
+        gc_flags=dict(jvm_modes.GCS) | _flags(data, "gc"),
+        jit_flags=dict(jvm_modes.JITS) | _flags(data, "jit"),
     )
 
 

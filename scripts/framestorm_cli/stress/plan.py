@@ -10,8 +10,8 @@ import msgspec
 
 from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.native import jvm_modes
 from framestorm_cli.profilers.outside import OutsideWalker
-from framestorm_cli.stress import cells
 from framestorm_cli.stress.cells import Cell
 
 PLAN = "plan.json"
@@ -42,8 +42,8 @@ class Plan:
     profilers: Mapping[str, OutsideWalker] = field(
         default_factory=dict
     )  # by the walker of their cells
-    gc_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.GCS))
-    jit_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(cells.JITS))
+    gc_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(jvm_modes.GCS))
+    jit_flags: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(jvm_modes.JITS))
     format: Literal[1] = 1
 
     def cell_seed(self, number: int) -> int:

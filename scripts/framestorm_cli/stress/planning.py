@@ -8,10 +8,11 @@ from pathlib import Path
 from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.native import toolchain
+from framestorm_cli.native.jvm_modes import DEFAULT
 from framestorm_cli.native.walkers import Table, plugin_path, table
 from framestorm_cli.renaissance import suite
 from framestorm_cli.stress import jfr, matrix, plan, profiled, units, workloads
-from framestorm_cli.stress.cells import DEFAULT, SELF_MODE, UNSAMPLED, Axes, Cell
+from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Axes, Cell
 from framestorm_cli.stress.matrix import Matrix
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.tools import Tools

@@ -13,11 +13,10 @@ from rich.console import Console
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.conftest import FakePrograms
-from framestorm_cli.native import walkers
+from framestorm_cli.native import jvm_modes, walkers
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.stress import (
     agent,
-    cells,
     flames,
     live,
     matrix,
@@ -131,7 +130,7 @@ def test_a_matrix(tmp_path: Path) -> None:
     assert axes.modes == AXES.modes  # left out: the command line's
     assert axes.intervals == (100_000, 10_000)
     assert axes.jit_flags["odd"] == ("-XX:-Inline", "-Xbatch")
-    assert axes.jit_flags["c1"] == cells.JITS["c1"]
+    assert axes.jit_flags["c1"] == jvm_modes.JITS["c1"]
     assert (found.seconds, found.limit, found.repetitions, found.seed) == (60.0, 300.0, 3, 5)
     assert found.jvm_args == ("-Xmx1g",)
 

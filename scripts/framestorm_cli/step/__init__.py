@@ -1,0 +1,1 @@
+"""`framestorm step`: every instruction that scenarios execute, walked and judged."""

@@ -1,0 +1,47 @@
+"""Options of `framestorm step`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from framestorm_cli.base.options import (
+    exit_with,
+    jdk_option,
+    jvm_arg_option,
+    walker_plugin_option,
+)
+from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
+
+
+@click.command()
+@click.option("--scenario", "scenarios", multiple=True, help="Only this one; repeatable.")
+@click.option("--walker", "walkers", multiple=True,
+              help="Only this one; repeatable. Default: all that walk on the sampled thread.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True,
+              help="For all scenarios together.")  # fmt: skip
+@click.option("--gc", type=click.Choice(list(GCS)), default=DEFAULT, help="Collector.")
+@click.option("--jit", type=click.Choice(list(JITS)), default=DEFAULT, help="Compilers.")
+@click.option("--verify", type=click.IntRange(min=0), default=2, show_default=True,
+              help="Fresh JVMs in which each finding is stepped to again.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.")
+@jdk_option
+@jvm_arg_option
+@walker_plugin_option
+def step(**options: Any) -> None:
+    """Let scenarios run instruction by instruction; walk and judge at each.
+
+    The stack is known from the calls and returns that were executed. A trace that differs from it is
+    wrong. Nothing is mutated.
+
+    Exit code 1: findings, 2: the run is not to be believed.
+
+    \b
+    Example: scripts/framestorm step --scenario exception-unwind --seconds 10
+    """
+    from framestorm_cli.step.run import step_command
+
+    exit_with(step_command(**options))
+
+
+COMMANDS = (step,)

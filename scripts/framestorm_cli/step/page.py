@@ -1,0 +1,107 @@
+"""The page of a run: by section of code how each walker did, and each blob with its instructions."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from framestorm_cli.base import files
+from framestorm_cli.base.machine import machine
+from framestorm_cli.binaries import disassembly
+from framestorm_cli.reports import templates
+from framestorm_cli.step.results import VERDICTS, Blob, Results, Tally
+
+
+@dataclass(frozen=True)
+class Line:
+    """An instruction. `verdicts`: of each walker, the verdict it got, the worst where several."""
+
+    offset: int
+    text: str
+    section: str
+    steps: int
+    verdicts: tuple[str, ...]
+    counts: tuple[str, ...]  # in words
+
+
+@dataclass(frozen=True)
+class Listing:
+    title: str
+    number: int
+    stepped: int
+    not_right: tuple[int, ...]  # instructions, of each walker
+    lines: tuple[Line | None, ...]  # None: instructions that were not stepped are left out there
+
+
+_CONTEXT = 2  # instructions shown on either side of those that were stepped
+
+
+def write(made: Results, jdk: str, path: Path) -> None:
+    """Raises OSError."""
+    listings = [_listing(number, blob, made.walkers) for number, blob in enumerate(made.blobs)]
+    by_section: dict[str, list[Listing]] = defaultdict(list)
+    for listing, blob in zip(listings, made.blobs, strict=True):
+        for section in {one.section for one in blob.instructions}:
+            by_section[section].append(listing)
+    environment = templates.environment("framestorm_cli.step")
+    text = environment.get_template("step.html").render(
+        made=made,
+        jdk=jdk,
+        machine=machine(),
+        verdicts=VERDICTS[:5],
+        distinct=made.distinct_by_section,
+        listings=sorted(listings, key=lambda one: (-sum(one.not_right), one.title)),
+        by_section=by_section,
+    )
+    files.write_text(path, text)
+
+
+def _listing(number: int, blob: Blob, walkers: list[str]) -> Listing:
+    decoded = disassembly.instructions(blob.code)
+    stepped = {one.offset: one for one in blob.instructions}
+    at = {offset: index for index, (offset, _) in enumerate(decoded)}
+    wanted: set[int] = set()
+    for offset in stepped:
+        index = at.get(offset, 0)
+        wanted.update(range(max(0, index - _CONTEXT), min(len(decoded), index + _CONTEXT + 1)))
+    lines: list[Line | None] = []
+    last = -1
+    for index in sorted(wanted):
+        if index != last + 1:
+            lines.append(None)
+        last = index
+        offset, text = decoded[index]
+        one = stepped.get(offset)
+        tallies = [one.walkers.get(name, Tally()) if one else Tally() for name in walkers]
+        lines.append(
+            Line(
+                offset,
+                text,
+                one.section if one else "",
+                one.steps if one else 0,
+                tuple(_worst(tally) for tally in tallies),
+                tuple(_words(tally) for tally in tallies),
+            )
+        )
+    tier = f" (tier {blob.tier})" if blob.kind == "nmethod" and blob.tier else ""
+    return Listing(
+        f"{blob.kind} {blob.name}{tier}",
+        number,
+        len(stepped),
+        tuple(
+            sum(_worst(one.walkers.get(name, Tally())) not in ("right", "unjudged", "")
+                for one in blob.instructions)
+            for name in walkers
+        ),
+        tuple(lines),
+    )  # fmt: skip
+
+
+def _worst(tally: Tally) -> str:
+    for verdict in ("failed", "wrong", "short", "refused", "right", "unjudged"):
+        if getattr(tally, verdict):
+            return verdict
+    return ""
+
+
+def _words(tally: Tally) -> str:
+    return ", ".join(f"{getattr(tally, v):,} {v}" for v in VERDICTS if getattr(tally, v))

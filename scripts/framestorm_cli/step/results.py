@@ -1,0 +1,138 @@
+"""What `framestorm-native step` writes, and what it comes to."""
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from framestorm_cli.base.errors import FramestormError
+
+VERDICTS = ("right", "refused", "short", "wrong", "failed", "unjudged")
+LEAST_JUDGED = 0.95  # of the instructions walked
+
+
+class Tally(msgspec.Struct):
+    """A walker's walks of one section of code."""
+
+    right: int = 0
+    refused: int = 0
+    short: int = 0
+    wrong: int = 0
+    failed: int = 0
+    unjudged: int = 0
+    errors: dict[str, int] = {}  # of those refused, by result
+
+    @property
+    def walks(self) -> int:
+        return self.right + self.refused + self.short + self.wrong + self.failed + self.unjudged
+
+
+class Counts(msgspec.Struct):
+    """Instructions."""
+
+    steps: int  # executed by steps
+    walked: int
+    judged: int  # of those walked: the stack was known
+    passed: int  # not walked: in native code for longer than the limit
+    excursions: int  # calls in native code that ran at full speed
+    outside: int  # of those walked: below the scenario's first frame
+    lost: dict[str, int]  # of those walked: why the stack was not known
+
+    @property
+    def judged_share(self) -> float:
+        own = self.walked - self.outside
+        return self.judged / own if own else 0.0
+
+
+class Scenario(msgspec.Struct):
+    steps: int
+    seconds: float
+    unavailable: str  # why; empty: it was stepped
+
+
+class Instruction(msgspec.Struct):
+    offset: int
+    steps: int
+    section: str
+    walkers: dict[str, Tally]
+
+
+class Blob(msgspec.Struct):
+    """A piece of the code cache."""
+
+    kind: str
+    name: str
+    tier: int
+    code: str  # hexadecimal
+    instructions: list[Instruction]
+
+
+class Observation(msgspec.Struct):
+    """What a walker did wrong in one way. Not `promised`: refused or short by one that may."""
+
+    walker: str
+    verdict: str
+    promised: bool
+    clause: str
+    detail: str
+    section: str
+    code: str
+    count: int
+    scenarios: dict[str, int]
+    position: str
+    path: list[str]
+    trace: list[str]
+    truth: list[str]
+
+
+class Results(msgspec.Struct):
+    seconds: float
+    walkers: list[str]
+    counts: Counts
+    scenarios: dict[str, Scenario]
+    sections: dict[str, dict[str, Tally]]
+    findings: list[Observation]
+    blobs: list[Blob]
+
+    @property
+    def distinct(self) -> int:
+        """Instructions that were stepped, each counted once: by code, its name and offset."""
+        return sum(self.distinct_by_section.values())
+
+    @property
+    def distinct_by_section(self) -> Counter[str]:
+        found: dict[tuple[str, str, int, int], str] = {}
+        for blob in self.blobs:
+            for one in blob.instructions:
+                found[blob.kind, blob.name, blob.tier, one.offset] = one.section
+        return Counter(found.values())
+
+    def problems(self, asked: tuple[str, ...]) -> list[str]:
+        """Why the run is not to be believed."""
+        found = [
+            f"scenario {name}: {one.unavailable}"
+            for name, one in self.scenarios.items()
+            if one.unavailable and name in asked
+        ]
+        found += [
+            f"scenario {name}: no instruction was stepped"
+            for name, one in self.scenarios.items()
+            if not one.unavailable and one.steps == 0
+        ]
+        if self.counts.judged_share < LEAST_JUDGED:
+            lost = "; ".join(f"{why}: {count:,}" for why, count in self.counts.lost.items())
+            found.append(
+                f"{self.counts.judged_share:.1%} of the instructions were judged, at least "
+                f"{LEAST_JUDGED:.0%} have to be" + (f" ({lost})" if lost else "")
+            )
+        return found
+
+
+def read(path: Path) -> Results:
+    """Raises FramestormError."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Results)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise FramestormError(
+            f"{path} is not what `framestorm-native step` writes: {error}"
+        ) from error

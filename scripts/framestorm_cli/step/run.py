@@ -1,0 +1,209 @@
+"""`framestorm step`: stepping, triage, replay, tables and the page."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+from rich import box
+from rich.table import Table
+
+from framestorm_cli.artifacts import codec
+from framestorm_cli.base import paths, run_folder, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.live import results_console
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings.finding import Finding
+from framestorm_cli.findings.records import Json, read_current_input, read_json
+from framestorm_cli.native import jvm_modes, processes, toolchain
+from framestorm_cli.native.names import known
+from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.native.walkers import table
+from framestorm_cli.profilers import outside
+from framestorm_cli.profilers.outside import OutsideWalker
+from framestorm_cli.replay import replaying
+from framestorm_cli.replay.replaying import Recorded
+from framestorm_cli.replay.verifying import Verifier
+from framestorm_cli.step import results
+from framestorm_cli.step.results import VERDICTS, Results, Tally
+from framestorm_cli.triage import buckets as triage_buckets
+from framestorm_cli.triage import collecting, expectations, report
+from framestorm_cli.triage.buckets import Bucket, Verification
+
+PAGE = "step.html"
+_GRACE = 120.0  # seconds that a JVM and its last victim may take beyond --seconds
+
+
+def step_command(
+    *,
+    scenarios: tuple[str, ...],
+    walkers: tuple[str, ...],
+    seconds: float,
+    gc: str,
+    jit: str,
+    verify: int,
+    out: Path | None,
+    jdk: Path | None,
+    jvm_args: tuple[str, ...],
+    walker_plugin: str | None,
+) -> int:
+    """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
+    from framestorm_cli.step import page  # noqa: PLC0415 (jinja2 takes long to load)
+
+    folder = run_folder.new_folder(out, "step")
+    run_folder.check_room(folder)
+    tools = toolchain.prepare(jdk)
+    names = table(tools.program(NATIVE)).names
+    known("scenario", scenarios, names["scenarios"])
+    known("walker", walkers, names["walkers"])
+    walked = outside.given(walker_plugin, None, tools.jdk)
+    jvm_args = (*jvm_modes.GCS[gc], *jvm_modes.JITS[jit], *jvm_args)
+    steps.say(f"stepping on {tools.jdk} for {seconds:.0f} s")
+    command = [*processes.jvm_arguments(tools, folder, jvm_args), "--seconds", str(seconds)]
+    command += [part for name in scenarios for part in ("--scenario", name)]
+    command += [part for name in walkers for part in ("--walker", name)]
+    command += walked.arguments(folder)
+    died = _run(tools, command, folder, seconds)
+    symbolizer = Symbolizer()
+    findings = collecting.of_process(folder, symbolizer)
+    if died is not None:
+        findings.append(_death(died, folder, tools, symbolizer))
+    found = _buckets(findings, tools, symbolizer, folder, verify, jvm_args, walked)
+    made = results.read(folder / "step.json") if died is None else None
+    problems = made.problems(scenarios) if made else ["the process died"]
+    if made:
+        page.write(made, str(tools.jdk), folder / PAGE)
+        show(made)
+    _show_buckets(found)
+    click.echo(f"everything: {paths.shown(folder)}")
+    for problem in problems:
+        FramestormError(f"not to be believed: {problem}").show()
+    return 2 if problems else 1 if found else 0
+
+
+def _run(
+    tools: Toolchain, command: list[str], folder: Path, seconds: float
+) -> processes.Death | None:
+    """Steps, and says so scenario by scenario. How the process died, if it did. Raises FramestormError."""
+    process = processes.start([tools.program(NATIVE), "step", *command], folder)
+    try:
+        code: int | None = process.wait(seconds + _GRACE)
+    except subprocess.TimeoutExpired:
+        processes.write_stuck_report(process.pid, folder / "stuck.txt")
+        code = None
+    finally:
+        processes.end(process)
+    if code == processes.EXIT_SETUP:
+        raise FramestormError(processes.own_words(folder / "log.txt"))
+    return processes.death_of(code, folder)
+
+
+def _death(
+    death: processes.Death, folder: Path, tools: Toolchain, symbolizer: Symbolizer
+) -> Finding:
+    data = read_current_input(folder)
+    if data is None:
+        return collecting.of_death(death, None, symbolizer)
+    artifact = folder / "artifacts" / "death.bin"
+    artifact.write_bytes(data)
+    described = codec.describe(tools.program(NATIVE), artifact)
+    return collecting.of_death(death, artifact, symbolizer, described)
+
+
+def _buckets(
+    findings: list[Finding],
+    tools: Toolchain,
+    symbolizer: Symbolizer,
+    folder: Path,
+    tries: int,
+    jvm_args: tuple[str, ...],
+    walked: OutsideWalker,
+) -> list[Bucket]:
+    """With what is known of each, its replays, and its report."""
+    found = triage_buckets.into_buckets(findings)
+    causes = expectations.causes_on(tools.jdk.label)
+    for bucket in found:
+        expectations.name(bucket, causes)
+        bucket.verification = Verification(skipped="--verify 0")
+    if tries and found:
+        verifier = Verifier(
+            tools,
+            symbolizer,
+            folder / "work" / "verify",
+            tries,
+            os.cpu_count() or 1,
+            jvm_args,
+            walked,
+            confirm=lambda bucket: bool(bucket.write_ups),
+        )
+        steps.say(f"stepping to {len(found)} findings again, in fresh JVMs")
+        checked = verifier.verify(found, lambda *_: None)
+        for bucket in found:
+            bucket.shown, bucket.verification = checked[bucket.id]
+        shutil.rmtree(folder / "work", ignore_errors=True)
+    jvm = read_json(folder / "jvm.json")
+    for bucket in found:
+        _write(bucket, folder, tools, jvm, Recorded(None, jvm_args, walked))
+    return found
+
+
+def _write(bucket: Bucket, folder: Path, tools: Toolchain, jvm: Json, recorded: Recorded) -> None:
+    best = bucket.best
+    if best.artifact is not None and best.artifact.exists():
+        artifact = folder / "artifacts" / f"{bucket.id}.bin"
+        shutil.copyfile(best.artifact, artifact)
+        artifact.with_suffix(".txt").write_text(best.text, encoding="utf-8")
+        replaying.write_sidecar(artifact, best.signature, jvm, recorded)
+        bucket.artifact, bucket.text = artifact, artifact.with_suffix(".txt")
+        bucket.replay_command = replaying.command_line(tools, artifact)
+    bucket.report = folder / "reports" / f"{bucket.id}.md"
+    bucket.report.parent.mkdir(exist_ok=True)
+    bucket.report.write_text(report.markdown(bucket, jvm, str(recorded.outside)), encoding="utf-8")
+
+
+def show(made: Results) -> None:
+    """The table: by section of code, how each walker did."""
+    console = results_console()
+    counts = made.counts
+    console.print(
+        f"{counts.steps:,} instructions in {made.seconds:.0f} s "
+        f"({counts.steps / made.seconds:,.0f}/s), {made.distinct:,} distinct; "
+        f"{counts.walked:,} walked by each walker, {counts.judged_share:.1%} of them judged; "
+        f"{counts.excursions:,} calls in native code ran at full speed",
+        soft_wrap=True,
+    )
+    missing = {name: one.unavailable for name, one in made.scenarios.items() if one.unavailable}
+    for name, why in missing.items():
+        console.print(f"not stepped: {name}: {why}", soft_wrap=True)
+    shown = Table(box=box.SIMPLE)
+    for title in ("code", "instructions", "walker", *VERDICTS[:5], "errors"):
+        shown.add_column(
+            title, justify="left" if title in ("code", "walker", "errors") else "right"
+        )
+    distinct = made.distinct_by_section
+    for section, walkers in sorted(made.sections.items()):
+        rows = [section, f"{distinct[section]:,}" if distinct[section] else ""]
+        for name, tally in walkers.items():
+            errors = " ".join(f"{code}: {count:,}" for code, count in tally.errors.items())
+            shown.add_row(*rows, name, *_cells(tally), errors)
+            rows = ["", ""]
+    console.print(shown)
+
+
+def _cells(tally: Tally) -> list[str]:
+    judged = tally.walks - tally.unjudged
+    counts = [getattr(tally, verdict) for verdict in VERDICTS[:5]]
+    return [f"{count / judged:.2%}" if count and judged else "" for count in counts]
+
+
+def _show_buckets(found: list[Bucket]) -> None:
+    for bucket in found:
+        click.echo(f"{bucket.id}  {bucket.title}  ({bucket.count:,} times; {bucket.verification})")
+        if bucket.known:
+            click.echo(f"     {bucket.known}")
+        if bucket.best.detail:
+            click.echo(f"     {bucket.best.detail}")
+        if bucket.replay_command:
+            click.echo(f"     {bucket.replay_command}")
+    click.echo(f"{len(found)} findings" if found else "nothing found")

@@ -1,0 +1,214 @@
+"""The command on the stand-in of the native program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framestorm_cli.conftest import FakePrograms, Run
+from framestorm_cli.step import page, results
+
+WRONG = {
+    "key": "1",
+    "kind": "contract",
+    "clause": "caller-left-out",
+    "detail": "C2 body: frame 1 is a/B.c@0, expected a/B.d@6",
+    "detail_class": "C2 body: frame * is *",
+}
+
+
+def tally(**counts: int) -> dict[str, Any]:
+    return {**counts, "errors": {"-5": counts["refused"]} if "refused" in counts else {}}
+
+
+def stepped(judged: int = 100, **more: Any) -> dict[str, Any]:
+    """step.json of two walkers, one instruction each in two blobs."""
+    instruction = {
+        "offset": 1,
+        "steps": 60,
+        "section": "C2 body",
+        "walkers": {"asgct": tally(right=59, wrong=1), "plugin": tally(right=60)},
+    }
+    entry = instruction | {"offset": 0, "section": "interpreter codelet", "steps": 40}
+    return {
+        "seconds": 2.0,
+        "walkers": ["asgct", "plugin"],
+        "counts": {
+            "steps": 110,
+            "walked": 100,
+            "judged": judged,
+            "passed": 10,
+            "excursions": 3,
+            "outside": 0,
+            "lost": {} if judged == 100 else {"frames of nobody": 100 - judged},
+        },
+        "scenarios": {"c1": {"steps": 110, "seconds": 2.0, "unavailable": ""}},
+        "sections": {
+            "C2 body": {"asgct": tally(right=59, wrong=1), "plugin": tally(right=60)},
+            "interpreter codelet": {
+                "asgct": tally(right=30, refused=10),
+                "plugin": tally(right=40),
+            },
+        },
+        "findings": [
+            {
+                "walker": "asgct",
+                "verdict": "wrong",
+                "promised": True,
+                "clause": "caller-left-out",
+                "detail": WRONG["detail"],
+                "section": "C2 body",
+                "code": "",
+                "count": 1,
+                "scenarios": {"c1": 1},
+                "position": "a/B.c+1",
+                "path": ["a/B.c+0 sp 0x10"],
+                "trace": ["a/B.e@0", "a/B.c@0"],
+                "truth": ["a/B.e", "a/B.d@6", "a/B.c@0"],
+            }
+        ],
+        "blobs": [
+            {
+                "kind": "nmethod",
+                "name": "a/B.c",
+                "tier": 4,
+                "code": "5590c3",
+                "instructions": [instruction],
+            },
+            {
+                "kind": "codelet",
+                "name": "iload_1",
+                "tier": 0,
+                "code": "90c3",
+                "instructions": [entry],
+            },
+        ],
+        **more,
+    }
+
+
+def test_a_clean_run(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("step", {"step": stepped(findings=[])})
+    code, text, err = framestorm("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    assert code == 0, err
+    assert "110 instructions in 2 s (55/s), 2 distinct" in text
+    assert "100.0% of them judged" in text
+    assert "nothing found" in text
+    row = next(line for line in text.splitlines() if "interpreter codelet" in line)
+    assert "75.00%" in row and "25.00%" in row and "-5: 10" in row
+    assert "plugin" in (tmp_path / "out" / "step.html").read_text()
+
+
+def test_what_the_native_program_is_told(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("step", {"step": stepped(findings=[])})
+    options = (
+        "--scenario",
+        "c1",
+        "--walker",
+        "asgct",
+        "--seconds",
+        "7",
+        "--gc",
+        "z",
+        "--jit",
+        "c1",
+    )
+    code, _, err = framestorm(
+        "step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out", *options
+    )
+    assert code == 0, err
+    told = " ".join(fakes.starts("step")[0])
+    for part in (
+        "--scenario c1",
+        "--walker asgct",
+        "--seconds 7.0",
+        "--jvm-arg -XX:+UseZGC",
+        "--jvm-arg -XX:TieredStopAtLevel=1",
+    ):
+        assert part in told, told
+
+
+def test_findings_are_replayed_and_written(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("step", {"step": stepped(), "findings": [WRONG]})
+    fakes.plan("replay", {"findings": [WRONG]}, {"findings": []})
+    out = tmp_path / "out"
+    code, text, err = framestorm("step", "--jdk", fakes.tools.jdk.home, "--out", out)
+    assert code == 1, err
+    assert "caller-left-out by asgct" in text
+    assert "1 of 2 fresh JVMs" in text
+    assert (out / "artifacts" / "b01.bin").read_bytes()
+    assert "caller-left-out" in (out / "reports" / "b01.md").read_text()
+    assert "framestorm replay" in text
+    html = (out / "step.html").read_text()
+    assert 'class="v wrong" title="59 right, 1 wrong"' in html
+    assert "push rbp" in html and "a/B.d@6" in html
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (stepped(judged=90), "90.0% of the instructions were judged, at least 95% have to be"),
+        (
+            stepped(scenarios={"c1": {"steps": 0, "seconds": 1.0, "unavailable": ""}}),
+            "scenario c1: no instruction was stepped",
+        ),
+    ],
+)
+def test_a_run_that_is_not_to_be_believed(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, made: dict[str, Any], why: str
+) -> None:
+    fakes.plan("step", {"step": made})
+    code, _, err = framestorm("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    assert code == 2
+    assert why in err
+
+
+def test_a_scenario_that_was_asked_for_is_not_passed_over(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    missing = {"steps": 0, "seconds": 0.1, "unavailable": "needs JDK 22 or later"}
+    scenarios = stepped()["scenarios"] | {"ffi-upcall": missing}
+    fakes.plan("step", {"step": stepped(scenarios=scenarios, findings=[])})
+    command = ("step", "--jdk", fakes.tools.jdk.home)
+    assert framestorm(*command, "--out", tmp_path / "all")[0] == 0
+    code, _, err = framestorm(*command, "--out", tmp_path / "it", "--scenario", "ffi-upcall")
+    assert code == 2
+    assert "ffi-upcall: needs JDK 22" in err
+
+
+def test_a_process_that_dies_is_a_finding(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan("step", {"end": "die"})
+    code, text, err = framestorm(
+        "step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out", "--verify", "0"
+    )
+    assert code == 2, text
+    assert "the process died" in err
+    assert "1 findings" in text or "b01" in text
+
+
+def test_a_setup_error_is_said(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("step", {"end": "setup"})
+    code, _, err = framestorm("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    assert code == 2
+    assert "libjvm.so cannot be loaded" in err
+
+
+def test_distinct_instructions_are_those_of_code_by_name(tmp_path: Path) -> None:
+    twice = stepped()
+    twice["blobs"] += twice["blobs"][:1]  # compiled again, to the same code
+    (tmp_path / "step.json").write_text(json.dumps(twice))
+    made = results.read(tmp_path / "step.json")
+    assert made.distinct == 2
+    assert made.distinct_by_section == {"C2 body": 1, "interpreter codelet": 1}
+    page.write(made, "JDK 25", tmp_path / "step.html")
+    assert (
+        "nmethod a/B.c (tier 4): 1 stepped, 1 not right by asgct"
+        in (tmp_path / "step.html").read_text()
+    )

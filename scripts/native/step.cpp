@@ -1,0 +1,254 @@
+#include "scripts/native/step.h"
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "harness/executor/run_files.h"
+#include "harness/executor/signature.h"
+#include "harness/input/binary.h"
+#include "harness/input/json_form.h"
+#include "harness/stepping/step_scenario.h"
+#include "scripts/native/signature_file.h"
+
+namespace framestorm {
+namespace {
+
+using nlohmann::json;
+using namespace stepping;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+// For the victim to come to where an artifact says.
+constexpr Seconds kReplayTime{20};
+
+std::vector<Walker*> walkers_of(const Session& session, const std::vector<WalkerId>& wanted,
+                                Executor& executor) {
+  std::vector<Walker*> walkers;
+  for (const WalkerTraits& traits : kWalkers) {
+    Walker* const walker = executor.walker(traits.id);
+    const bool asked = std::ranges::find(wanted, traits.id) != wanted.end();
+    if (asked && walker == nullptr) throw SetupError(session.missing_walkers().at(traits.id));
+    const bool fits = traits.same_thread && traits.gives_traces() && !traits.needs_running_vm &&
+                      !traits.at_polls_only && traits.gives_java_frames &&
+                      traits.id != WalkerId::jfr_request;
+    if (asked && !fits) {
+      throw SetupError(std::string(traits.name) + " does not give a trace on the walked thread");
+    }
+    if (walker != nullptr && fits && (asked || wanted.empty())) walkers.push_back(walker);
+  }
+  return walkers;
+}
+
+json tally_record(const Tally& tally) {
+  json record = json::object();
+  for (size_t i = 0; i < kVerdicts; ++i) {
+    if (tally.verdicts[i] > 0)
+      record[std::string(name_of(static_cast<Verdict>(i)))] = tally.verdicts[i];
+  }
+  for (const auto& [code, count] : tally.errors) record["errors"][std::to_string(code)] = count;
+  return record;
+}
+
+json sections_record(const Stepper& stepper) {
+  json record = json::object();
+  for (const auto& [section, tallies] : stepper.sections()) {
+    for (const Walker* walker : stepper.walkers()) {
+      record[section][std::string(walker->traits().name)] =
+          tally_record(tallies[static_cast<size_t>(walker->id())]);
+    }
+  }
+  return record;
+}
+
+json blobs_record(const Stepper& stepper) {
+  json record = json::array();
+  for (const Blob& blob : stepper.catalog().blobs()) {
+    const auto& instructions = stepper.instructions(blob);
+    if (instructions.empty()) continue;
+    json stepped = json::array();
+    for (const auto& [offset, instruction] : instructions) {
+      json by_walker = json::object();
+      for (const Walker* walker : stepper.walkers()) {
+        const auto& verdicts = instruction.verdicts[static_cast<size_t>(walker->id())];
+        json counts = json::object();
+        for (size_t i = 0; i < kVerdicts; ++i) {
+          if (verdicts[i] > 0) counts[std::string(name_of(static_cast<Verdict>(i)))] = verdicts[i];
+        }
+        by_walker[std::string(walker->traits().name)] = counts;
+      }
+      stepped.push_back(
+          {{"offset", offset},
+           {"steps", instruction.steps},
+           {"section", CodeCatalog::section_of(&blob, blob.entry.begin + offset, true)},
+           {"walkers", by_walker}});
+    }
+    record.push_back(
+        {{"kind", name_of(blob.entry.kind)},
+         {"name", blob.entry.name},
+         {"tier", blob.entry.tier},
+         {"code", hex_bytes(reinterpret_cast<const uint8_t*>(blob.code.data()), blob.code.size())},
+         {"instructions", stepped}});
+  }
+  return record;
+}
+
+// The findings as every run leaves them behind (executor/run_files.h), each with what only stepping
+// knows of it in "step".
+class FindingsWriter {
+ public:
+  FindingsWriter(const std::filesystem::path& folder, const Jvm& jvm)
+      : folder_(folder), modules_(Modules::snapshot()) {
+    std::filesystem::create_directories(folder / "artifacts");
+    write_identity(folder, jvm);
+    file_.open(folder / "findings.jsonl");
+  }
+
+  void write(const StepFinding& found, const MethodTable& methods, double time) {
+    const Finding& finding = found.finding;
+    const uint64_t key = signatures_.key_of(finding);
+    KeyCounts& counts = counts_[key];
+    const bool first = counts.count == 0;
+    counts.count += found.count;
+    for (const auto& [scenario, count] : found.scenarios) counts.victims[scenario] += count;
+    if (first) {
+      const std::string artifact = "artifacts/" + key_text(key) + "-0.bin";
+      std::vector<uint8_t> bytes;
+      encode(finding.input, &bytes);
+      write_file(folder_ / artifact, bytes);
+      json line = finding_line(finding, key, time, artifact, finding.input, modules_,
+                               named(found.frames, methods));
+      line["step"] = {{"position", found.position},
+                      {"section", found.section},
+                      {"truth", found.truth},
+                      {"path", found.path}};
+      file_.append(line);
+    }
+    append_counts(&file_, key, &counts);
+  }
+
+ private:
+  static std::vector<NamedFrame> named(const std::vector<Frame>& frames,
+                                       const MethodTable& methods) {
+    std::vector<NamedFrame> result;
+    for (const Frame& frame : frames) {
+      const MethodInfo* const info = methods.find(frame.method);
+      result.push_back({info == nullptr ? "?" : info->name, frame.bci});
+    }
+    return result;
+  }
+
+  const std::filesystem::path folder_;
+  const Modules modules_;
+  Signatures signatures_;
+  JsonLines file_;
+  std::map<uint64_t, KeyCounts> counts_;
+};
+
+json unfulfilled_record(const Stepper& stepper) {
+  json record = json::array();
+  for (const auto& [key, found] : stepper.findings()) {
+    record.push_back({{"walker", name_of(found.finding.input.walker)},
+                      {"verdict", name_of(found.verdict)},
+                      {"promised", found.promised},
+                      {"clause", found.finding.clause},
+                      {"detail", found.finding.detail},
+                      {"section", found.section},
+                      {"code", found.code},
+                      {"count", found.count},
+                      {"scenarios", found.scenarios},
+                      {"position", found.position},
+                      {"path", found.path},
+                      {"trace", found.trace},
+                      {"truth", found.truth}});
+  }
+  return record;
+}
+
+}  // namespace
+
+int run_step(StepOptions options) {
+  options.session.start_victims = false;
+  std::vector<ScenarioId> scenarios = options.session.scenarios;
+  if (scenarios.empty()) {
+    for (const ScenarioInfo& info : all_scenarios()) {
+      if (info.halt == Halt::busy || info.halt == Halt::blocked) scenarios.push_back(info.id);
+    }
+  }
+  Session session(options.session);
+  FindingsWriter writer(options.out, session.jvm());
+  Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
+                  options.limits);
+  json by_scenario = json::object();
+  const auto begin = Clock::now();
+  size_t left = scenarios.size();
+  for (const ScenarioId scenario : scenarios) {
+    const Seconds slice = (Seconds(options.seconds) - (Clock::now() - begin)) / left--;
+    const auto started = Clock::now();
+    const uint64_t steps = stepper.counts().steps;
+    const std::string reason = step_scenario(session.victims(), stepper, scenario, slice);
+    by_scenario[std::string(name_of(scenario))] = {
+        {"steps", stepper.counts().steps - steps},
+        {"seconds", Seconds(Clock::now() - started).count()},
+        {"unavailable", reason}};
+    std::printf("%s %llu\n", std::string(name_of(scenario)).c_str(),
+                static_cast<unsigned long long>(stepper.counts().steps - steps));
+    std::fflush(stdout);
+  }
+  const double seconds = Seconds(Clock::now() - begin).count();
+  for (const auto& [key, found] : stepper.findings()) {
+    if (found.promised) writer.write(found, session.jvm().methods(), seconds);
+  }
+  const StepCounts& counts = stepper.counts();
+  json walkers = json::array();
+  for (const Walker* walker : stepper.walkers()) walkers.push_back(walker->traits().name);
+  const json result = {{"seconds", seconds},
+                       {"walkers", walkers},
+                       {"counts",
+                        {{"steps", counts.steps},
+                         {"walked", counts.walked},
+                         {"judged", counts.judged},
+                         {"passed", counts.passed},
+                         {"excursions", counts.excursions},
+                         {"outside", counts.outside},
+                         {"lost", counts.lost}}},
+                       {"scenarios", by_scenario},
+                       {"sections", sections_record(stepper)},
+                       {"findings", unfulfilled_record(stepper)},
+                       {"blobs", blobs_record(stepper)}};
+  write_file(options.out / "step.json", result.dump(1) + "\n");
+  return 0;
+}
+
+int replay_step(const ReplayOptions& options, const Input& input) {
+  SessionOptions session_options = options.session;
+  session_options.start_victims = false;
+  Session session(session_options);
+  FindingsWriter writer(options.out, session.jvm());
+  Stepper stepper(session.jvm(), walkers_of(session, {input.walker}, session.executor()), {});
+  const std::string reason =
+      step_scenario(session.victims(), stepper, input.scenario, kReplayTime, input.halt);
+  if (!reason.empty()) {
+    throw SetupError("scenario " + std::string(name_of(input.scenario)) +
+                     " is not available on this JDK: " + reason);
+  }
+  std::optional<SignatureFile> signature;
+  if (!options.signature.empty()) signature.emplace(options.signature);
+  bool found = false;
+  for (const auto& [key, one] : stepper.findings()) {
+    writer.write(one, session.jvm().methods(), 0);
+    found |= !signature || signature->matches(one.finding);
+  }
+  json result = input_record(input);
+  result.update({{"found", found},
+                 {"halts", stepper.arrivals()},
+                 {"walks", stepper.counts().walked},
+                 {"at_halt_point", stepper.arrivals()},
+                 {"findings", stepper.findings().size()},
+                 {"unresolved", 0},
+                 {"not_judged", json::object()}});
+  write_file(options.out / "replay.json", result.dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace framestorm

@@ -1,0 +1,28 @@
+// `framestorm-native step`: scenarios, instruction by instruction.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "harness/executor/session.h"
+#include "harness/stepping/stepper.h"
+#include "scripts/native/replay.h"
+
+namespace framestorm {
+
+struct StepOptions {
+  SessionOptions session;
+  std::filesystem::path out;
+  std::vector<WalkerId> walkers;  // empty: all that walk on their own thread and give traces
+  double seconds = 120;           // for all scenarios
+  stepping::StepLimits limits;
+};
+
+// One try of an artifact whose halt has an occurrence: its scenario is stepped, and walked wherever it
+// is at that place. Writes what run_replay() writes.
+int replay_step(const ReplayOptions& options, const Input& input);
+
+// Writes step.json, findings.jsonl and artifacts into the output folder. Returns 0. Control thread. Throws SetupError.
+int run_step(StepOptions options);
+
+}  // namespace framestorm
