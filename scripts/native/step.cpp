@@ -30,8 +30,7 @@ std::vector<Walker*> walkers_of(const Session& session, const std::vector<Walker
     const bool asked = std::ranges::find(wanted, traits.id) != wanted.end();
     if (asked && walker == nullptr) throw SetupError(session.missing_walkers().at(traits.id));
     const bool fits = traits.same_thread && traits.gives_traces() && !traits.needs_running_vm &&
-                      !traits.at_polls_only && traits.gives_java_frames &&
-                      traits.id != WalkerId::jfr_request;
+                      !traits.chooses_its_threads && traits.gives_java_frames;
     if (asked && !fits) {
       throw SetupError(std::string(traits.name) + " does not give a trace on the walked thread");
     }
