@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/victim/context.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {
@@ -44,7 +45,8 @@ class JfrTrace final : public Walker {
     const int32_t result =
         function_(ucontext, stale ? 1 : 0, reinterpret_cast<JfrWalk_Frame*>(frames), depth);
     // A thread in Java answers when it runs on.
-    if (result == JFR_WALK_WRONG_STATE) {
+    if (result == JFR_WALK_WRONG_STATE &&
+        !(stale && has_no_frame(*static_cast<ucontext_t*>(ucontext)))) {
       const int sampler = stale ? JFR_WALK_REGISTERS : JFR_WALK_CPU_TIME_SAMPLER;
       has_request_ = build_(ucontext, sampler, &request_) >= JFR_WALK_BIASED;
     }
@@ -61,6 +63,12 @@ class JfrTrace final : public Walker {
   }
 
  private:
+  // What is noted of a stale sample in the interpreter is looked up below its frame pointer.
+  static bool has_no_frame(const ucontext_t& context) {
+    constexpr uintptr_t kFirstPage = 4096;
+    return get_register(context, Register::fp) < kFirstPage;
+  }
+
   decltype(&JfrWalk_RecordTrace) function_;
   decltype(&JfrWalk_BuildRequest) build_;
   decltype(&JfrWalk_AnswerAtPoll) answer_;
