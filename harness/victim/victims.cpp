@@ -207,6 +207,8 @@ bool Victims::catch_transient(ScenarioId scenario, uint64_t steps) {
     if (!thread_exists(tid)) return false;  // it was over before
   }
   natives::disarm();
+  // It would park later, with HotSpot's locks, and nobody would let it go on.
+  if (const int tid = natives::armed_tid(); tid != 0) World::get().end_step(tid);
   return false;
 }
 

@@ -420,9 +420,11 @@ bool World::step(ThreadSlot* slot, const StepGoal& goal) {
   return false;
 }
 
-void World::end_step_self() {
-  if (ThreadSlot* slot = find(current_tid())) slot->stepping = false;
+void World::end_step(int tid) {
+  if (ThreadSlot* slot = find(tid)) slot->stepping = false;
 }
+
+void World::end_step_self() { end_step(current_tid()); }
 
 void World::step_self(const StepGoal& goal) {
   ThreadSlot* slot = claim(current_tid());

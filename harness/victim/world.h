@@ -112,7 +112,8 @@ class World {
   // The calling thread steps itself from here on and parks at the goal: for threads that are halted
   // while they start or end. Not in signal context.
   void step_self(const StepGoal& goal);
-  // Ends it; in signal context, too.
+  // Ends it before its goal, where nobody waits for that any more; in signal context, too.
+  void end_step(int tid);
   void end_step_self();
   // Waits until a thread that was told to step_self has parked; control thread. False on time-out.
   ThreadSlot* wait_parked(int tid, int timeout_ms);

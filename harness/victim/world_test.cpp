@@ -391,6 +391,24 @@ TEST_F(WorldTest, AThreadStepsItself) {
   EXPECT_TRUE(done);
 }
 
+TEST_F(WorldTest, AThreadDoesNotParkAtAGoalThatWasGivenUp) {
+  constexpr int kSteps = 200'000;
+  std::atomic<bool> steps{false};
+  std::atomic<bool> given_up{false};
+  TestThread victim([&](const std::atomic<bool>&) {
+    World::get().step_self({kSteps, 0, 0});
+    steps = true;
+    while (!given_up) {
+    }
+    for (volatile int i = 0; i < kSteps; i = i + 1) {
+    }
+  });
+  while (!steps) std::this_thread::yield();
+  world().end_step(victim.tid());
+  given_up = true;
+  victim.join();  // ctest ends it if that thread has parked
+}
+
 TEST_F(WorldTest, StepsOverTheAllocator) {
   constexpr size_t kSize = size_t{100} << 10;  // cleared byte by byte, more than the goal's steps
   std::atomic<bool> go{false};
