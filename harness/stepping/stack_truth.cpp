@@ -29,8 +29,10 @@ StackTruth::StackTruth(Jvm& jvm, CodeCatalog& catalog)
       const_method_size_(jvm.structs().size_of("ConstMethod")),
       code_size_(jvm.structs().required_offset("ConstMethod", "_code_size")) {}
 
-void StackTruth::begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base) {
+void StackTruth::begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base,
+                       uintptr_t stack_base) {
   root_ = root;
+  stack_base_ = stack_base;
   knowledge_ = Knowledge::waiting;
   before_ = {};
   activations_.clear();
@@ -266,10 +268,20 @@ void StackTruth::leave_base() {
   knowledge_ = Knowledge::outside;
 }
 
-// Back from a yield, on a stack that may begin elsewhere.
+// Back from a yield, on a stack that may begin elsewhere. All calls of the interpreter return to the
+// same few addresses: there the frame has to be the caller's.
 bool StackTruth::come_back() {
   if (waiting_.size() < 2 || waiting_.back().return_to != now_.at.pc) return false;
-  const uintptr_t moved = before_.at.sp - waiting_.back().slot;
+  const Activation& ended = waiting_.back();
+  const uintptr_t moved = before_.at.sp - ended.slot;
+  if (waiting_.front().slot + moved >= stack_base_) return false;
+  if (is_interpreted(now_.blob)) {
+    if (now_.at.fp != ended.caller_fp + moved || waiting_below_.empty() ||
+        jvm_.methods().id_of(interpreted_frame(now_.at.fp).method) !=
+            waiting_below_.back().method) {
+      return false;
+    }
+  }
   activations_ = waiting_;
   below_ = waiting_below_;
   for (Activation& one : activations_) {

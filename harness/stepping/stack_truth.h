@@ -62,8 +62,9 @@ class StackTruth {
  public:
   StackTruth(Jvm& jvm, CodeCatalog& catalog);
 
-  // A thread that is about to run in `root`, above the frames of `base`, innermost first.
-  void begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base);
+  // A thread that is about to run in `root`, above the frames of `base`, innermost first. Its stack
+  // ends at `stack_base`.
+  void begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base, uintptr_t stack_base);
 
   // Before the instruction at `now` is executed; each one in its order.
   void advance(const Registers& now);
@@ -125,6 +126,7 @@ class StackTruth {
   CodeCatalog& catalog_;
   size_t const_method_, const_method_size_, code_size_;  // offsets and size in HotSpot
   jmethodID root_ = nullptr;
+  uintptr_t stack_base_ = 0;
   Knowledge knowledge_ = Knowledge::outside;
   Place before_, now_;
   std::vector<Activation> activations_;

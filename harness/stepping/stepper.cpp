@@ -102,7 +102,6 @@ void Stepper::begin(JNIEnv* env) {
   }
   jvm_.code_map().absorb();
   jvm_.methods().absorb();
-  truth_.begin(frames[1].method, std::move(base));
   auto* const java_thread = static_cast<std::byte*>(jvm_.identity().current());
   const ThreadLayout& layout = jvm_.layout();
   target_ = {.java_thread = java_thread,
@@ -112,6 +111,7 @@ void Stepper::begin(JNIEnv* env) {
              .stack_base = read_at<uintptr_t>(java_thread, layout.stack_base)};
   target_.stack_end = target_.stack_base - read_at<size_t>(java_thread, layout.stack_size);
   target_.asked_tid = target_.tid;
+  truth_.begin(frames[1].method, std::move(base), target_.stack_base);
   native_steps_ = 0;
   native_before_ = call_before_ = false;
   stepping_.store(true, std::memory_order_release);

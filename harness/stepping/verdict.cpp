@@ -83,10 +83,6 @@ class Match {
   size_t frame_ = 0, place_ = 0;
 };
 
-bool has_java(std::span<const TrueFrame> truth) {
-  return std::ranges::any_of(truth, [](const TrueFrame& f) { return f.sort == Sort::frame; });
-}
-
 }  // namespace
 
 std::string_view name_of(Verdict verdict) {
@@ -98,7 +94,9 @@ std::string_view name_of(Verdict verdict) {
 Judgement judge(std::span<const Frame> frames, std::span<const TrueFrame> truth,
                 const WalkerTraits& walker, bool cut) {
   if (frames.empty()) {
-    return {.verdict = has_java(truth) ? Verdict::refused : Verdict::right, .clause = "no-frames"};
+    const auto first = std::ranges::find(truth, Sort::frame, &TrueFrame::sort);
+    if (first == truth.end()) return {.verdict = Verdict::right};
+    return {.verdict = Verdict::refused, .clause = "no-frames", .expected = &*first};
   }
   Match match(frames, truth, walker, cut);
   if (match.from(0, 0)) return {.verdict = Verdict::right};

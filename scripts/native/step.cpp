@@ -171,7 +171,8 @@ int run_step(StepOptions options) {
   std::vector<ScenarioId> scenarios = options.session.scenarios;
   if (scenarios.empty()) {
     for (const ScenarioInfo& info : all_scenarios()) {
-      if (info.halt == Halt::busy || info.halt == Halt::blocked) scenarios.push_back(info.id);
+      const bool lasts = info.halt == Halt::busy || info.halt == Halt::blocked;
+      if (info.java && lasts) scenarios.push_back(info.id);
     }
   }
   Session session(options.session);

@@ -32,6 +32,10 @@ class Listing:
     lines: tuple[Line | None, ...]  # None: instructions that were not stepped are left out there
 
 
+# The worst first. `right`: an oracle found something else than the trace.
+_RANK = {
+    verdict: rank for rank, verdict in enumerate(("failed", "wrong", "right", "short", "refused"))
+}
 _CONTEXT = 2  # instructions shown on either side of those that were stepped
 
 
@@ -49,6 +53,7 @@ def write(made: Results, jdk: str, path: Path) -> None:
         machine=machine(),
         verdicts=VERDICTS[:5],
         distinct=made.distinct_by_section,
+        findings=sorted(made.findings, key=lambda one: (_RANK[one.verdict], -one.count)),
         listings=sorted(listings, key=lambda one: (-sum(one.not_right), one.title)),
         by_section=by_section,
     )

@@ -1,0 +1,39 @@
+"""The real thing, briefly, on the JDK of the machine."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from framestorm_cli.base import paths
+from framestorm_cli.step import results
+
+pytestmark = pytest.mark.long
+
+
+def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [str(paths.SCRIPTS / "framestorm"), "step", "--scenario", "exception-unwind"]
+    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
+    done = subprocess.run(
+        [*command, "--seconds", "10", "--verify", "1", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=900,
+        check=False,
+    )
+    # AsyncGetCallTrace loses callers where a frame is taken down before a jump.
+    assert done.returncode == 1, done.stdout + done.stderr
+    made = results.read(out / "step.json")
+    assert made.counts.judged_share >= results.LEAST_JUDGED
+    assert made.distinct > 500
+    assert {"C2 body", "interpreter codelet", "native code"} <= set(made.sections)
+    wrong = [one for one in made.findings if one.clause == "caller-left-out"]
+    assert any("framestorm/ExceptionUnwind.level3" in one.position for one in wrong)
+    assert "reproduced, 1 of 1 fresh JVMs" in done.stdout
+    assert "ExceptionUnwind.level3 (tier 4)" in (out / "step.html").read_text()
+    lines = (out / "findings.jsonl").read_text().splitlines()
+    assert all("path" in line["step"] for line in map(json.loads, lines) if "step" in line)
