@@ -13,6 +13,10 @@ using Seconds = std::chrono::duration<double>;
 // A victim may come by a place again before it ends.
 constexpr std::chrono::milliseconds kAfterFinding{200};
 constexpr std::chrono::milliseconds kGlance{5};
+// Of its time, before the victim is to leave its point; it leaves instruction by instruction, too.
+constexpr double kStaying = 0.85;
+// For a thread that runs at full speed again to come to the end of its instruction, and of its call.
+constexpr std::chrono::seconds kEnding{10};
 
 // Ends the stepping when its time is over, while the control thread waits for the victim to be in
 // place.
@@ -53,15 +57,22 @@ std::string step_scenario(Victims& victims, Stepper& stepper, ScenarioId scenari
     stepper.arm(scenario, only);
     if (victims.start(scenario, &reason)) {
       const auto goes_on = [&] {
-        return stepper.stepping() && Clock::now() - begin < limit &&
+        return stepper.stepping() && Clock::now() - begin < limit * kStaying &&
                (only.any || stepper.found_now() == found);
       };
       while (goes_on()) std::this_thread::sleep_for(kGlance);
-      if (!only.any && stepper.stepping()) std::this_thread::sleep_for(kAfterFinding);
+      if (!only.any) {
+        if (stepper.stepping()) std::this_thread::sleep_for(kAfterFinding);
+        stepper.give_up();
+      }
       victims.stop_all();
     }
   }
   stepper.give_up();
+  const auto ending = Clock::now();
+  while (stepper.stepping() && Clock::now() - ending < kEnding) {
+    std::this_thread::sleep_for(kGlance);
+  }
   if (stepper.stepping()) {
     throw SetupError("the victim of " + std::string(name_of(scenario)) + " does not end");
   }

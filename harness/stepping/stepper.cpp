@@ -18,6 +18,7 @@ namespace {
 Stepper* active = nullptr;
 
 constexpr size_t kShownFrames = 24;
+constexpr size_t kOthers = 4;
 // Of walks that look clean, oracles look at one in so many.
 constexpr uint64_t kOracleShare = 64;
 
@@ -361,18 +362,22 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
   found_now_.fetch_add(1, std::memory_order_release);
   StepFinding& kept = findings_[key];
   ++kept.count;
-  ++kept.scenarios[std::string(name_of(scenario_))];
-  if (kept.count > 1) return;
+  const bool first_of_scenario = ++kept.scenarios[std::string(name_of(scenario_))] == 1;
+  if (kept.count > 1 && (!first_of_scenario || kept.others.size() == kOthers)) return;
+  finding.input = {};
+  finding.input.scenario = scenario_;
+  finding.input.walker = walker.id();
+  finding.input.halt = here();
+  if (kept.count > 1) {
+    kept.others.push_back(std::move(finding));
+    return;
+  }
   kept.verdict = verdict;
   kept.promised = (verdict != Verdict::refused && verdict != Verdict::too_short) ||
                   !walker.traits().ends_where_it_distrusts_a_frame;
   kept.section = truth_.section();
   kept.code = code;
   kept.finding = std::move(finding);
-  kept.finding.input = {};
-  kept.finding.input.scenario = scenario_;
-  kept.finding.input.walker = walker.id();
-  kept.finding.input.halt = here();
   kept.position = position(blob, victim_.pc);
   kept.path = path();
   const size_t shown = std::min(frames_.size(), kShownFrames);

@@ -60,6 +60,8 @@ struct StepFinding {
   std::map<std::string, uint64_t> scenarios;
   // The first one. Its input says where, for replay.
   Finding finding;
+  // The first ones of some other scenarios: code of the JDK may not be compiled again as it was.
+  std::vector<Finding> others;
   std::string position;
   std::vector<Frame> frames;
   std::vector<std::string> trace, truth;

@@ -107,26 +107,36 @@ class FindingsWriter {
     const Finding& finding = found.finding;
     const uint64_t key = signatures_.key_of(finding);
     KeyCounts& counts = counts_[key];
-    const bool first = counts.count == 0;
     counts.count += found.count;
     for (const auto& [scenario, count] : found.scenarios) counts.victims[scenario] += count;
-    if (first) {
-      const std::string artifact = "artifacts/" + key_text(key) + "-0.bin";
-      std::vector<uint8_t> bytes;
-      encode(finding.input, &bytes);
-      write_file(folder_ / artifact, bytes);
-      json line = finding_line(finding, key, time, artifact, finding.input, modules_,
-                               named(found.frames, methods));
+    if (indices_[key] == 0) {
+      json line = line_of(finding, key, time);
+      json trace = json::array();
+      for (const NamedFrame& frame : named(found.frames, methods)) {
+        trace.push_back({{"method", frame.method}, {"bci", frame.bci}});
+      }
+      line["trace"] = trace;
       line["step"] = {{"position", found.position},
                       {"section", found.section},
                       {"truth", found.truth},
                       {"path", found.path}};
       file_.append(line);
+      for (const Finding& other : found.others) file_.append(line_of(other, key, time));
     }
     append_counts(&file_, key, &counts);
   }
 
  private:
+  // Writes its artifact, too.
+  json line_of(const Finding& finding, uint64_t key, double time) {
+    const std::string artifact =
+        "artifacts/" + key_text(key) + "-" + std::to_string(indices_[key]++) + ".bin";
+    std::vector<uint8_t> bytes;
+    encode(finding.input, &bytes);
+    write_file(folder_ / artifact, bytes);
+    return finding_line(finding, key, time, artifact, finding.input, modules_, {});
+  }
+
   static std::vector<NamedFrame> named(const std::vector<Frame>& frames,
                                        const MethodTable& methods) {
     std::vector<NamedFrame> result;
@@ -142,6 +152,7 @@ class FindingsWriter {
   Signatures signatures_;
   JsonLines file_;
   std::map<uint64_t, KeyCounts> counts_;
+  std::map<uint64_t, size_t> indices_;  // of the next artifact
 };
 
 json unfulfilled_record(const Stepper& stepper) {
