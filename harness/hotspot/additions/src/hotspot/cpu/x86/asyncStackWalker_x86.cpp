@@ -21,11 +21,7 @@
 #include "code/nmethod.hpp"
 #include "interpreter/interpreter.hpp"
 #include "prims/asyncMethods.hpp"
-#include "prims/asyncUnwindTables.hpp"
 #include "runtime/frame.hpp"
-#include "runtime/stubCodeGenerator.hpp"
-
-#include <ucontext.h>
 
 // What x86-64 knows of a frame that a thread was interrupted in while it was being built or taken
 // down: the instructions around pc say how far that had come. They are ones that HotSpot's
@@ -40,12 +36,14 @@ static struct {
 } _method_entries[kMaxEntries];
 static int _method_entry_count = 0;
 
-static bool in_method_entry(uintptr_t pc) {
+// -1 when pc is in none.
+static int method_entry_of(uintptr_t pc) {
   for (int i = 0; i < _method_entry_count; i++) {
-    if (pc >= _method_entries[i].begin && pc < _method_entries[i].end) return true;
+    if (pc >= _method_entries[i].begin && pc < _method_entries[i].end) return i;
   }
-  return false;
+  return -1;
 }
+static bool in_method_entry(uintptr_t pc) { return method_entry_of(pc) >= 0; }
 
 void AsyncStackWalker::pd_initialize() {
   for (int kind = 0; kind < AbstractInterpreter::number_of_method_entries; kind++) {
@@ -60,8 +58,14 @@ void AsyncStackWalker::pd_initialize() {
   }
 }
 
-static uintptr_t register_of(const void* ucontext, int index) {
-  return static_cast<uintptr_t>(static_cast<const ucontext_t*>(ucontext)->uc_mcontext.gregs[index]);
+// By the numbers that instructions have for them.
+bool AsyncStackWalker::context_register(int number, uintptr_t* value) const {
+  static const int indexes[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                REG_R12, REG_R13, REG_R14, REG_R15};
+  if (!_interrupted || _ucontext == nullptr) return false;
+  *value = register_of(_ucontext, indexes[number]);
+  return true;
 }
 
 uintptr_t AsyncStackWalker::interrupted_bcp() const {
@@ -92,17 +96,22 @@ bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
   return false;
 }
 
-// Whether a word is pushed on top of the whole frame, as string comparison does for a while
-// (C2_MacroAssembler::string_compare).
-bool AsyncStackWalker::has_pushed_word(Registers* caller) const {
+// As string comparison does, and C1 for the check of a subtype (C2_MacroAssembler::string_compare,
+// LIR_Assembler::emit_arraycopy).
+bool AsyncStackWalker::has_pushed_words(Registers* caller) const {
+  const int most = 4;
   const uintptr_t sp = _at.sp + _blob->frame_size() * wordSize;
-  uintptr_t below = 0, return_pc = 0;
-  if (!read(sp - wordSize, &below) || is_return_address(below) || !read(sp, &return_pc) ||
-      !is_return_address(return_pc)) {
-    return false;
+  uintptr_t below = 0, word = 0;
+  if (!read(sp - wordSize, &below) || is_return_address(below)) return false;
+  for (int i = 0; i < most; i++) {
+    if (!read(sp + i * wordSize, &word)) return false;
+    if (is_return_address(word)) {
+      *caller = {word, sp + (i + 1) * wordSize, below};
+      return true;
+    }
+    below = word;
   }
-  *caller = {return_pc, sp + wordSize, below};
-  return true;
+  return false;
 }
 
 bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
@@ -115,6 +124,10 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
   if (!readable) return false;
   const Registers frameless = {top, _at.sp + wordSize, _at.fp};
   const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
+  if (nm->frame_size() <= 0) {
+    *caller = frameless;
+    return true;
+  }
 
   const bool gone = is_taken_down(pc, begin, end) || is_tail_jump(nm, pc) ||
                     (nm->is_native_method() && is_left(pc, begin, end));
@@ -123,6 +136,13 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
     return true;
   }
   if (bytes_are(pc, end, kPopFp) && is_return_address(second)) {
+    *caller = fp_pushed;
+    return true;
+  }
+  // Native methods may do without a frame for a while (their intrinsics' fast paths).
+  const size_t pushes = sizeof(kPushFpMoveSpToFp);
+  if (pc - begin >= static_cast<ptrdiff_t>(pushes) && begins_with_fp(pc - pushes, end) &&
+      is_return_address(second)) {
     *caller = fp_pushed;
     return true;
   }
@@ -152,11 +172,11 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
       return true;
     }
     case Built::complete:
-      return has_pushed_word(caller);
+      return has_pushed_words(caller);
     case Built::unknown:
       break;
   }
-  if (nm->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) return has_pushed_word(caller);
+  if (nm->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) return has_pushed_words(caller);
   if (is_return_address(top)) {
     *caller = frameless;
     return true;
@@ -168,171 +188,88 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
   return false;
 }
 
-// Between interpreted and compiled code (sharedRuntime_x86_64.cpp). The adapter from interpreted
-// code stands first, and its caller's sp is in r13 all the time; in that from compiled code once it
-// is put there. The return address is on top of the stack or, while arguments are moved, in rax.
-AsyncStackWalker::Registers AsyncStackWalker::interrupted_adapter_caller(uintptr_t top) const {
+bool AsyncStackWalker::between_frames(Registers* caller) {
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
-  const u1* const end = _blob->code_end();
-  const u1* const from_interpreter_end = find_bytes(_blob->code_begin(), end, kJumpToR11);
-  const u1* const sender_sp_load = find_bytes(from_interpreter_end, end, kLoadSenderSpToR13);
-  const uintptr_t r13 = register_of(_ucontext, REG_R13);
-  if (pc > from_interpreter_end && pc <= sender_sp_load && sender_sp_load != end) {
-    // Before it calls to have its caller patched, the adapter keeps its own sp in r13.
-    const u1* const kept = find_bytes(from_interpreter_end, sender_sp_load, kMoveSpToR13);
-    const u1* const restored = find_bytes(kept, sender_sp_load, kMoveR13ToSp);
-    uintptr_t kept_top = 0;
-    if (pc > kept && pc <= restored && r13 >= _at.sp && on_stack(r13) && read(r13, &kept_top)) {
-      return {kept_top, r13 + wordSize, _at.fp};
-    }
-    return {top, _at.sp + wordSize, _at.fp};
+  if (_code == Code::interpreter) {
+    const size_t call = 5;
+    const bool calls = pc[-static_cast<ptrdiff_t>(call)] == 0xe8;
+    if (!_interrupted && !calls) return false;
+    return leaves_interpreted(caller) || (_interrupted && enters_interpreted(caller));
   }
-  const uintptr_t sp = r13 > _at.sp && on_stack(r13) ? r13 : _at.sp + wordSize;
-  return {is_return_address(top) ? top : register_of(_ucontext, REG_RAX), sp, _at.fp};
-}
-
-// Where the blob that finds an exception's handler has taken its frame and the exception's pc off
-// the stack; null when its code is another.
-static const u1* after_pop_of_exception_pc(const CodeBlob* blob) {
-  const u1* const end = blob->code_end();
-  for (const u1* at = blob->code_begin(); at < end; at++) {
-    if (bytes_are(at, end, kPopFrame8PopDx)) return at + sizeof(kPopFrame8PopDx);
-  }
-  return nullptr;
-}
-
-bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
-  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
-  const u1* const end = _blob->code_end();
-  uintptr_t top = 0, second = 0;
-  if (!read(_at.sp, &top)) {
-    fail(Stop::bad_stack);
-    return true;
-  }
-  read(_at.sp + wordSize, &second);
-  const Registers frameless = {top, _at.sp + wordSize, _at.fp};
-  const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
-  const auto returns_to = [this](uintptr_t word) {
-    return is_return_address(word) || is_leaf_return_address(word) ||
-           AsyncUnwindTables::is_code(word) || noted_pc(word) != 0;
-  };
-
-  if (_blob->is_adapter_blob() && _ucontext != nullptr) {
-    *caller = interrupted_adapter_caller(top);
-    return true;
-  }
-  if (_blob->is_vtable_blob()) {
-    *caller = frameless;
-    return true;
-  }
-  if (is_framed(_blob)) {
-    // A tail jump: the stub takes its return address off the stack too. It still stands below sp,
-    // where signals leave 128 bytes alone.
-    const u1* const popped =
-        _blob->is_exception_stub() ? after_pop_of_exception_pc(_blob) : nullptr;
-    if (is_pop_of_target(pc, end) && (pc + 1 == popped || is_jump_to_register(pc + 1, end)) &&
-        returns_to(top)) {
-      *caller = frameless;
-      return true;
-    }
-    if (bytes_are(pc, end, kPopToTop)) {
-      // A word is pushed on top of the whole frame, to be moved into it.
-      const uintptr_t sp = _at.sp + (_blob->frame_size() + 1) * wordSize;
-      uintptr_t link = 0, return_pc = 0;
-      if (read(sp - wordSize, &return_pc) && read(sp - frame::sender_sp_offset * wordSize, &link) &&
-          returns_to(return_pc)) {
-        *caller = {return_pc, sp, link};
-        return true;
-      }
-    }
-    const bool jumps =
-        pc > _blob->code_begin() && is_jump_to_register(pc, end) && is_pop_of_target(pc - 1, end);
-    uintptr_t below = 0;
-    if ((jumps || (popped != nullptr && pc >= popped)) &&
-        AsyncMethods::load(_at.sp - wordSize, &below) && returns_to(below)) {
-      *caller = {below, _at.sp, _at.fp};
-      return true;
-    }
-    if (_blob->is_exception_stub() && pc == _blob->code_begin()) {
-      // Jumped to, with the pc of the exception in rdx.
-      const uintptr_t exception_pc = _ucontext == nullptr ? 0 : register_of(_ucontext, REG_RDX);
-      if (!returns_to(exception_pc)) {
-        fail(Stop::bad_frame);
-      } else {
-        *caller = {exception_pc, _at.sp, _at.fp};
-      }
-      return true;
-    }
-    if (bytes_are(pc, end, kRet) && returns_to(top)) {
-      *caller = frameless;
-      return true;
-    }
-    if (bytes_are(pc, end, kPopFp) && returns_to(second)) {
-      *caller = fp_pushed;
-      return true;
-    }
-    const Built built = how_far(_blob->code_begin(), pc, end);
-    uintptr_t by_size = 0;
-    if (built != Built::no && built != Built::pushed &&
-        read(_at.sp + (_blob->frame_size() - 1) * wordSize, &by_size) && returns_to(by_size)) {
-      return false;
-    }
-    if (built != Built::no && top == _at.fp && returns_to(second)) {
-      *caller = fp_pushed;
-      return true;
-    }
-    if (returns_to(top)) {
-      *caller = frameless;
-      return true;
-    }
-    // While a blob that saves all registers takes its frame down: the last words it restores stand
-    // below the frame pointer's.
-    below = top;
-    for (int i = 1; i <= 3; i++) {
-      uintptr_t word = 0;
-      if (!read(_at.sp + i * wordSize, &word)) break;
-      if (returns_to(word)) {
-        *caller = {word, _at.sp + (i + 1) * wordSize, below};
-        return true;
-      }
-      below = word;
-    }
+  if (_code != Code::compiled || !_interrupted) return false;
+  const nmethod* const nm = _blob->as_nmethod();
+  uintptr_t top = 0;
+  if (!nm->stub_contains(const_cast<u1*>(pc)) ||
+      !is_static_call_stub(pc, nm->stub_begin(), nm->stub_end()) || !read(_at.sp, &top) ||
+      !is_return_address(top)) {
     return false;
   }
-
-  // A leaf that HotSpot generated: most begin with push rbp, mov rbp, rsp.
-  const u1* begin = _blob->code_begin();
-  const StubCodeDesc* const stub = StubCodeDesc::desc_for(reinterpret_cast<address>(_at.pc));
-  if (stub != nullptr) begin = stub->begin();
-  const bool has_fp = bytes_are(begin, end, kPushFp) && bytes_are(begin + 1, end, kMoveSpToFp);
-  if (has_fp && pc > begin && pc < begin + 4 && returns_to(second)) {
-    *caller = fp_pushed;
-    return true;
-  }
-  if (has_fp && pc >= begin + 4 && !bytes_are(pc, end, kRet)) {
-    uintptr_t link = 0, return_pc = 0;
-    if (_at.fp >= _at.sp && read(_at.fp, &link) &&
-        read(_at.fp + frame::return_addr_offset * wordSize, &return_pc) && returns_to(return_pc)) {
-      *caller = {return_pc, _at.fp + frame::sender_sp_offset * wordSize, link};
-      return true;
-    }
-  }
-  if (returns_to(top)) {
-    *caller = frameless;
-    return true;
-  }
-  fail(Stop::bad_frame);
+  *caller = {top, _at.sp + wordSize, _at.fp};
   return true;
 }
 
-// C1's stub that finds the handler of an exception which leaves a method: the return address is all
-// there is, but for a word that aligns the stack for the call and is dropped after it.
-bool AsyncStackWalker::calling_stub_caller(Registers* caller) const {
+bool AsyncStackWalker::leaves_interpreted(Registers* caller) {
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
-  const uintptr_t at = _at.sp + (bytes_are(pc, _blob->code_end(), kAddSp8) ? wordSize : 0);
-  uintptr_t return_pc = 0;
-  if (!read(at, &return_pc) || !is_return_address(return_pc)) return false;
-  *caller = {return_pc, at + wordSize, _at.fp};
+  Leaving leaving;
+  if (!leaving.find(pc, Interpreter::code()->code_start(), Interpreter::code()->code_end())) {
+    return false;
+  }
+  uintptr_t return_pc = 0, sp = 0;
+  const int kept = leaving.return_register(), sender = leaving.sender_register();
+  if (kept < 0) {
+    read(_at.sp + leaving.return_offset(), &return_pc);
+  } else if (!context_register(kept, &return_pc) && !leaving.moved()) {
+    AsyncMethods::load(_at.sp - wordSize, &return_pc);  // where it was popped from
+  }
+  // Interpreted callers are found by fp.
+  const Place place(return_pc);
+  if (sender < 0) {
+    sp = _at.sp + leaving.above();
+  } else if (!context_register(sender, &sp) && !place.blob_is_nmethod()) {
+    sp = _at.sp + wordSize;
+  }
+  // Method handle linkers pop an argument, as caller_of_interpreted says.
+  if (sp == _at.sp - wordSize) sp = _at.sp;
+  if (!place.return_address || sp < _at.sp || !on_stack(sp)) {
+    fail(Stop::bad_frame);
+  } else {
+    *caller = {return_pc, sp, _at.fp};
+  }
+  return true;
+}
+
+// The return address is on top of the stack, then (while locals are pushed over it) in a register,
+// then below them again. The caller's sp is in a register until the frame has it: compiled callers
+// need it, others are found by fp.
+bool AsyncStackWalker::enters_interpreted(Registers* caller) {
+  const int entry = method_entry_of(_at.pc);
+  if (_ucontext != nullptr || entry < 0) return false;
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const begin = reinterpret_cast<const u1*>(_method_entries[entry].begin);
+  const u1* const end = reinterpret_cast<const u1*>(_method_entries[entry].end);
+  const u1* const pushes_fp = find_bytes(begin, end, kPushFpMoveSpToFp);
+  const u1* const has_fp = pushes_fp + sizeof(kPushFpMoveSpToFp);
+  uintptr_t return_pc = 0, link = _at.fp, sp = 0, top = 0;
+  if (pc >= has_fp) {
+    if (_at.sp <= _at.fp + frame::interpreter_frame_method_offset * wordSize) return false;
+    read(_at.fp, &link);
+    read(_at.fp + frame::return_addr_offset * wordSize, &return_pc);
+    read(_at.fp + frame::interpreter_frame_sender_sp_offset * wordSize, &sp);
+  } else if (pc > pushes_fp) {
+    read(_at.sp, &link);
+    read(_at.sp + wordSize, &return_pc);
+  } else if (pc == pushes_fp || pc <= find_bytes(begin, pushes_fp, kPopAx)) {
+    read(_at.sp, &return_pc);
+  } else if (read(_at.sp, &top) && top != 0) {
+    AsyncMethods::load(_at.sp - wordSize, &return_pc);  // no local is pushed over it
+  }
+  const Place place(return_pc);
+  if (sp == 0 && !place.blob_is_nmethod()) sp = _at.sp + 2 * wordSize;
+  if (!place.return_address || sp <= _at.sp || !on_stack(sp)) {
+    fail(Stop::bad_frame);
+  } else {
+    *caller = {return_pc, sp, link};
+  }
   return true;
 }
 

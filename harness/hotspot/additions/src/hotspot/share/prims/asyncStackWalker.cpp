@@ -147,6 +147,10 @@ AsyncStackWalker::Place::Place(uintptr_t pc) : pc(pc) {
   return_address = has_scope(nm, desc);
 }
 
+bool AsyncStackWalker::Place::blob_is_nmethod() const {
+  return blob != nullptr && blob->is_nmethod();
+}
+
 bool AsyncStackWalker::is_leaf_return_address(uintptr_t pc) {
   CodeBlob* const blob = blob_of(pc);
   if (blob == nullptr) return false;
@@ -189,13 +193,14 @@ bool AsyncStackWalker::start_at_context(const AsyncContext& context) {
 
 bool AsyncStackWalker::start_at_frame(const AsyncContext& frame) {
   if (!start_at_context(frame)) return false;
-  // All of a stub has the stub's frame size; but to be returned to it has to have called.
+  // All of a stub and of a native method has one frame size; but to be returned to it has to have
+  // called. The interpreter is returned to anywhere.
+  const bool sized = _code == Code::framed_stub || _code == Code::native;
   const bool returned_to =
-      _code == Code::c
-          ? pd_may_follow_c_call(frame.pc)
-          : is_return_address(frame.pc) &&
-                (_code != Code::framed_stub ||
-                 pd_follows_call(reinterpret_cast<const u1*>(frame.pc), _blob->code_begin()));
+      _code == Code::c ? pd_may_follow_c_call(frame.pc)
+                       : is_return_address(frame.pc) && _code != Code::interpreter &&
+                             (!sized || pd_follows_call(reinterpret_cast<const u1*>(frame.pc),
+                                                        _blob->code_begin()));
   _interrupted = !returned_to;
   return true;
 }
@@ -244,7 +249,10 @@ bool AsyncStackWalker::classify(const Place& place) {
 
 bool AsyncStackWalker::classify_nmethod(const Place& place) {
   const nmethod* const nm = _blob->as_nmethod();
-  if (nm->method() == nullptr || nm->frame_size() <= 0) return fail(Stop::bad_pc);
+  if (nm->method() == nullptr) return fail(Stop::bad_pc);
+  // Those of method handles only jump on.
+  const bool jumps_on = _interrupted && nm->method()->is_method_handle_intrinsic();
+  if (nm->frame_size() <= 0 && !jumps_on) return fail(Stop::bad_pc);
   _code = nm->is_native_method() ? Code::native : Code::compiled;
   _desc = place.desc;
   if (!place.deoptimised) return true;
@@ -347,6 +355,10 @@ bool AsyncStackWalker::caller() {
       if (_interrupted && interrupted_compiled_caller(&to)) {
         return _stop == Stop::none && arrive(to);
       }
+      // Calls of leaves alone may stand inside what is pushed and popped.
+      if (!_interrupted && _code == Code::compiled && _desc == nullptr && has_pushed_words(&to)) {
+        return arrive(to);
+      }
       return caller_of_framed();
     case Code::framed_stub:
       if (_interrupted && interrupted_stub_caller(&to)) return _stop == Stop::none && arrive(to);
@@ -448,6 +460,11 @@ bool AsyncStackWalker::next(Frame* frame) {
       continue;
     }
     _given = true;
+    if (between_frames(&_caller)) {
+      if (_stop != Stop::none) return false;
+      _caller_known = true;
+      continue;
+    }
     switch (_code) {
       case Code::interpreter:
         return fill_interpreted(frame);

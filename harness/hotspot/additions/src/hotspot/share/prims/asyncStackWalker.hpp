@@ -132,6 +132,7 @@ class AsyncStackWalker {
     Place() = default;
     explicit Place(uintptr_t pc);
     bool in_code_cache() const { return interpreter || blob != nullptr; }
+    bool blob_is_nmethod() const;
 
     uintptr_t pc = 0;
     bool interpreter = false;
@@ -195,12 +196,28 @@ class AsyncStackWalker {
   // taken down. False: the ordinary rules hold. True: *caller is set, or stop().
   bool interrupted_compiled_caller(Registers* caller);
   bool interrupted_stub_caller(Registers* caller);
-  bool has_pushed_word(Registers* caller) const;
-  // `top`: the word on top of the stack.
-  Registers interrupted_adapter_caller(uintptr_t top) const;
+  bool interrupted_framed_stub_caller(Registers* caller);
+  // Between frames: the code at _at.pc belongs to no frame, since what it is part of is left
+  // already, or not entered. True: *caller is set, or stop().
+  bool between_frames(Registers* caller);
+  bool leaves_interpreted(Registers* caller);
+  // The same of an interpreted method that is entered, when fp and sp are all that is known.
+  bool enters_interpreted(Registers* caller);
+  // Words are pushed on top of the whole frame for a while.
+  bool has_pushed_words(Registers* caller) const;
+  // Of code that keeps fp as its frame's, from `begin` on. False where it does not.
+  bool caller_by_fp(const u1* begin, Registers* caller) const;
+  Registers adapter_caller() const;
+  bool method_handle_caller(Registers* caller) const;
   // The caller of a stub without a frame, while the stub calls a leaf. False when it cannot be
   // told.
   bool calling_stub_caller(Registers* caller) const;
+  // Whether a stub may return there.
+  bool returns_to(uintptr_t word) const;
+  // The first instruction of the stub at _at.pc, of those in its blob.
+  const u1* stub_begin() const;
+  // Of the register with that number, 0 where the context is not known.
+  bool context_register(int number, uintptr_t* value) const;
   // An interpreted frame under construction: its method and its caller.
   bool interrupted_interpreted(uintptr_t* method, Registers* caller) const;
   // The bytecode pointer register; 0 when the context is not known.

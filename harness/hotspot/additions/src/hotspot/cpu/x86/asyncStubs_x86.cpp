@@ -1,0 +1,273 @@
+/*
+ * Copyright (c) 2026, the framestorm authors.
+ *
+ * This code is free software; you can redistribute it and/or modify it
+ * under the terms of the GNU General Public License version 2 only, as
+ * published by the Free Software Foundation, with the "Classpath" exception
+ * of the OpenJDK sources it is compiled with.
+ *
+ * This code is distributed in the hope that it will be useful, but WITHOUT
+ * ANY WARRANTY; without even the implied warranty of MERCHANTABILITY or
+ * FITNESS FOR A PARTICULAR PURPOSE.  See the GNU General Public License
+ * version 2 for more details.
+ */
+
+#include "prims/asyncStackWalker.hpp"
+
+#include "asyncInstructions_x86.hpp"
+
+#include "code/codeBlob.hpp"
+#include "code/codeCache.hpp"
+#include "prims/asyncMethods.hpp"
+#include "prims/asyncUnwindTables.hpp"
+#include "runtime/frame.hpp"
+#include "runtime/stubCodeGenerator.hpp"
+
+// What x86-64 knows of stubs and adapters that a thread was interrupted in, or that call a leaf.
+
+bool AsyncStackWalker::returns_to(uintptr_t word) const {
+  return is_return_address(word) || is_leaf_return_address(word) ||
+         AsyncUnwindTables::is_code(word) || noted_pc(word) != 0;
+}
+
+const u1* AsyncStackWalker::stub_begin() const {
+  const StubCodeDesc* const stub = StubCodeDesc::desc_for(reinterpret_cast<address>(_at.pc));
+  return stub != nullptr && _code == Code::stub ? stub->begin() : _blob->code_begin();
+}
+
+bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const end = _blob->code_end();
+  const size_t prologue = sizeof(kPushFpMoveSpToFp);
+  if (!begins_with_fp(begin, end) || pc < begin + prologue ||
+      is_after_fp_restored(pc, begin, end) || _blob->is_deoptimization_stub()) {
+    return false;
+  }
+  // More than the frame when there are words pushed on top of it.
+  const int more = 8;
+  const uintptr_t size = is_framed(_blob) ? (_blob->frame_size() + more) * wordSize : 4 * K;
+  uintptr_t link = 0, return_pc = 0;
+  if (_at.fp < _at.sp || _at.fp - _at.sp > size || !read(_at.fp, &link) ||
+      !read(_at.fp + frame::return_addr_offset * wordSize, &return_pc) || !returns_to(return_pc)) {
+    return false;
+  }
+  *caller = {return_pc, _at.fp + frame::sender_sp_offset * wordSize, link};
+  return true;
+}
+
+// Between interpreted and compiled code. A return address that is off the stack for a while still
+// stands where it was, also below sp, where signals leave 128 bytes alone.
+AsyncStackWalker::Registers AsyncStackWalker::adapter_caller() const {
+  const AdapterDepth depth(reinterpret_cast<const u1*>(_at.pc), _blob);
+  uintptr_t return_pc = 0;
+  AsyncMethods::load(_at.sp + depth.return_at, &return_pc);
+  if (!is_return_address(return_pc)) AsyncMethods::load(_at.sp + depth.or_return_at, &return_pc);
+  return {return_pc, _at.sp + depth.caller_sp, _at.fp};
+}
+
+// From the interpreter to what a method handle or a member name stands for
+// (methodHandles_x86.cpp). The caller's sp is in r13 all along. Linkers take their last argument
+// away from below the return address; barriers push on top of that.
+bool AsyncStackWalker::method_handle_caller(Registers* caller) const {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const end = _blob->code_end();
+  const int number_of_r13 = 13, most_pushed = 64;
+  uintptr_t sender_sp = 0, return_pc = 0;
+  const bool sender_known =
+      context_register(number_of_r13, &sender_sp) && sender_sp >= _at.sp && on_stack(sender_sp);
+  const bool rax_popped = bytes_are(pc - 1, end, kPopAxPopBxPushAx);
+  if (rax_popped || bytes_are(pc - 2, end, kPopAxPopBxPushAx)) {
+    AsyncMethods::load(_at.sp - (rax_popped ? 1 : 2) * wordSize, &return_pc);
+  } else if (sender_known && read(sender_sp - wordSize, &return_pc) &&
+             is_return_address(return_pc)) {
+    // Nothing is taken away.
+  } else if (!sender_known || !read(sender_sp, &return_pc) || !is_return_address(return_pc)) {
+    for (int i = 0; i < most_pushed && read(_at.sp + i * wordSize, &return_pc); i++) {
+      if (is_return_address(return_pc)) break;
+    }
+  }
+  const Place place(return_pc);
+  if (!place.return_address || (!sender_known && place.blob_is_nmethod())) return false;
+  const uintptr_t above = _at.sp + wordSize;
+  *caller = {return_pc, sender_known && sender_sp > above ? sender_sp : above, _at.fp};
+  return true;
+}
+
+// Where the blob that finds an exception's handler has taken its frame and the exception's pc off
+// the stack; null when its code is another.
+static const u1* after_pop_of_exception_pc(const CodeBlob* blob) {
+  const u1* const end = blob->code_end();
+  for (const u1* at = blob->code_begin(); at < end; at++) {
+    if (bytes_are(at, end, kPopFrame8PopDx)) return at + sizeof(kPopFrame8PopDx);
+  }
+  return nullptr;
+}
+
+// C1's code calls the stub for an exception of a callee's from where it handles exceptions, which is
+// described nowhere, with the pc of the call in rdx.
+static uintptr_t described_pc(uintptr_t return_pc, uintptr_t rdx) {
+  const CodeBlob* const blob = CodeCache::find_blob(reinterpret_cast<void*>(return_pc));
+  const bool same = blob != nullptr && blob->is_nmethod() &&
+                    CodeCache::find_blob(reinterpret_cast<void*>(rdx)) == blob;
+  return same ? rdx : return_pc;
+}
+
+bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const end = _blob->code_end();
+  uintptr_t top = 0, second = 0;
+  if (!read(_at.sp, &top)) {
+    fail(Stop::bad_stack);
+    return true;
+  }
+  if (_code == Code::framed_stub) {
+    if (!interrupted_framed_stub_caller(caller)) return false;
+    const int number_of_rdx = 2;
+    uintptr_t rdx = 0;
+    if (_stop == Stop::none && !is_return_address(caller->pc) &&
+        context_register(number_of_rdx, &rdx) && is_return_address(rdx)) {
+      caller->pc = described_pc(caller->pc, rdx);
+    }
+    return true;
+  }
+  if (_blob->is_adapter_blob()) {
+    *caller = adapter_caller();
+    return true;
+  }
+  if (_blob->is_method_handles_adapter_blob()) {
+    if (!method_handle_caller(caller)) fail(Stop::bad_frame);
+    return true;
+  }
+  read(_at.sp + wordSize, &second);
+  const Registers frameless = {top, _at.sp + wordSize, _at.fp};
+  const Registers one_pushed = {second, _at.sp + 2 * wordSize, _at.fp};
+  if (_blob->is_vtable_blob()) {
+    *caller = frameless;
+    return true;
+  }
+  // A leaf that HotSpot generated: most begin with push rbp, mov rbp, rsp.
+  const u1* const begin = stub_begin();
+  const bool being_built =
+      begins_with_fp(begin, end) && pc > begin && pc < begin + sizeof(kPushFpMoveSpToFp);
+  const bool aligned =
+      bytes_are(pc, end, kAddSp8) || (pc - begin >= 4 && bytes_are(pc - 4, end, kSubtractSp8By8));
+  uintptr_t below = 0;
+  const bool jumps = pc > begin && is_jump_to_register(pc, end) && is_pop_of_target(pc - 1, end);
+  if (being_built && returns_to(second)) {
+    *caller = {second, _at.sp + 2 * wordSize, top};
+  } else if (caller_by_fp(begin, caller)) {
+    return true;
+  } else if (aligned && returns_to(second)) {
+    *caller = one_pushed;
+  } else if (jumps && AsyncMethods::load(_at.sp - wordSize, &below) && returns_to(below)) {
+    *caller = {below, _at.sp, _at.fp};
+  } else if (returns_to(top)) {
+    *caller = frameless;
+  } else {
+    fail(Stop::bad_frame);
+  }
+  return true;
+}
+
+bool AsyncStackWalker::interrupted_framed_stub_caller(Registers* caller) {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const begin = _blob->code_begin();
+  const u1* const end = _blob->code_end();
+  uintptr_t top = 0, second = 0;
+  read(_at.sp, &top);
+  read(_at.sp + wordSize, &second);
+  const Registers frameless = {top, _at.sp + wordSize, _at.fp};
+  const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
+  // A tail jump: the stub takes its return address off the stack too. It still stands below sp,
+  // where signals leave 128 bytes alone.
+  const u1* const popped = _blob->is_exception_stub() ? after_pop_of_exception_pc(_blob) : nullptr;
+  if (is_pop_of_target(pc, end) && (pc + 1 == popped || is_jump_to_register(pc + 1, end)) &&
+      returns_to(top)) {
+    *caller = frameless;
+    return true;
+  }
+  if (bytes_are(pc, end, kPopToTop)) {
+    // A word is pushed on top of the whole frame, to be moved into it.
+    const uintptr_t sp = _at.sp + (_blob->frame_size() + 1) * wordSize;
+    uintptr_t link = 0, return_pc = 0;
+    if (read(sp - wordSize, &return_pc) && read(sp - frame::sender_sp_offset * wordSize, &link) &&
+        returns_to(return_pc)) {
+      *caller = {return_pc, sp, link};
+      return true;
+    }
+  }
+  const bool jumps = pc > begin && is_jump_to_register(pc, end) && is_pop_of_target(pc - 1, end);
+  uintptr_t below = 0;
+  if ((jumps || (popped != nullptr && pc >= popped)) &&
+      AsyncMethods::load(_at.sp - wordSize, &below) && returns_to(below)) {
+    *caller = {below, _at.sp, _at.fp};
+    return true;
+  }
+  if (_blob->is_exception_stub() && pc == begin) {
+    // Jumped to, with the pc of the exception in rdx.
+    const uintptr_t exception_pc = _ucontext == nullptr ? 0 : register_of(_ucontext, REG_RDX);
+    if (!returns_to(exception_pc)) {
+      fail(Stop::bad_frame);
+    } else {
+      *caller = {exception_pc, _at.sp, _at.fp};
+    }
+    return true;
+  }
+  if (bytes_are(pc, end, kRet) && returns_to(top)) {
+    *caller = frameless;
+    return true;
+  }
+  if (bytes_are(pc, end, kPopFp) && returns_to(second)) {
+    *caller = fp_pushed;
+    return true;
+  }
+  if (caller_by_fp(begin, caller)) return true;
+  if (begins_with_fp(begin, end) && is_after_fp_restored(pc, begin, end) && returns_to(top)) {
+    *caller = frameless;
+    return true;
+  }
+  const Built built = how_far(begin, pc, end);
+  uintptr_t by_size = 0;
+  if (built != Built::no && built != Built::pushed &&
+      read(_at.sp + (_blob->frame_size() - 1) * wordSize, &by_size) && returns_to(by_size)) {
+    return false;
+  }
+  if (built != Built::no && top == _at.fp && returns_to(second)) {
+    *caller = fp_pushed;
+    return true;
+  }
+  if (returns_to(top)) {
+    *caller = frameless;
+    return true;
+  }
+  // While a blob that saves all registers takes its frame down: the last words it restores stand
+  // below the frame pointer's.
+  below = top;
+  for (int i = 1; i <= 3; i++) {
+    uintptr_t word = 0;
+    if (!read(_at.sp + i * wordSize, &word)) break;
+    if (returns_to(word)) {
+      *caller = {word, _at.sp + (i + 1) * wordSize, below};
+      return true;
+    }
+    below = word;
+  }
+  return false;
+}
+
+// C1's stub that finds the handler of an exception which leaves a method: the return address is all
+// there is, but for a word that aligns the stack for the call and is dropped after it.
+bool AsyncStackWalker::calling_stub_caller(Registers* caller) const {
+  if (_blob->is_adapter_blob()) {
+    *caller = adapter_caller();
+    return true;
+  }
+  if (_blob->is_method_handles_adapter_blob()) return method_handle_caller(caller);
+  if (caller_by_fp(stub_begin(), caller)) return true;
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const uintptr_t at = _at.sp + (bytes_are(pc, _blob->code_end(), kAddSp8) ? wordSize : 0);
+  uintptr_t return_pc = 0;
+  if (!read(at, &return_pc) || !is_return_address(return_pc)) return false;
+  *caller = {return_pc, at + wordSize, _at.fp};
+  return true;
+}
