@@ -43,13 +43,13 @@ class CodeCatalog {
   // The blob of code at pc; null outside the code cache. Takes in what has been compiled since.
   // It stays as it is for good. On the stepped thread, which is not in the VM then; allocates.
   const Blob* at(uintptr_t pc);
+  bool in_code_cache(uintptr_t pc) const { return pc >= low_ && pc < high_; }
   const std::deque<Blob>& blobs() const { return blobs_; }
 
   // Static storage. `frame_stands`: the frame of compiled code is as its body has it.
   static Section section_of(const Blob* blob, uintptr_t pc, bool frame_stands);
 
  private:
-  bool in_code_cache(uintptr_t pc) const { return pc >= low_ && pc < high_; }
   const Blob* add(const CodeEntry& entry);
 
   Jvm& jvm_;

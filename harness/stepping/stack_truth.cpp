@@ -67,6 +67,9 @@ void StackTruth::advance(const Registers& now) {
   } else {
     follow_jump();
   }
+  if (knowledge_ == Knowledge::known && now_.blob == nullptr && catalog_.in_code_cache(now.pc)) {
+    lose("code that JVMTI has not told of yet");
+  }
   expect();
 }
 
@@ -120,6 +123,7 @@ void StackTruth::push(const Place& caller, uintptr_t slot, uintptr_t return_to, 
   next.caller = caller.blob;
   next.below = below_.size();
   next.implicit = implicit;
+  next.entered = now_.at.pc;
   const std::vector<TrueFrame> frames = own(caller, return_to);
   below_.insert(below_.end(), frames.rbegin(), frames.rend());
   activations_.push_back(std::move(next));
@@ -313,6 +317,14 @@ bool StackTruth::frame_stands(const Place& place) const {
          flow_at(place.at.pc) != Flow::ret;
 }
 
+bool StackTruth::is_in_call_stub(const Place& place) const {
+  const Activation& running = activations_.back();
+  const uintptr_t stubs = place.blob->entry.stubs;
+  return stubs != 0 && place.at.pc >= stubs && place.at.sp == running.slot &&
+         running.caller == place.blob && running.entered >= stubs &&
+         running.entered < place.blob->entry.end;
+}
+
 // Of a call: the register has something else once a method is called, which the frame keeps it for.
 int32_t StackTruth::bci_of(const InterpretedFrame& frame, uintptr_t bcp) const {
   if (frame.method == nullptr) return kAnyBci;
@@ -348,6 +360,7 @@ std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) 
     case Role::native_wrapper:
       return {{.method = entry.debug->method()}};
     case Role::compiled: {
+      if (is_in_call_stub(place)) return {};
       std::vector<TrueFrame> frames;
       if (return_to != 0) {
         for (const auto& frame : entry.debug->at(return_to)) {

@@ -16,6 +16,11 @@
 //   jump into a caller       An exception's handler: all activations below that frame are over.
 //   signal to a stub         A safepoint poll or an implicit exception: HotSpot's handler changes the
 //                            pc, as if the instruction had called the stub.
+//   call to a call stub      Compiled code calls an interpreted method through a stub at its own end,
+//                            which only jumps on: it has no frame of its own. Nor has the stub there
+//                            that calls for the deoptimisation of the frame.
+//   code that is not known   JVMTI tells of a method a while after it is compiled. The truth is lost
+//                            until that code returns.
 //   jump out of the base     A virtual thread yields. Its activations wait until one of them is
 //                            returned to.
 //
@@ -94,6 +99,7 @@ class StackTruth {
     const Blob* caller = nullptr;
     size_t below = 0;       // in below_, without its caller's own frames
     bool implicit = false;  // by a signal
+    uintptr_t entered = 0;  // its first instruction
     // Interpreted.
     bool has_stood = false;         // its frame
     jmethodID method = nullptr;     // of the frame, or the one that is entered
@@ -117,6 +123,7 @@ class StackTruth {
   std::vector<TrueFrame> own(const Place& place, uintptr_t return_to);
   std::vector<TrueFrame> interpreted(const Place& place, uintptr_t return_to);
   bool frame_stands(const Place& place) const;
+  bool is_in_call_stub(const Place& place) const;
   int32_t bci_of(const InterpretedFrame& frame, uintptr_t bcp) const;
   // Its caller is in the heap, and comes back when it returns.
   bool returns_to_barrier(const Activation& one);

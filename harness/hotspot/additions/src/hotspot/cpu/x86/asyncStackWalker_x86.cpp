@@ -79,6 +79,16 @@ bool AsyncStackWalker::pd_follows_call(const u1* pc, const u1* begin) {
   return before >= 2 && pc[-2] == 0xff && (pc[-1] & 0xf8) == 0xd0;  // call register
 }
 
+// With its operand, from the byte on that says that it is one.
+static int size_of_indirect_call(const u1* at) {
+  const int mode = at[1] >> 6, base = at[1] & 7, scaled = 4, none = 5;
+  if (mode == 3) return 2;
+  const int size = base == scaled ? 3 : 2;
+  if (mode != 0) return size + (mode == 1 ? 1 : 4);
+  const bool displaced = base == none || (base == scaled && (at[2] & 7) == none);
+  return size + (displaced ? 4 : 0);
+}
+
 bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
   u1 before[8];
   const uintptr_t begin = align_down(pc - sizeof(before), sizeof(uintptr_t));
@@ -91,7 +101,10 @@ bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
   const u1* const end = before + sizeof(before);
   if (end[-5] == 0xe8) return true;  // call rel32
   for (int length = 2; length <= 7; length++) {
-    if (end[-length] == 0xff && (end[1 - length] & 0x38) == 0x10) return true;  // call r/m64
+    if (end[-length] == 0xff && (end[1 - length] & 0x38) == 0x10 &&
+        size_of_indirect_call(end - length) == length) {
+      return true;  // call r/m64
+    }
   }
   return false;
 }
