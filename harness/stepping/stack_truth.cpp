@@ -67,7 +67,7 @@ void StackTruth::advance(const Registers& now) {
   } else {
     follow_jump();
   }
-  if (knowledge_ == Knowledge::known && now_.blob == nullptr && catalog_.in_code_cache(now.pc)) {
+  if (knowledge_ == Knowledge::known && (is_unknown(now_) || activations_.back().unknown)) {
     lose("code that JVMTI has not told of yet");
   }
   expect();
@@ -124,6 +124,7 @@ void StackTruth::push(const Place& caller, uintptr_t slot, uintptr_t return_to, 
   next.below = below_.size();
   next.implicit = implicit;
   next.entered = now_.at.pc;
+  next.unknown = is_unknown(caller) || activations_.back().unknown;
   const std::vector<TrueFrame> frames = own(caller, return_to);
   below_.insert(below_.end(), frames.rbegin(), frames.rend());
   activations_.push_back(std::move(next));
@@ -315,6 +316,10 @@ bool StackTruth::frame_stands(const Place& place) const {
   const CodeEntry& entry = place.blob->entry;
   return place.at.pc >= entry.frame_complete && place.at.sp < running.slot &&
          flow_at(place.at.pc) != Flow::ret;
+}
+
+bool StackTruth::is_unknown(const Place& place) const {
+  return place.blob == nullptr && catalog_.in_code_cache(place.at.pc);
 }
 
 bool StackTruth::is_in_call_stub(const Place& place) const {

@@ -20,7 +20,7 @@
 //                            which only jumps on: it has no frame of its own. Nor has the stub there
 //                            that calls for the deoptimisation of the frame.
 //   code that is not known   JVMTI tells of a method a while after it is compiled. The truth is lost
-//                            until that code returns.
+//                            in it and in what it calls.
 //   jump out of the base     A virtual thread yields. Its activations wait until one of them is
 //                            returned to.
 //
@@ -99,6 +99,7 @@ class StackTruth {
     const Blob* caller = nullptr;
     size_t below = 0;       // in below_, without its caller's own frames
     bool implicit = false;  // by a signal
+    bool unknown = false;   // it or a caller is called by code that is not known
     uintptr_t entered = 0;  // its first instruction
     // Interpreted.
     bool has_stood = false;         // its frame
@@ -124,6 +125,8 @@ class StackTruth {
   std::vector<TrueFrame> interpreted(const Place& place, uintptr_t return_to);
   bool frame_stands(const Place& place) const;
   bool is_in_call_stub(const Place& place) const;
+  // In the code cache, and JVMTI has not told of it yet.
+  bool is_unknown(const Place& place) const;
   int32_t bci_of(const InterpretedFrame& frame, uintptr_t bcp) const;
   // Its caller is in the heap, and comes back when it returns.
   bool returns_to_barrier(const Activation& one);

@@ -14,7 +14,7 @@
 
 #include "prims/asyncStackWalker.hpp"
 
-#include "asyncInstructions_x86.hpp"
+#include "asyncTransitions_x86.hpp"
 
 #include "code/codeBlob.hpp"
 #include "code/codeCache.hpp"
@@ -115,6 +115,19 @@ bool AsyncStackWalker::has_pushed_words(Registers* caller) const {
   const int most = 4;
   const uintptr_t sp = _at.sp + _blob->frame_size() * wordSize;
   uintptr_t below = 0, word = 0;
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const bool complete = _blob->is_frame_complete_at(const_cast<u1*>(pc));
+  const int pushed =
+      complete ? words_pushed_for_barrier(pc, _blob->code_begin(), _blob->code_end()) : 0;
+  if (pushed != 0) {
+    const uintptr_t caller_sp = sp + pushed * wordSize;
+    if (!read(caller_sp - wordSize, &word) ||
+        !read(caller_sp - frame::sender_sp_offset * wordSize, &below)) {
+      return false;
+    }
+    *caller = {word, caller_sp, below};
+    return true;
+  }
   if (!read(sp - wordSize, &below) || is_return_address(below)) return false;
   for (int i = 0; i < most; i++) {
     if (!read(sp + i * wordSize, &word)) return false;

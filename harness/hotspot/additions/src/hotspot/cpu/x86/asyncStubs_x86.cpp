@@ -14,13 +14,14 @@
 
 #include "prims/asyncStackWalker.hpp"
 
-#include "asyncInstructions_x86.hpp"
+#include "asyncTransitions_x86.hpp"
 
 #include "code/codeBlob.hpp"
 #include "code/codeCache.hpp"
 #include "prims/asyncMethods.hpp"
 #include "prims/asyncUnwindTables.hpp"
 #include "runtime/frame.hpp"
+#include "runtime/javaThread.hpp"
 #include "runtime/stubCodeGenerator.hpp"
 
 // What x86-64 knows of stubs and adapters that a thread was interrupted in, or that call a leaf.
@@ -38,20 +39,37 @@ const u1* AsyncStackWalker::stub_begin() const {
 bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   const u1* const end = _blob->code_end();
-  const size_t prologue = sizeof(kPushFpMoveSpToFp);
-  if (!begins_with_fp(begin, end) || pc < begin + prologue ||
-      is_after_fp_restored(pc, begin, end) || _blob->is_deoptimization_stub()) {
-    return false;
+  // A word may be pushed first: room for the return address that a poll has not left, or one that
+  // stays below the return address.
+  const bool of_poll = _blob->is_safepoint_stub() && bytes_are(begin, end, kPushBx);
+  const bool has_cookie = _code == Code::stub && bytes_are(begin, end, kPushMinusOne);
+  const u1* const pushes = begin + (of_poll      ? sizeof(kPushBx)
+                                    : has_cookie ? sizeof(kPushMinusOne)
+                                                 : 0);
+  if (!begins_with_fp(pushes, end) || pc < pushes || _blob->is_deoptimization_stub()) return false;
+  const int extra = has_cookie ? 1 : 0;
+  uintptr_t link = _at.fp, return_pc = 0, slot = 0;
+  if (pc == pushes) {
+    if (!of_poll && !has_cookie) return false;
+    slot = _at.sp + extra * wordSize;
+  } else if (pc < pushes + sizeof(kPushFpMoveSpToFp)) {
+    slot = _at.sp + (1 + extra) * wordSize;
+    if (!read(_at.sp, &link)) return false;
+  } else if (is_after_fp_restored(pc, begin, end)) {
+    if (!has_cookie || !bytes_are(pc, end, kAddSp8)) return false;
+    slot = _at.sp + wordSize;
+  } else {
+    // More than the frame when there are words pushed on top of it.
+    const int more = 8;
+    const uintptr_t size = is_framed(_blob) ? (_blob->frame_size() + more) * wordSize : 4 * K;
+    slot = _at.fp + (frame::return_addr_offset + extra) * wordSize;
+    if (_at.fp < _at.sp || _at.fp - _at.sp > size || !read(_at.fp, &link)) return false;
   }
-  // More than the frame when there are words pushed on top of it.
-  const int more = 8;
-  const uintptr_t size = is_framed(_blob) ? (_blob->frame_size() + more) * wordSize : 4 * K;
-  uintptr_t link = 0, return_pc = 0;
-  if (_at.fp < _at.sp || _at.fp - _at.sp > size || !read(_at.fp, &link) ||
-      !read(_at.fp + frame::return_addr_offset * wordSize, &return_pc) || !returns_to(return_pc)) {
-    return false;
-  }
-  *caller = {return_pc, _at.fp + frame::sender_sp_offset * wordSize, link};
+  if (!read(slot, &return_pc)) return false;
+  const u1* const filled = find_bytes(pushes, end, kStoreBxAsReturnAddress);
+  if (of_poll && pc <= filled && _thread != nullptr) return_pc = p2u(_thread->saved_exception_pc());
+  if (!returns_to(return_pc)) return false;
+  *caller = {return_pc, slot + wordSize, link};
   return true;
 }
 
@@ -147,17 +165,12 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   }
   // A leaf that HotSpot generated: most begin with push rbp, mov rbp, rsp.
   const u1* const begin = stub_begin();
-  const bool being_built =
-      begins_with_fp(begin, end) && pc > begin && pc < begin + sizeof(kPushFpMoveSpToFp);
   const bool aligned =
       bytes_are(pc, end, kAddSp8) || (pc - begin >= 4 && bytes_are(pc - 4, end, kSubtractSp8By8));
   uintptr_t below = 0;
   const bool jumps = pc > begin && is_jump_to_register(pc, end) && is_pop_of_target(pc - 1, end);
-  if (being_built && returns_to(second)) {
-    *caller = {second, _at.sp + 2 * wordSize, top};
-  } else if (caller_by_fp(begin, caller)) {
-    return true;
-  } else if (aligned && returns_to(second)) {
+  if (caller_by_fp(begin, caller)) return true;
+  if (aligned && returns_to(second)) {
     *caller = one_pushed;
   } else if (jumps && AsyncMethods::load(_at.sp - wordSize, &below) && returns_to(below)) {
     *caller = {below, _at.sp, _at.fp};
@@ -222,7 +235,8 @@ bool AsyncStackWalker::interrupted_framed_stub_caller(Registers* caller) {
     return true;
   }
   if (caller_by_fp(begin, caller)) return true;
-  if (begins_with_fp(begin, end) && is_after_fp_restored(pc, begin, end) && returns_to(top)) {
+  const bool has_fp = begins_with_fp(begin, end) || begins_with_fp(begin + sizeof(kPushBx), end);
+  if (has_fp && is_after_fp_restored(pc, begin, end) && returns_to(top)) {
     *caller = frameless;
     return true;
   }

@@ -155,11 +155,9 @@ bool AsyncStackWalker::is_leaf_return_address(uintptr_t pc) {
   CodeBlob* const blob = blob_of(pc);
   if (blob == nullptr) return false;
   const address at = reinterpret_cast<address>(pc);
-  if (blob->is_runtime_stub()) return pd_follows_call(at, blob->code_begin());
-  if (!blob->is_nmethod()) return false;
+  if (!blob->is_nmethod()) return pd_follows_call(at, blob->code_begin());
   nmethod* const nm = blob->as_nmethod();
-  return nm->method() != nullptr && nm->frame_size() > 0 && nm->is_frame_complete_at(at) &&
-         pd_follows_call(at, nm->code_begin());
+  return nm->method() != nullptr && nm->frame_size() > 0 && pd_follows_call(at, nm->code_begin());
 }
 
 uintptr_t AsyncStackWalker::noted_pc(uintptr_t returns_to) const {
