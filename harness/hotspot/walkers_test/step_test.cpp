@@ -15,18 +15,28 @@ namespace {
 
 constexpr std::chrono::seconds kLimit{2};
 
-class StepTest : public jvm_test::JvmTest {
+class StepTest : public jvm_test::JvmTest, public testing::WithParamInterface<const char*> {
  protected:
-  void start() {
-    SessionOptions options;
-    options.start_victims = false;
-    start_session(options);
+  // Refused while a collector has stopped the world or is about to, as the walkers' headers say.
+  // asgst-frame has pc, sp and fp, and refuses where it would need another register.
+  static bool is_by_design(const StepFinding& found) {
+    if (found.verdict != Verdict::refused) return false;
+    const std::string& detail = found.finding.detail;
+    return found.finding.input.walker == WalkerId::asgst_frame ||
+           detail.find("result -2,") != std::string::npos ||
+           detail.find("result -12,") != std::string::npos;
   }
 };
 
-// Two have all registers. The third has pc, sp and fp, and may refuse; what it gives is right.
-TEST_F(StepTest, EachInstructionIsWalkedRight) {
-  start();
+INSTANTIATE_TEST_SUITE_P(Collector, StepTest,
+                         testing::Values("-XX:+UseG1GC", "-XX:G1PeriodicGCInterval=20"),
+                         [](const auto& info) { return info.index == 0 ? "Idle" : "Marking"; });
+
+TEST_P(StepTest, EachInstructionIsWalkedRight) {
+  SessionOptions options;
+  options.start_victims = false;
+  options.jvm.extra_args = {GetParam()};
+  start_session(options);
   ASSERT_FALSE(HasFatalFailure());
   std::vector<Walker*> walkers;
   for (const WalkerId id : {WalkerId::asgst, WalkerId::asgct2, WalkerId::asgst_frame}) {
@@ -44,12 +54,10 @@ TEST_F(StepTest, EachInstructionIsWalkedRight) {
         << name_of(scenario);
     EXPECT_GT(stepper.counts().judged, 1000U) << name_of(scenario);
     for (const auto& [key, found] : stepper.findings()) {
-      const bool by_design =
-          found.verdict == Verdict::refused && found.finding.input.walker == WalkerId::asgst_frame;
-      EXPECT_TRUE(by_design) << name_of(scenario) << ": " << key << ", " << found.position << ": "
-                             << found.finding.detail << "\n"
-                             << testing::PrintToString(found.trace) << "\n"
-                             << testing::PrintToString(found.truth);
+      EXPECT_TRUE(is_by_design(found)) << name_of(scenario) << ": " << key << ", " << found.position
+                                       << ": " << found.finding.detail << "\n"
+                                       << testing::PrintToString(found.trace) << "\n"
+                                       << testing::PrintToString(found.truth);
     }
   }
 }

@@ -199,12 +199,13 @@ inline bool begins_with_fp(const u1* begin, const u1* end) {
   return bytes_are(begin, end, kPushFpMoveSpToFp);
 }
 
-// Whether pc is behind the instruction that takes the frame down by its frame pointer, on the way
-// out: to a return, to a jump, or to the stub that goes on with an exception.
-inline bool is_after_fp_restored(const u1* pc, const u1* begin, const u1* end) {
+// Whether pc is behind an instruction that `begins` finds, on the way out: to a return, to a jump,
+// or to the stub that goes on with an exception.
+template <typename Begins>
+inline bool is_on_way_out(const u1* pc, const u1* begin, const u1* end, Begins begins) {
   const ptrdiff_t most = 24;
   for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
-    if (!bytes_are(at, end, kPopFp) && !bytes_are(at, end, kLeave)) continue;
+    if (!begins(at)) continue;
     const u1* next = at + 1;
     while (next < pc) {
       if (is_pop_of_target(next, end)) {
@@ -217,13 +218,28 @@ inline bool is_after_fp_restored(const u1* pc, const u1* begin, const u1* end) {
         break;
       }
     }
-    const bool leaves = bytes_are(pc, end, kAddSp8) || bytes_are(pc, end, kRet) ||
-                        bytes_are(pc, end, kJump) || is_jump_to_register(pc, end) ||
-                        is_pop_of_target(pc, end) || bytes_are(pc, end, kStoreToThread) ||
-                        bytes_are(pc, end, kLoadFromThread);
-    if (next == pc && leaves) return true;
+    if (next == pc) return true;
   }
   return false;
+}
+
+// The frame is taken down by its frame pointer.
+inline bool is_after_fp_restored(const u1* pc, const u1* begin, const u1* end) {
+  const bool leaves = bytes_are(pc, end, kAddSp8) || bytes_are(pc, end, kRet) ||
+                      bytes_are(pc, end, kJump) || is_jump_to_register(pc, end) ||
+                      is_pop_of_target(pc, end) || bytes_are(pc, end, kStoreToThread) ||
+                      bytes_are(pc, end, kLoadFromThread);
+  return leaves && is_on_way_out(pc, begin, end, [end](const u1* at) {
+           return bytes_are(at, end, kPopFp) || bytes_are(at, end, kLeave);
+         });
+}
+
+// The return address is popped, and there is nothing but a jump to come.
+inline bool is_after_return_address_popped(const u1* pc, const u1* begin, const u1* end) {
+  const bool jumps = is_jump_to_register(pc, end) || bytes_are(pc, end, kStoreToThread) ||
+                     bytes_are(pc, end, kLoadFromThread);
+  return jumps &&
+         is_on_way_out(pc, begin, end, [end](const u1* at) { return is_pop_of_target(at, end); });
 }
 
 // How many words C1's code has pushed around the call of a load barrier's stub, which gets its

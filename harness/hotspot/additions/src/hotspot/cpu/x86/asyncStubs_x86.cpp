@@ -168,7 +168,7 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   const bool aligned =
       bytes_are(pc, end, kAddSp8) || (pc - begin >= 4 && bytes_are(pc - 4, end, kSubtractSp8By8));
   uintptr_t below = 0;
-  const bool jumps = pc > begin && is_jump_to_register(pc, end) && is_pop_of_target(pc - 1, end);
+  const bool jumps = is_after_return_address_popped(pc, begin, end);
   if (caller_by_fp(begin, caller)) return true;
   if (aligned && returns_to(second)) {
     *caller = one_pushed;

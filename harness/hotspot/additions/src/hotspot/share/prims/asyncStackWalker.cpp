@@ -191,14 +191,14 @@ bool AsyncStackWalker::start_at_context(const AsyncContext& context) {
 
 bool AsyncStackWalker::start_at_frame(const AsyncContext& frame) {
   if (!start_at_context(frame)) return false;
-  // All of a stub and of a native method has one frame size; but to be returned to it has to have
-  // called. The interpreter is returned to anywhere.
-  const bool sized = _code == Code::framed_stub || _code == Code::native;
-  const bool returned_to =
-      _code == Code::c ? pd_may_follow_c_call(frame.pc)
-                       : is_return_address(frame.pc) && _code != Code::interpreter &&
-                             (!sized || pd_follows_call(reinterpret_cast<const u1*>(frame.pc),
-                                                        _blob->code_begin()));
+  // Polls are described as calls are, and all of a stub and of a native method has one frame size;
+  // but to be returned to it has to have called. The interpreter is returned to anywhere.
+  const bool calls = _code == Code::framed_stub || _code == Code::native || _code == Code::compiled;
+  const bool returned_to = _code == Code::c
+                               ? pd_may_follow_c_call(frame.pc)
+                               : is_return_address(frame.pc) && _code != Code::interpreter &&
+                                     (!calls || pd_follows_call(reinterpret_cast<const u1*>(_at.pc),
+                                                                _blob->code_begin()));
   _interrupted = !returned_to;
   return true;
 }
@@ -399,6 +399,8 @@ bool AsyncStackWalker::fill_interpreted(Frame* frame) {
   Method* const m = reinterpret_cast<Method*>(method);
   fill_plain(frame, m->is_native() ? FrameType::java_native : FrameType::java, m);
   frame->comp_level = 0;
+  // Nothing of it is on the stack but where its return address has stood.
+  if (starting && _caller.sp == _at.sp) frame->sp -= wordSize;
   if (m->is_native()) return true;
   if (starting) {
     frame->bci = 0;
