@@ -14,7 +14,8 @@ framestorm_trampoline:
   int3
   ud2
 )");
-extern "C" const char framestorm_trampoline[];  // NOLINT(modernize-avoid-c-arrays): a label
+// NOLINTNEXTLINE(modernize-avoid-c-arrays,readability-identifier-naming): a label
+extern "C" const char framestorm_trampoline[];
 
 namespace framestorm::stepping {
 namespace {

@@ -197,8 +197,10 @@ void StackTruth::follow_jump() {
     cut(i);
     return;
   }
-  if (is_nmethod(before_.blob) && !is_nmethod(now_.blob) && !is_interpreted(now_.blob) &&
-      now_.blob->role != Role::adapter && before_.at.sp < running.slot &&
+  const Role role = now_.blob->role;
+  const bool to_stub = role != Role::compiled && role != Role::native_wrapper &&
+                       role != Role::interpreter && role != Role::adapter;
+  if (is_nmethod(before_.blob) && to_stub && before_.at.sp < running.slot &&
       before_.flow == Flow::other && frame_stands(before_)) {
     push(before_, at.sp, before_.at.pc, /*implicit=*/true);
   }

@@ -57,7 +57,8 @@ std::string step_scenario(Victims& victims, Stepper& stepper, ScenarioId scenari
     stepper.arm(scenario, only);
     if (victims.start(scenario, &reason)) {
       const auto goes_on = [&] {
-        return stepper.stepping() && Clock::now() - begin < limit * kStaying &&
+        return stepper.stepping() && !stepper.given_up() &&
+               Clock::now() - begin < limit * kStaying &&
                (only.any || stepper.found_now() == found);
       };
       while (goes_on()) std::this_thread::sleep_for(kGlance);

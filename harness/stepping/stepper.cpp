@@ -76,6 +76,7 @@ void Stepper::arm(ScenarioId scenario, const HaltPoint& only) {
   scenario_ = scenario;
   only_ = only;
   arrivals_ = 0;
+  most_steps_ = limits_.most_steps == 0 ? UINT64_MAX : counts_.steps + limits_.most_steps;
   given_up_.store(false);
   armed_.store(true, std::memory_order_release);
 }
@@ -143,6 +144,7 @@ StepAnswer Stepper::take(ucontext_t* context, bool single_step) {
   passed_[counts_.steps % passed_.size()] = {truth_.blob(), now, truth_.activations()};
   ++counts_.steps;
   steps_now_.store(counts_.steps, std::memory_order_relaxed);
+  if (counts_.steps >= most_steps_) give_up();
   const bool native = truth_.blob() == nullptr;
   const bool entered = single_step && native && native_before_ && call_before_;
   native_steps_ = native ? native_steps_ + 1 : 0;
@@ -277,17 +279,16 @@ void Stepper::count(const Walker& walker, const Judgement& judgement, const Walk
 }
 
 std::string Stepper::position(const Blob* blob, uintptr_t pc) const {
-  const auto at = blob == nullptr ? jvm_.code_map().describe(pc) : std::nullopt;
-  if (blob == nullptr && !at) return "outside libjvm";
-  const auto& name = blob == nullptr ? at->ref.name : blob->entry.name;
-  const auto offset = blob == nullptr ? static_cast<uintptr_t>(at->delta) : pc - blob->entry.begin;
-  return name + "+" + std::to_string(offset);
+  if (blob != nullptr) return blob->entry.name + "+" + std::to_string(pc - blob->entry.begin);
+  const auto at = jvm_.code_map().describe(pc);
+  return at ? at->ref.name + "+" + std::to_string(at->delta) : std::string("outside libjvm");
 }
 
 std::vector<std::string> Stepper::path() const {
   std::vector<std::string> lines;
-  for (uint64_t i = counts_.steps; i-- > 0 && counts_.steps - i <= passed_.size();) {
-    const Passed& passed = passed_[i % passed_.size()];
+  const uint64_t count = std::min<uint64_t>(counts_.steps, passed_.size());
+  for (uint64_t back = 1; back <= count; ++back) {
+    const Passed& passed = passed_[(counts_.steps - back) % passed_.size()];
     lines.push_back(position(passed.blob, passed.at.pc) + " sp " + hex(passed.at.sp) + " fp " +
                     hex(passed.at.fp) + " activations " + std::to_string(passed.activations));
   }

@@ -70,6 +70,7 @@ struct StepFinding {
 
 struct StepLimits {
   uint64_t native_steps = 32;  // walked of each stay outside the code cache
+  uint64_t most_steps = 0;     // of a thread, then it runs on; 0: no limit
   int32_t depth = 256;         // frames
 };
 
@@ -98,6 +99,7 @@ class Stepper {
   uint64_t arrivals() const { return arrivals_; }
   // No further walk; the thread runs on at full speed from its next instruction in the code cache.
   void give_up() { given_up_.store(true, std::memory_order_release); }
+  bool given_up() const { return given_up_.load(std::memory_order_acquire); }
   bool stepping() const { return stepping_.load(std::memory_order_acquire); }
   // So far; a glance at what another thread counts.
   uint64_t steps_now() const { return steps_now_.load(std::memory_order_relaxed); }
@@ -151,7 +153,7 @@ class Stepper {
   UndoLog no_mutations_;
   Subject subject_;
   HaltPoint only_;
-  uint64_t arrivals_ = 0;
+  uint64_t arrivals_ = 0, most_steps_ = 0;
   ScenarioId scenario_ = ScenarioId::count;
   std::atomic<bool> armed_{false}, stepping_{false}, given_up_{false};
   std::atomic<uint64_t> steps_now_{0}, found_now_{0};

@@ -18,7 +18,9 @@ using jvm_test::FakeFrame;
 using jvm_test::FakeWalk;
 using jvm_test::FakeWalker;
 
-constexpr std::chrono::seconds kLimit{2};
+// Tests end by steps; what takes this time does not come there.
+constexpr std::chrono::seconds kLimit{60};
+constexpr StepLimits kSteps = {.most_steps = 40'000};
 
 class StepperTest : public jvm_test::JvmTest {
  protected:
@@ -100,7 +102,7 @@ TEST_F(StepperTest, AWalkerThatIsWrongAtOneInstructionIsFound) {
   for (const Wrong& one : kWrongs) {
     wrong = &one;
     wrong_pc = fake_walks = 0;
-    Stepper stepper(session().jvm(), {&fake}, {});
+    Stepper stepper(session().jvm(), {&fake}, kSteps);
     ASSERT_EQ(step(stepper, ScenarioId::c1), "");
     ASSERT_NE(wrong_pc, 0U) << one.what << ": " << stepper.counts().steps << " steps";
     const auto place = session().jvm().code_map().describe(wrong_pc);
@@ -134,7 +136,7 @@ TEST_F(StepperTest, ScenariosHaveATruthAtEveryInstruction) {
         ScenarioId::jni_sandwich, ScenarioId::vtable_dispatch, ScenarioId::method_handle,
         ScenarioId::exception_unwind, ScenarioId::class_init, ScenarioId::deoptimized_caller,
         ScenarioId::adapters, ScenarioId::ffi_upcall, ScenarioId::virtual_remounted}) {
-    Stepper stepper(session().jvm(), {asgct()}, {});
+    Stepper stepper(session().jvm(), {asgct()}, kSteps);
     const std::string reason = step(stepper, scenario);
     if (session().jvm().feature() < scenario_info(scenario).min_feature) continue;
     ASSERT_EQ(reason, "") << name_of(scenario);
@@ -160,7 +162,7 @@ TEST_F(StepperTest, AFindingIsSteppedToAgain) {
   FakeWalker fake(asgct(), [](const FakeWalk& walk) { return std::min(walk.right(), 1); });
   HaltPoint place;
   {
-    Stepper stepper(session().jvm(), {&fake}, {});
+    Stepper stepper(session().jvm(), {&fake}, kSteps);
     ASSERT_EQ(step(stepper, ScenarioId::c2_inlined), "");
     ASSERT_FALSE(stepper.findings().empty());
     place = stepper.findings().begin()->second.finding.input.halt;
@@ -183,7 +185,7 @@ TEST_F(StepperTest, OtherOraclesLookToo) {
     std::free(memory);
     return walk.right();
   });
-  Stepper stepper(session().jvm(), {&fake}, {});
+  Stepper stepper(session().jvm(), {&fake}, kSteps);
   ASSERT_EQ(step(stepper, ScenarioId::c1), "");
   const auto is_malloc = [](const auto& entry) {
     return entry.second.finding.kind == FindingKind::unsafe_call;
