@@ -199,7 +199,12 @@ bool AsyncStackWalker::start_at_frame(const AsyncContext& frame) {
                                : is_return_address(frame.pc) && _code != Code::interpreter &&
                                      (!calls || pd_follows_call(reinterpret_cast<const u1*>(_at.pc),
                                                                 _blob->code_begin()));
-  _interrupted = !returned_to;
+  // The place behind a call that never returns may be a poll's, where the frame is gone.
+  uintptr_t returns_to = 0;
+  const bool gone = _code == Code::compiled &&
+                    (!read(_at.sp + (_blob->frame_size() - 1) * wordSize, &returns_to) ||
+                     !is_return_address(returns_to));
+  _interrupted = !returned_to || gone;
   return true;
 }
 
