@@ -17,6 +17,25 @@ namespace {
 
 Stepper* active = nullptr;
 
+// Calls that run at full speed, by where their return address stands. The process's: a virtual thread
+// may have gone on elsewhere, and ended, before one of its carrier's calls returns.
+struct Excursion {
+  std::atomic<uintptr_t> slot{0};
+  uintptr_t return_to = 0;
+};
+std::array<Excursion, 256> excursions;
+
+// Of the call whose return address stood there; 0 when it is none of ours.
+uintptr_t take_return(uintptr_t slot) {
+  const auto found = std::ranges::find_if(excursions, [&](const Excursion& one) {
+    return one.slot.load(std::memory_order_acquire) == slot;
+  });
+  if (found == excursions.end()) return 0;
+  const uintptr_t return_to = found->return_to;
+  found->slot.store(0, std::memory_order_release);
+  return return_to;
+}
+
 constexpr size_t kShownFrames = 24;
 constexpr size_t kOthers = 4;
 // Of walks that look clean, oracles look at one in so many.
@@ -133,11 +152,18 @@ StepAnswer Stepper::on_trap(ucontext_t* context, bool single_step) {
 
 StepAnswer Stepper::take(ucontext_t* context, bool single_step) {
   Registers now = registers_of(*context);
+  // Of a thread that is not stepped any more: a carrier that its virtual thread has left.
+  const bool over = !stepping_.load(std::memory_order_acquire) ||
+                    target_.tid != static_cast<int>(syscall(SYS_gettid));
   if (!single_step) {
     if (!is_trampoline_trap(now.pc)) return StepAnswer::not_mine;
-    now.pc = return_to_;
+    now.pc = take_return(now.sp - sizeof(uintptr_t));
+    if (now.pc == 0) return StepAnswer::not_mine;
     set_register(context, Register::pc, now.pc);
+    if (over) return StepAnswer::end;
     truth_.advance_past_call(now);
+  } else if (over) {
+    return StepAnswer::end;
   } else {
     truth_.advance(now);
   }
@@ -156,16 +182,21 @@ StepAnswer Stepper::take(ucontext_t* context, bool single_step) {
   }
   if (native_steps_ > limits_.native_steps || given_up_.load(std::memory_order_relaxed)) {
     ++counts_.passed;
-    if (entered && run_past(now, context)) return StepAnswer::pause;
+    if (entered && run_past(now)) return StepAnswer::pause;
     return StepAnswer::go_on;
   }
   walk_all(*context);
   return StepAnswer::go_on;
 }
 
-bool Stepper::run_past(const Registers& now, ucontext_t*) {
+// False when there are too many of them: then it is stepped.
+bool Stepper::run_past(const Registers& now) {
   uintptr_t* const slot = return_slot(now);
-  return_to_ = *slot;
+  const auto unused =
+      std::ranges::find_if(excursions, [](const Excursion& one) { return one.slot.load() == 0; });
+  if (unused == excursions.end()) return false;
+  unused->return_to = *slot;
+  unused->slot.store(now.sp, std::memory_order_release);
   *slot = trampoline();
   ++counts_.excursions;
   return true;

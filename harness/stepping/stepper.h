@@ -124,7 +124,7 @@ class Stepper {
  private:
   static StepAnswer on_trap(ucontext_t* context, bool single_step);
   StepAnswer take(ucontext_t* context, bool single_step);
-  bool run_past(const Registers& now, ucontext_t* context);
+  bool run_past(const Registers& now);
   void walk_all(const ucontext_t& context);
   void walk(Walker& walker, const ucontext_t& context, Instruction* instruction);
   void count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
@@ -162,7 +162,6 @@ class Stepper {
   WalkTarget target_;
   uint64_t native_steps_ = 0;
   bool native_before_ = false, call_before_ = false;
-  uintptr_t return_to_ = 0;  // of the call that runs at full speed
   struct Passed {
     const Blob* blob = nullptr;
     Registers at;

@@ -240,9 +240,12 @@ void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
   World& world = get();
   ThreadSlot* slot = world.find(current_tid());
   const bool single_step = info->si_code == TRAP_TRACE;
-  const bool observed = slot != nullptr && slot->stepping && slot->goal.observe != nullptr;
+  // A call that runs at full speed may end after the stepping has.
+  const bool observed =
+      slot != nullptr && slot->goal.observe != nullptr && (slot->stepping || !single_step);
   if (observed && !(single_step && interposer::in_allocator())) {
     const StepAnswer answer = slot->goal.observe(context, single_step);
+    if (answer == StepAnswer::end) slot->stepping = false;
     if (answer != StepAnswer::not_mine) {
       set_single_step(context, answer == StepAnswer::go_on);
       errno = saved_errno;
