@@ -15,6 +15,8 @@ constexpr std::chrono::milliseconds kAfterFinding{200};
 constexpr std::chrono::milliseconds kGlance{5};
 // Of its time, before the victim is to leave its point; it leaves instruction by instruction, too.
 constexpr double kStaying = 0.85;
+// A victim that takes no step for so long stands where it is to stay, in the kernel or in native code.
+constexpr std::chrono::seconds kStanding{2};
 // For a thread that runs at full speed again to come to the end of its instruction, and of its call.
 constexpr std::chrono::seconds kEnding{10};
 
@@ -56,8 +58,12 @@ std::string step_scenario(Victims& victims, Stepper& stepper, ScenarioId scenari
     const TimeLimit time_limit(stepper, limit);
     stepper.arm(scenario, only);
     if (victims.start(scenario, &reason)) {
+      uint64_t steps = stepper.steps_now();
+      auto moved = Clock::now();
       const auto goes_on = [&] {
-        return stepper.stepping() && !stepper.given_up() &&
+        if (steps != stepper.steps_now()) moved = Clock::now();
+        steps = stepper.steps_now();
+        return Clock::now() - moved < kStanding && stepper.stepping() && !stepper.given_up() &&
                Clock::now() - begin < limit * kStaying &&
                (only.any || stepper.found_now() == found);
       };
