@@ -135,6 +135,21 @@ void StackTruth::cut(size_t keep) {
   activations_.resize(keep);
 }
 
+bool StackTruth::at_deopt_handler() const {
+  return is_nmethod(now_.blob) && now_.blob->entry.deopt_handler != 0 &&
+         now_.at.pc >= now_.blob->entry.deopt_handler;
+}
+
+void StackTruth::end(size_t first, bool deoptimised) {
+  std::vector<TrueFrame> frames;
+  if (deoptimised) {
+    const size_t count = below_.size() - activations_[first].below;
+    frames.assign(below_.rbegin(), below_.rbegin() + static_cast<ptrdiff_t>(count));
+  }
+  cut(first);
+  activations_.back().frames = std::move(frames);
+}
+
 void StackTruth::follow_return() {
   if (knowledge_ == Knowledge::outside) {
     come_back();
@@ -147,21 +162,13 @@ void StackTruth::follow_return() {
     const bool expected = ended.return_to == now_.at.pc;
     // To where the caller goes on after a poll, or to what stands for the return address.
     const bool near = ended.implicit && ended.caller == now_.blob;
-    const bool deoptimised = slot >= ended.slot && is_nmethod(now_.blob) &&
-                             ended.caller == now_.blob && !expected &&
-                             now_.at.pc >= now_.blob->entry.deopt_handler;
+    const bool deoptimised = slot >= ended.slot && ended.caller == now_.blob && at_deopt_handler();
     const bool to_deoptimisation = i + 1 == activations_.size() && now_.blob != nullptr &&
                                    now_.blob->role == Role::deoptimization &&
                                    is_nmethod(ended.caller);
     if (!expected && !near && !deoptimised && !to_deoptimisation) continue;
     if (expected && i + 1 != activations_.size() && slot < ended.slot) continue;
-    std::vector<TrueFrame> frames;
-    if (deoptimised || to_deoptimisation) {
-      frames.assign(below_.rbegin(),
-                    below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - ended.below));
-    }
-    cut(i);
-    activations_.back().frames = std::move(frames);
+    end(i, deoptimised || to_deoptimisation);
     if (knowledge_ == Knowledge::lost) knowledge_ = Knowledge::known;
     return;
   }
@@ -194,7 +201,8 @@ void StackTruth::follow_jump() {
     const bool there = same_code(ended.caller, now_.blob) && ended.caller != nullptr &&
                        (!is_interpreted(now_.blob) || at.fp == ended.caller_fp);
     if (!there) continue;
-    cut(i);
+    // The interpreter returns by a jump, to what stands for the return address as well.
+    end(i, at_deopt_handler());
     return;
   }
   const Role role = now_.blob->role;
@@ -211,7 +219,7 @@ void StackTruth::follow_jump() {
 bool StackTruth::follow_interpreter() {
   const Registers& at = now_.at;
   if (activations_.size() > 1 && at.pc == activations_.back().return_to) {
-    cut(activations_.size() - 1);
+    end(activations_.size() - 1, at_deopt_handler());
     return true;
   }
   const bool enters = now_.blob != nullptr && now_.blob != before_.blob &&

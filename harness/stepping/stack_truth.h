@@ -112,6 +112,10 @@ class StackTruth {
   void push(const Place& caller, uintptr_t slot, uintptr_t return_to, bool implicit);
   // Ends all activations above the one with that index.
   void cut(size_t keep);
+  bool at_deopt_handler() const;
+  // Ends the activations from this one on. Its caller is deoptimised: it keeps the frames that it had
+  // at the call.
+  void end(size_t first, bool deoptimised);
   void follow_return();
   void follow_jump();
   bool follow_interpreter();
