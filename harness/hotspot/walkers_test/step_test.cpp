@@ -15,7 +15,7 @@ namespace {
 
 // Each ends by steps; what takes this time does not come there.
 constexpr std::chrono::seconds kLimit{60};
-constexpr StepLimits kSteps = {.most_steps = 40'000};
+constexpr StepLimits kSteps = {.most_steps = 12'000};
 
 class StepTest : public jvm_test::JvmTest, public testing::WithParamInterface<const char*> {
  protected:
