@@ -23,11 +23,9 @@ constexpr int kMostKept = 16;
 // Bytes of a victim's stack around sp that are compared after every walk.
 constexpr size_t kStackWindow = 1024;
 
-Needs what_executors_offer() {
-  const Needs all = {Need::halted_world,   Need::further_walks, Need::ground_truth, Need::incidents,
-                     Need::guarded_frames, Need::unsafe_calls,  Need::trace};
-  return interposer::is_active() ? all : all.without({Need::unsafe_calls});
-}
+constexpr Needs kOffered = {Need::halted_world, Need::further_walks,  Need::ground_truth,
+                            Need::incidents,    Need::guarded_frames, Need::unsafe_calls,
+                            Need::trace};
 
 // The context that a walker is given.
 class GivenContext {
@@ -175,7 +173,7 @@ Executor::Executor(Jvm& jvm, Victims& victims)
       victims_(victims),
       addresses_(jvm),
       coverage_(jvm),
-      oracles_(what_executors_offer()),
+      oracles_(had_here(kOffered)),
       prepared_(std::make_unique<Prepared>()),
       further_(std::make_unique<FurtherWalker>(this)) {}
 

@@ -49,12 +49,6 @@ json not_judged_record(const OracleSet& oracles) {
   return record;
 }
 
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%lx", value);
-  return text;
-}
-
 std::string hex_bytes(const uint8_t* bytes, size_t size) {
   std::string text;
   char two[3];

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/hex.h"
 #include "harness/jvm/jvm.h"
 #include "harness/jvm/modules.h"
 #include "harness/oracles/oracle_set.h"
@@ -63,8 +64,6 @@ void append_counts(JsonLines* file, uint64_t key, KeyCounts* counts);
 // By oracle, why it has not judged what it should.
 nlohmann::json not_judged_record(const OracleSet& oracles);
 
-// "0x1f".
-std::string hex(uint64_t value);
 std::string hex_bytes(const uint8_t* bytes, size_t size);
 std::string key_text(uint64_t key);
 

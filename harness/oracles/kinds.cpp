@@ -3,6 +3,7 @@
 // profile2.h, which no file can include both.
 #include <bit>
 
+#include "harness/base/hex.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 
@@ -35,12 +36,6 @@ uint32_t kinds_of(const Victim& victim) {
     default:
       return victim.is_java_thread ? kJava | kDeopt : kCpp;
   }
-}
-
-std::string hex(uint32_t value) {
-  char text[16];
-  std::snprintf(text, sizeof text, "0x%x", value);
-  return text;
 }
 
 class KindsOracle final : public Oracle {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/guard/unsafe_calls.h"
+
 namespace framestorm {
 namespace {
 
@@ -31,6 +33,10 @@ std::string what_is_missing(Needs needs, Needs offered) {
 }
 
 }  // namespace
+
+Needs had_here(Needs needs) {
+  return interposer::is_active() ? needs : needs.without({Need::unsafe_calls});
+}
 
 OracleSet::OracleSet(Needs offered) : offered_(offered) {
   for (const OracleRegistration* registration : OracleRegistration::all()) {
@@ -74,6 +80,11 @@ void OracleSet::judge(const WalkView& view, WalkMaker& maker, Needs offered, Vio
     if (counts != Counts::finds) ++member.looks;
     if (counts != Counts::looks && out->findings().size() != before) ++member.finds;
   }
+}
+
+void OracleSet::judge(const WalkView& view, Needs offered, Violations* out) {
+  NoFurtherWalks none;
+  judge(view, none, offered, out);
 }
 
 void OracleSet::judge_further(const WalkView& view, Needs offered,

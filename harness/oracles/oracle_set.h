@@ -10,6 +10,9 @@
 
 namespace framestorm {
 
+// Of these what there is in this process: without the interposer no unsafe call is seen.
+Needs had_here(Needs needs);
+
 class OracleSet {
  public:
   // Of all registered oracles those that need no more than what the driver offers.
@@ -26,6 +29,8 @@ class OracleSet {
   // Has the oracles look that `offered` is enough for.
   void judge(const WalkView& view, WalkMaker& maker, Needs offered, Violations* out,
              Counts counts = Counts::both);
+  // The same for a driver that makes no further walks.
+  void judge(const WalkView& view, Needs offered, Violations* out);
   // Judges a further walk by itself. What is in `known` or in *out already is not reported again.
   void judge_further(const WalkView& view, Needs offered, const std::vector<Finding>& known,
                      std::vector<Finding>* out);

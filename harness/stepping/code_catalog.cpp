@@ -1,7 +1,6 @@
 #include "harness/stepping/code_catalog.h"
 
 #include <algorithm>
-#include <array>
 
 namespace framestorm::stepping {
 namespace {
@@ -27,8 +26,7 @@ Role role_of(const CodeEntry& entry) {
   }
   const std::string_view name = entry.name;
   if (contains(name, "I2C/C2I") || is_method_handle_entry(name)) return Role::adapter;
-  if (contains(name, "DeoptimizationBlob") || contains(name, "UncommonTrapBlob") ||
-      contains(name, "deopt_blob") || contains(name, "uncommon_trap_blob")) {
+  if (contains(name, "DeoptimizationBlob") || contains(name, "UncommonTrapBlob")) {
     return Role::deoptimization;
   }
   if (contains(name, "cont_returnBarrier") || contains(name, "return barrier")) {
@@ -68,14 +66,13 @@ constexpr Named kStubs[] = {
     {"StubRoutines", "StubRoutines"},
 };
 
-}  // namespace
-
-std::string_view name_of(Role role) {
-  constexpr std::string_view kNames[] = {"compiled code", "native wrapper", "interpreter",
-                                         "adapter",       "deoptimization", "return barrier",
-                                         "stub"};
-  return name_in(kNames, role);
+Section section_of_stub(std::string_view name) {
+  const auto* const found =
+      std::ranges::find_if(kStubs, [&](const Named& named) { return contains(name, named.part); });
+  return found == std::end(kStubs) ? Section("runtime stub") : found->section;
 }
+
+}  // namespace
 
 CodeCatalog::CodeCatalog(Jvm& jvm) : jvm_(jvm) {
   // Reserved for good; grows within that only. CodeHeap::_reserved is not in the tables: the heaps
@@ -113,6 +110,7 @@ const Blob* CodeCatalog::add(const CodeEntry& entry) {
   }
   Blob& blob = blobs_.emplace_back();
   blob.role = role_of(entry);
+  blob.stub = section_of_stub(entry.name);
   blob.entry = entry;
   const auto* code = reinterpret_cast<const std::byte*>(entry.begin);
   blob.code.assign(code, code + (entry.end - entry.begin));
@@ -135,11 +133,8 @@ Section CodeCatalog::section_of(const Blob* blob, uintptr_t pc, bool frame_stand
       return c2 ? "C2 body" : "C1 body";
     }
     default:
-      break;
+      return blob->stub;
   }
-  const auto* const found = std::ranges::find_if(
-      kStubs, [&](const Named& named) { return contains(entry.name, named.part); });
-  return found == std::end(kStubs) ? Section("runtime stub") : found->section;
 }
 
 }  // namespace framestorm::stepping

@@ -22,16 +22,15 @@ enum class Role : uint8_t {
   adapter,         // i2c and c2i
   deoptimization,  // builds interpreted frames in the place of a compiled one
   return_barrier,  // brings frames of a continuation back when the last one returns
-  stub,            // any other in the code cache
-  count
+  stub             // any other in the code cache
 };
-std::string_view name_of(Role role);
 
 // Part of the table of results: "C2 prologue", "itable stub".
 using Section = std::string_view;
 
 struct Blob {
   Role role = Role::stub;
+  Section stub;  // of one that is neither a method's nor the interpreter's
   CodeEntry entry;
   std::vector<std::byte> code;  // as it was stepped through first
 };

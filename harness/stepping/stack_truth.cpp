@@ -1,7 +1,7 @@
 #include "harness/stepping/stack_truth.h"
 
 #include <algorithm>
-#include <optional>
+#include <ranges>
 
 namespace framestorm::stepping {
 namespace {
@@ -38,13 +38,13 @@ void StackTruth::begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base,
   activations_.clear();
   waiting_.clear();
   below_.clear();
-  for (const auto& frame : base) {
-    below_.insert(below_.begin(), {.method = frame.method, .bci = frame.bci});
-  }
   const MethodInfo* const outermost =
       base.empty() ? nullptr : jvm_.methods().find(base.back().method);
   if (outermost != nullptr && outermost->name == "jdk/internal/vm/Continuation.enter") {
-    below_.insert(below_.begin(), {.sort = TrueFrame::Sort::carrier});
+    below_.push_back({.sort = TrueFrame::Sort::carrier});
+  }
+  for (const auto& frame : std::views::reverse(base)) {
+    below_.push_back({.method = frame.method, .bci = frame.bci});
   }
 }
 

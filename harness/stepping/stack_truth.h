@@ -82,6 +82,8 @@ class StackTruth {
   // Its code; null outside the code cache.
   const Blob* blob() const { return now_.blob; }
   Section section() const;
+  // What its instruction does.
+  Flow flow() const { return now_.flow; }
   // Why it was lost last.
   std::string_view lost_why() const { return lost_why_; }
   size_t activations() const { return activations_.size(); }

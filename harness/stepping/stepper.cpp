@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 
-#include "harness/guard/unsafe_calls.h"
+#include "harness/base/hex.h"
 #include "harness/victim/context.h"
 #include "harness/victim/natives.h"
 #include "harness/walk/run_walk.h"
@@ -41,26 +39,9 @@ constexpr size_t kOthers = 4;
 // Of walks that look clean, oracles look at one in so many.
 constexpr uint64_t kOracleShare = 64;
 
-Needs offered() {
-  return interposer::is_active()
-             ? Needs{Need::incidents, Need::guarded_frames, Need::unsafe_calls, Need::trace}
-             : Needs{Need::incidents, Need::guarded_frames, Need::trace};
-}
-
-class NoWalks final : public WalkMaker {
- public:
-  const Walker* walker(WalkerId) const override { return nullptr; }
-  bool offers(const FurtherWalk&) const override { return false; }
-  const WalkRecord* make(const FurtherWalk&) override { return nullptr; }
-};
+constexpr Needs kOffered = {Need::incidents, Need::guarded_frames, Need::unsafe_calls, Need::trace};
 
 const std::map<uint32_t, Instruction> kNone;
-
-std::string hex(uintptr_t value) {
-  std::array<char, 19> text;
-  std::snprintf(text.data(), text.size(), "%#lx", value);
-  return text.data();
-}
 
 }  // namespace
 
@@ -70,15 +51,8 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
       limits_(limits),
       catalog_(jvm),
       truth_(jvm, catalog_),
-      oracles_(offered()) {
-  input_.mode = Mode::same_thread;
-  victim_.is_java_thread = true;
-  subject_ = {.input = &input_,
-              .victim = &victim_,
-              .jvm = &jvm,
-              .methods = &jvm.methods(),
-              .undo = &no_mutations_,
-              .unmutated = true};
+      oracles_(had_here(kOffered)),
+      subject_(jvm, Mode::same_thread) {
   for (const Walker* walker : walkers_) {
     buffers_.push_back(std::make_unique<FrameBuffer>(
         walker->layout().stride, limits.depth,
@@ -175,7 +149,7 @@ StepAnswer Stepper::take(ucontext_t* context, bool single_step) {
   const bool entered = single_step && native && native_before_ && call_before_;
   native_steps_ = native ? native_steps_ + 1 : 0;
   native_before_ = native;
-  call_before_ = flow_at(now.pc) == Flow::call;
+  call_before_ = truth_.flow() == Flow::call;
   if (!native && given_up_.load(std::memory_order_acquire)) {
     end();
     return StepAnswer::end;
@@ -226,27 +200,27 @@ void Stepper::walk_all(const ucontext_t& context) {
   if (knowledge == Knowledge::outside) ++counts_.outside;
   if (knowledge == Knowledge::lost) ++counts_.lost[std::string(truth_.lost_why())];
   copy_context(context, &expected_);
-  victim_.scenario = ScenarioId::count;
-  victim_.tid = target_.tid;
-  victim_.java_thread = target_.java_thread;
-  victim_.jni_env = target_.jni_env;
-  victim_.pc = get_register(context, Register::pc);
-  victim_.sp = get_register(context, Register::sp);
-  victim_.fp = get_register(context, Register::fp);
-  victim_.stack_base = victim_.frames_top = target_.stack_base;
-  victim_.stack_end = target_.stack_end;
+  subject_.set({.tid = target_.tid,
+                .java_thread = target_.java_thread,
+                .jni_env = target_.jni_env,
+                .pc = get_register(context, Register::pc),
+                .sp = get_register(context, Register::sp),
+                .fp = get_register(context, Register::fp),
+                .stack_base = target_.stack_base,
+                .stack_end = target_.stack_end});
+  section_ = truth_.section();
   watch_.take();
-  for (Walker* walker : walkers_) walk(*walker, context, instruction);
+  for (size_t i = 0; i < walkers_.size(); ++i) walk(i, context, instruction);
   watch_.give_back();
 }
 
-void Stepper::walk(Walker& walker, const ucontext_t& context, Instruction* instruction) {
-  const auto index = static_cast<size_t>(std::ranges::find(walkers_, &walker) - walkers_.begin());
+void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruction) {
+  Walker& walker = *walkers_[index];
   FrameBuffer& buffer = *buffers_[index];
   copy_context(context, &given_);
   WalkRecord record;
   record.thread_state = read_at<uint32_t>(target_.java_thread, jvm_.layout().state);
-  record.last_java_pc = victim_.last_java_pc(jvm_.layout());
+  record.last_java_pc = subject_.victim().last_java_pc(jvm_.layout());
   record.buffer = &buffer;
   record.expected_context = &expected_;
   run_walk({.walker = &walker,
@@ -280,16 +254,10 @@ void Stepper::walk(Walker& walker, const ucontext_t& context, Instruction* instr
   ask_oracles(walker, record);
 }
 
-void Stepper::ask_oracles(Walker& walker, const WalkRecord& record) {
-  subject_.walker = &walker;
-  input_.scenario = ScenarioId::count;
-  input_.walker = walker.id();
-  input_.call.depth = DepthKind::raw;
-  input_.call.raw_depth = limits_.depth;
-  const WalkView view = {record, subject_};
+void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
+  const WalkView view = {record, subject_.of(walker, limits_.depth, record.options)};
   if (!oracles_.suspect(view, oracles_.offered()) && counts_.walked % kOracleShare != 0) return;
-  NoWalks none;
-  oracles_.judge(view, none, oracles_.offered(), &violations_);
+  oracles_.judge(view, oracles_.offered(), &violations_);
   for (Finding& finding : violations_.take()) {
     keep(walker, record.end == WalkEnd::returned ? Verdict::right : Verdict::failed,
          std::move(finding));
@@ -300,9 +268,10 @@ void Stepper::count(const Walker& walker, const Judgement& judgement, const Walk
                     Instruction* instruction) {
   const auto id = static_cast<size_t>(walker.id());
   const auto verdict = static_cast<size_t>(judgement.verdict);
-  const Section section = truth_.section();
-  auto found = sections_.find(section);
-  if (found == sections_.end()) found = sections_.emplace(section, decltype(found->second)()).first;
+  auto found = sections_.find(section_);
+  if (found == sections_.end()) {
+    found = sections_.emplace(section_, decltype(found->second)()).first;
+  }
   Tally& tally = found->second[id];
   ++tally.verdicts[verdict];
   if (judgement.verdict == Verdict::refused) ++tally.errors[record.result];
@@ -353,7 +322,7 @@ std::string Stepper::name(const TrueFrame& frame) const {
 // Where and what, the same for all that is wrong in the same way; then what was expected.
 std::string Stepper::detail_of(const Judgement& judgement, const WalkRecord& record) const {
   const Blob* const blob = truth_.blob();
-  std::string text(truth_.section());
+  std::string text(section_);
   if (blob != nullptr && blob->entry.kind != CodeKind::nmethod) text += " " + blob->entry.name;
   if (frames_.empty()) {
     text += ": no frames, result " + std::to_string(record.result);
@@ -367,13 +336,13 @@ std::string Stepper::detail_of(const Judgement& judgement, const WalkRecord& rec
 }
 
 HaltPoint Stepper::here() const {
-  const auto at = jvm_.code_map().describe(victim_.pc);
+  const auto at = jvm_.code_map().describe(subject_.victim().pc);
   if (!at) return {};
   return {.any = false,
           .code = at->ref,
           .delta = at->delta,
           .has_frame_offset = true,
-          .frame_offset = static_cast<uint32_t>(target_.stack_base - victim_.sp),
+          .frame_offset = static_cast<uint32_t>(target_.stack_base - subject_.victim().sp),
           .occurrence = 1};
 }
 
@@ -385,7 +354,7 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
                                              : blob->entry.name;
   std::string key(walker.traits().name);
   for (const std::string_view part :
-       {std::string_view(finding.clause), truth_.section(), std::string_view(code)}) {
+       {std::string_view(finding.clause), section_, std::string_view(code)}) {
     key.append("|").append(part);
   }
   if (verdict == Verdict::refused) {
@@ -407,10 +376,10 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
   kept.verdict = verdict;
   kept.promised = (verdict != Verdict::refused && verdict != Verdict::too_short) ||
                   !walker.traits().ends_where_it_distrusts_a_frame;
-  kept.section = truth_.section();
+  kept.section = section_;
   kept.code = code;
   kept.finding = std::move(finding);
-  kept.position = position(blob, victim_.pc);
+  kept.position = position(blob, subject_.victim().pc);
   kept.path = path();
   const size_t shown = std::min(frames_.size(), kShownFrames);
   kept.frames.assign(frames_.begin(), frames_.begin() + static_cast<ptrdiff_t>(shown));

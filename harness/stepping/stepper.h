@@ -27,6 +27,7 @@
 
 #include "harness/guard/guard.h"
 #include "harness/oracles/oracle_set.h"
+#include "harness/oracles/thread_subject.h"
 #include "harness/stepping/code_catalog.h"
 #include "harness/stepping/stack_truth.h"
 #include "harness/stepping/verdict.h"
@@ -126,11 +127,11 @@ class Stepper {
   StepAnswer take(ucontext_t* context, bool single_step);
   bool run_past(const Registers& now);
   void walk_all(const ucontext_t& context);
-  void walk(Walker& walker, const ucontext_t& context, Instruction* instruction);
+  void walk(size_t index, const ucontext_t& context, Instruction* instruction);
   void count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
              Instruction* instruction);
   // What the other oracles say of the walk.
-  void ask_oracles(Walker& walker, const WalkRecord& record);
+  void ask_oracles(const Walker& walker, const WalkRecord& record);
   void keep(const Walker& walker, Verdict verdict, Finding finding);
   bool is_wanted(const ucontext_t& context) const;
   HaltPoint here() const;
@@ -148,10 +149,7 @@ class Stepper {
   Guard::Watch watch_;
   OracleSet oracles_;
   Violations violations_;
-  Input input_;
-  Victim victim_;
-  UndoLog no_mutations_;
-  Subject subject_;
+  ThreadSubject subject_;
   HaltPoint only_;
   uint64_t arrivals_ = 0, most_steps_ = 0;
   ScenarioId scenario_ = ScenarioId::count;
@@ -172,6 +170,7 @@ class Stepper {
   std::vector<std::unique_ptr<FrameBuffer>> buffers_;
   std::vector<Frame> frames_;
   Incidents incidents_;
+  Section section_;  // of the instruction that is walked
 
   StepCounts counts_;
   std::map<std::string, std::array<Tally, kWalkerIds>, std::less<>> sections_;

@@ -39,12 +39,18 @@ std::vector<Walker*> walkers_of(const Session& session, const std::vector<Walker
   return walkers;
 }
 
-json tally_record(const Tally& tally) {
+// By verdict, those that there are.
+template <typename Count>
+json verdicts_record(const std::array<Count, kVerdicts>& verdicts) {
   json record = json::object();
   for (size_t i = 0; i < kVerdicts; ++i) {
-    if (tally.verdicts[i] > 0)
-      record[std::string(name_of(static_cast<Verdict>(i)))] = tally.verdicts[i];
+    if (verdicts[i] > 0) record[std::string(name_of(static_cast<Verdict>(i)))] = verdicts[i];
   }
+  return record;
+}
+
+json tally_record(const Tally& tally) {
+  json record = verdicts_record(tally.verdicts);
   for (const auto& [code, count] : tally.errors) record["errors"][std::to_string(code)] = count;
   return record;
 }
@@ -69,12 +75,8 @@ json blobs_record(const Stepper& stepper) {
     for (const auto& [offset, instruction] : instructions) {
       json by_walker = json::object();
       for (const Walker* walker : stepper.walkers()) {
-        const auto& verdicts = instruction.verdicts[static_cast<size_t>(walker->id())];
-        json counts = json::object();
-        for (size_t i = 0; i < kVerdicts; ++i) {
-          if (verdicts[i] > 0) counts[std::string(name_of(static_cast<Verdict>(i)))] = verdicts[i];
-        }
-        by_walker[std::string(walker->traits().name)] = counts;
+        by_walker[std::string(walker->traits().name)] =
+            verdicts_record(instruction.verdicts[static_cast<size_t>(walker->id())]);
       }
       stepped.push_back(
           {{"offset", offset},
@@ -96,58 +98,45 @@ json blobs_record(const Stepper& stepper) {
 // knows of it in "step".
 class FindingsWriter {
  public:
-  FindingsWriter(const std::filesystem::path& folder, const Jvm& jvm)
-      : folder_(folder), modules_(Modules::snapshot()) {
+  FindingsWriter(const std::filesystem::path& folder, Session& session)
+      : folder_(folder), executor_(session.executor()), modules_(Modules::snapshot()) {
     std::filesystem::create_directories(folder / "artifacts");
-    write_identity(folder, jvm);
+    write_identity(folder, session.jvm());
     file_.open(folder / "findings.jsonl");
   }
 
-  void write(const StepFinding& found, const MethodTable& methods, double time) {
+  void write(const StepFinding& found, double time) {
     const Finding& finding = found.finding;
     const uint64_t key = signatures_.key_of(finding);
     KeyCounts& counts = counts_[key];
     counts.count += found.count;
     for (const auto& [scenario, count] : found.scenarios) counts.victims[scenario] += count;
     if (indices_[key] == 0) {
-      json line = line_of(finding, key, time);
-      json trace = json::array();
-      for (const NamedFrame& frame : named(found.frames, methods)) {
-        trace.push_back({{"method", frame.method}, {"bci", frame.bci}});
-      }
-      line["trace"] = trace;
+      json line = line_of(finding, key, time, executor_.name_frames(found.frames));
       line["step"] = {{"position", found.position},
                       {"section", found.section},
                       {"truth", found.truth},
                       {"path", found.path}};
       file_.append(line);
-      for (const Finding& other : found.others) file_.append(line_of(other, key, time));
+      for (const Finding& other : found.others) file_.append(line_of(other, key, time, {}));
     }
     append_counts(&file_, key, &counts);
   }
 
  private:
   // Writes its artifact, too.
-  json line_of(const Finding& finding, uint64_t key, double time) {
+  json line_of(const Finding& finding, uint64_t key, double time,
+               const std::vector<NamedFrame>& trace) {
     const std::string artifact =
         "artifacts/" + key_text(key) + "-" + std::to_string(indices_[key]++) + ".bin";
     std::vector<uint8_t> bytes;
     encode(finding.input, &bytes);
     write_file(folder_ / artifact, bytes);
-    return finding_line(finding, key, time, artifact, finding.input, modules_, {});
-  }
-
-  static std::vector<NamedFrame> named(const std::vector<Frame>& frames,
-                                       const MethodTable& methods) {
-    std::vector<NamedFrame> result;
-    for (const Frame& frame : frames) {
-      const MethodInfo* const info = methods.find(frame.method);
-      result.push_back({info == nullptr ? "?" : info->name, frame.bci});
-    }
-    return result;
+    return finding_line(finding, key, time, artifact, finding.input, modules_, trace);
   }
 
   const std::filesystem::path folder_;
+  const Executor& executor_;
   const Modules modules_;
   Signatures signatures_;
   JsonLines file_;
@@ -155,7 +144,7 @@ class FindingsWriter {
   std::map<uint64_t, size_t> indices_;  // of the next artifact
 };
 
-json unfulfilled_record(const Stepper& stepper) {
+json findings_record(const Stepper& stepper) {
   json record = json::array();
   for (const auto& [key, found] : stepper.findings()) {
     record.push_back({{"walker", name_of(found.finding.input.walker)},
@@ -187,7 +176,7 @@ int run_step(StepOptions options) {
     }
   }
   Session session(options.session);
-  FindingsWriter writer(options.out, session.jvm());
+  FindingsWriter writer(options.out, session);
   Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
                   options.limits);
   json by_scenario = json::object();
@@ -208,7 +197,7 @@ int run_step(StepOptions options) {
   }
   const double seconds = Seconds(Clock::now() - begin).count();
   for (const auto& [key, found] : stepper.findings()) {
-    if (found.promised) writer.write(found, session.jvm().methods(), seconds);
+    if (found.promised) writer.write(found, seconds);
   }
   const StepCounts& counts = stepper.counts();
   json walkers = json::array();
@@ -225,7 +214,7 @@ int run_step(StepOptions options) {
                          {"lost", counts.lost}}},
                        {"scenarios", by_scenario},
                        {"sections", sections_record(stepper)},
-                       {"findings", unfulfilled_record(stepper)},
+                       {"findings", findings_record(stepper)},
                        {"blobs", blobs_record(stepper)}};
   write_file(options.out / "step.json", result.dump(1) + "\n");
   return 0;
@@ -235,7 +224,7 @@ int replay_step(const ReplayOptions& options, const Input& input) {
   SessionOptions session_options = options.session;
   session_options.start_victims = false;
   Session session(session_options);
-  FindingsWriter writer(options.out, session.jvm());
+  FindingsWriter writer(options.out, session);
   Stepper stepper(session.jvm(), walkers_of(session, {input.walker}, session.executor()), {});
   const std::string reason =
       step_scenario(session.victims(), stepper, input.scenario, kReplayTime, input.halt);
@@ -247,7 +236,7 @@ int replay_step(const ReplayOptions& options, const Input& input) {
   if (!options.signature.empty()) signature.emplace(options.signature);
   bool found = false;
   for (const auto& [key, one] : stepper.findings()) {
-    writer.write(one, session.jvm().methods(), 0);
+    writer.write(one, 0);
     found |= !signature || signature->matches(one.finding);
   }
   json result = input_record(input);

@@ -22,11 +22,8 @@ bool refuses_for_vm(const Walker& walker, int32_t result) {
 }  // namespace
 
 Needs offered_needs() {
-  if (!interposer::is_active()) {
-    return {Need::further_walks, Need::incidents, Need::guarded_frames, Need::trace};
-  }
-  return {Need::further_walks, Need::incidents, Need::guarded_frames, Need::unsafe_calls,
-          Need::trace};
+  return had_here({Need::further_walks, Need::incidents, Need::guarded_frames, Need::unsafe_calls,
+                   Need::trace});
 }
 
 Needs further_needs(const OracleSet& oracles) {

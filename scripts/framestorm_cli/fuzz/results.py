@@ -1,6 +1,5 @@
 """From the processes of a run to its buckets: triage, verification, artifacts and reports."""
 
-import shutil
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,12 +16,10 @@ from framestorm_cli.fuzz.replays import Replays
 from framestorm_cli.fuzz.target_process import Process
 from framestorm_cli.native import processes
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
-from framestorm_cli.replay import replaying
+from framestorm_cli.replay import bucket_files
 from framestorm_cli.replay.replaying import Recorded
-from framestorm_cli.triage import collecting, report
+from framestorm_cli.triage import collecting
 from framestorm_cli.triage.buckets import Bucket
-
-KEPT = 5  # artifacts copied per bucket; the others stay below work/
 
 
 @dataclass
@@ -95,34 +92,7 @@ def conclude(run: Run, toolchain: Toolchain, replays: Replays) -> Results:
     results.buckets = replays.conclude(findings, run)
     results.verify_seconds = time.monotonic() - began
     results.first_seconds = replays.first_seconds
-    for bucket in results.buckets:
-        _write(bucket, run, toolchain, results.jvm)
-    return results
-
-
-def _write(bucket: Bucket, run: Run, toolchain: Toolchain, jvm: Json) -> None:
-    """Copies a bucket's artifacts with text and sidecar, and writes its report."""
-    out = run.options.out
-    folder = out / "artifacts"
-    folder.mkdir(exist_ok=True)
     recorded = Recorded(None, run.options.jvm_args, run.options.outside)
-    rest = [finding for finding in bucket.best_first() if finding is not bucket.best]
-    for number, finding in enumerate([bucket.best, *rest][:KEPT]):
-        source = finding.artifact
-        if source is None or not source.exists():
-            continue
-        name = bucket.id if number == 0 else f"{bucket.id}-{number + 1}"
-        artifact = folder / f"{name}.bin"
-        shutil.copyfile(source, artifact)
-        text = artifact.with_suffix(".txt")
-        text.write_text(finding.text, encoding="utf-8")
-        replaying.write_sidecar(artifact, finding.signature, jvm, recorded)
-        if number == 0:
-            bucket.artifact, bucket.text = artifact, text
-            bucket.replay_command = replaying.command_line(toolchain, artifact)
-    reports = out / "reports"
-    reports.mkdir(exist_ok=True)
-    bucket.report = reports / f"{bucket.id}.md"
-    bucket.report.write_text(
-        report.markdown(bucket, jvm, str(run.options.outside)), encoding="utf-8"
-    )
+    for bucket in results.buckets:
+        bucket_files.write(bucket, run.options.out, toolchain, results.jvm, recorded)
+    return results

@@ -1,6 +1,5 @@
 """The page of a run: by section of code how each walker did, and each blob with its instructions."""
 
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +25,6 @@ class Line:
 @dataclass(frozen=True)
 class Listing:
     title: str
-    number: int
     stepped: int
     not_right: tuple[int, ...]  # instructions, of each walker
     lines: tuple[Line | None, ...]  # None: instructions that were not stepped are left out there
@@ -41,11 +39,7 @@ _CONTEXT = 2  # instructions shown on either side of those that were stepped
 
 def write(made: Results, jdk: str, path: Path) -> None:
     """Raises OSError."""
-    listings = [_listing(number, blob, made.walkers) for number, blob in enumerate(made.blobs)]
-    by_section: dict[str, list[Listing]] = defaultdict(list)
-    for listing, blob in zip(listings, made.blobs, strict=True):
-        for section in {one.section for one in blob.instructions}:
-            by_section[section].append(listing)
+    listings = [_listing(blob, made.walkers) for blob in made.blobs]
     environment = templates.environment("framestorm_cli.step")
     text = environment.get_template("step.html").render(
         made=made,
@@ -55,12 +49,11 @@ def write(made: Results, jdk: str, path: Path) -> None:
         distinct=made.distinct_by_section,
         findings=sorted(made.findings, key=lambda one: (_RANK[one.verdict], -one.count)),
         listings=sorted(listings, key=lambda one: (-sum(one.not_right), one.title)),
-        by_section=by_section,
     )
     files.write_text(path, text)
 
 
-def _listing(number: int, blob: Blob, walkers: list[str]) -> Listing:
+def _listing(blob: Blob, walkers: list[str]) -> Listing:
     decoded = disassembly.instructions(blob.code)
     stepped = {one.offset: one for one in blob.instructions}
     at = {offset: index for index, (offset, _) in enumerate(decoded)}
@@ -90,7 +83,6 @@ def _listing(number: int, blob: Blob, walkers: list[str]) -> Listing:
     tier = f" (tier {blob.tier})" if blob.kind == "nmethod" and blob.tier else ""
     return Listing(
         f"{blob.kind} {blob.name}{tier}",
-        number,
         len(stepped),
         tuple(
             sum(_worst(one.walkers.get(name, Tally())) not in ("right", "unjudged", "")

@@ -9,26 +9,25 @@ import click
 from rich import box
 from rich.table import Table
 
-from framestorm_cli.artifacts import codec
 from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.live import results_console
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.finding import Finding
-from framestorm_cli.findings.records import Json, read_current_input, read_json
+from framestorm_cli.findings.records import read_json
 from framestorm_cli.native import jvm_modes, processes, toolchain
 from framestorm_cli.native.names import known
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.native.walkers import table
 from framestorm_cli.profilers import outside
 from framestorm_cli.profilers.outside import OutsideWalker
-from framestorm_cli.replay import replaying
+from framestorm_cli.replay import bucket_files
 from framestorm_cli.replay.replaying import Recorded
 from framestorm_cli.replay.verifying import Verifier
 from framestorm_cli.step import results
 from framestorm_cli.step.results import VERDICTS, Results, Tally
 from framestorm_cli.triage import buckets as triage_buckets
-from framestorm_cli.triage import collecting, expectations, report
+from framestorm_cli.triage import collecting, expectations
 from framestorm_cli.triage.buckets import Bucket, Verification
 
 PAGE = "step.html"
@@ -68,7 +67,7 @@ def step_command(
     symbolizer = Symbolizer()
     findings = collecting.of_process(folder, symbolizer)
     if died is not None:
-        findings.append(_death(died, folder, tools, symbolizer))
+        findings.append(collecting.of_death(died, None, symbolizer))
     found = _buckets(findings, tools, symbolizer, folder, verify, jvm_args, walked)
     made = results.read(folder / "step.json") if died is None else None
     problems = made.problems(scenarios) if made else ["the process died"]
@@ -97,18 +96,6 @@ def _run(
     if code == processes.EXIT_SETUP:
         raise FramestormError(processes.own_words(folder / "log.txt"))
     return processes.death_of(code, folder)
-
-
-def _death(
-    death: processes.Death, folder: Path, tools: Toolchain, symbolizer: Symbolizer
-) -> Finding:
-    data = read_current_input(folder)
-    if data is None:
-        return collecting.of_death(death, None, symbolizer)
-    artifact = folder / "artifacts" / "death.bin"
-    artifact.write_bytes(data)
-    described = codec.describe(tools.program(NATIVE), artifact)
-    return collecting.of_death(death, artifact, symbolizer, described)
 
 
 def _buckets(
@@ -144,22 +131,8 @@ def _buckets(
         shutil.rmtree(folder / "work", ignore_errors=True)
     jvm = read_json(folder / "jvm.json")
     for bucket in found:
-        _write(bucket, folder, tools, jvm, Recorded(None, jvm_args, walked))
+        bucket_files.write(bucket, folder, tools, jvm, Recorded(None, jvm_args, walked))
     return found
-
-
-def _write(bucket: Bucket, folder: Path, tools: Toolchain, jvm: Json, recorded: Recorded) -> None:
-    best = bucket.best
-    if best.artifact is not None and best.artifact.exists():
-        artifact = folder / "artifacts" / f"{bucket.id}.bin"
-        shutil.copyfile(best.artifact, artifact)
-        artifact.with_suffix(".txt").write_text(best.text, encoding="utf-8")
-        replaying.write_sidecar(artifact, best.signature, jvm, recorded)
-        bucket.artifact, bucket.text = artifact, artifact.with_suffix(".txt")
-        bucket.replay_command = replaying.command_line(tools, artifact)
-    bucket.report = folder / "reports" / f"{bucket.id}.md"
-    bucket.report.parent.mkdir(exist_ok=True)
-    bucket.report.write_text(report.markdown(bucket, jvm, str(recorded.outside)), encoding="utf-8")
 
 
 def show(made: Results) -> None:
