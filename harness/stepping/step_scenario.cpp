@@ -15,6 +15,8 @@ constexpr std::chrono::milliseconds kAfterFinding{200};
 constexpr std::chrono::milliseconds kGlance{5};
 // Of its time, before the victim is to leave its point; it leaves instruction by instruction, too.
 constexpr double kStaying = 0.85;
+// The same where it is walked at one place only, which may be on its way out.
+constexpr double kStayingForOne = 0.5;
 // A victim that takes no step for so long stands where it is to stay, in the kernel or in native code.
 constexpr std::chrono::seconds kStanding{2};
 // For a thread that runs at full speed again to come to the end of its instruction, and of its call.
@@ -58,17 +60,18 @@ std::string step_scenario(Victims& victims, Stepper& stepper, ScenarioId scenari
     const TimeLimit time_limit(stepper, limit);
     stepper.arm(scenario, only);
     if (victims.start(scenario, &reason)) {
+      const Seconds staying = limit * (only.any ? kStaying : kStayingForOne);
       uint64_t steps = stepper.steps_now();
       auto moved = Clock::now();
       const auto goes_on = [&] {
         if (steps != stepper.steps_now()) moved = Clock::now();
         steps = stepper.steps_now();
         return Clock::now() - moved < kStanding && stepper.stepping() && !stepper.given_up() &&
-               Clock::now() - begin < limit * kStaying &&
+               Clock::now() - begin < staying &&
                (only.any || stepper.found_now() == found);
       };
       while (goes_on()) std::this_thread::sleep_for(kGlance);
-      if (!only.any) {
+      if (!only.any && stepper.found_now() != found) {
         if (stepper.stepping()) std::this_thread::sleep_for(kAfterFinding);
         stepper.give_up();
       }

@@ -33,7 +33,8 @@ def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
     assert {"C2 body", "interpreter codelet", "native code"} <= set(made.sections)
     wrong = [one for one in made.findings if one.clause == "caller-left-out"]
     assert any("framestorm/ExceptionUnwind.level3" in one.position for one in wrong)
-    assert "reproduced, 1 of 1 fresh JVMs" in done.stdout
+    assert "; reproduced, 1 of 1 fresh JVM)" in done.stdout
+    assert "not reproduced" not in done.stdout
     assert "ExceptionUnwind.level3 (tier 4)" in (out / "step.html").read_text()
     lines = (out / "findings.jsonl").read_text().splitlines()
     assert all("path" in line["step"] for line in map(json.loads, lines) if "step" in line)
