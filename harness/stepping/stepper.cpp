@@ -52,7 +52,8 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
       catalog_(jvm),
       truth_(jvm, catalog_),
       oracles_(had_here(kOffered)),
-      subject_(jvm, Mode::same_thread) {
+      subjects_{{{jvm, Mode::same_thread}, {jvm, Mode::separate_thread}}},
+      outside_walks_(jvm) {
   for (const Walker* walker : walkers_) {
     buffers_.push_back(std::make_unique<FrameBuffer>(
         walker->layout().stride, limits.depth,
@@ -200,18 +201,37 @@ void Stepper::walk_all(const ucontext_t& context) {
   if (knowledge == Knowledge::outside) ++counts_.outside;
   if (knowledge == Knowledge::lost) ++counts_.lost[std::string(truth_.lost_why())];
   copy_context(context, &expected_);
-  subject_.set({.tid = target_.tid,
-                .java_thread = target_.java_thread,
-                .jni_env = target_.jni_env,
-                .pc = get_register(context, Register::pc),
-                .sp = get_register(context, Register::sp),
-                .fp = get_register(context, Register::fp),
-                .stack_base = target_.stack_base,
-                .stack_end = target_.stack_end});
+  for (ThreadSubject& subject : subjects_) {
+    subject.set({.tid = target_.tid,
+                 .java_thread = target_.java_thread,
+                 .jni_env = target_.jni_env,
+                 .pc = get_register(context, Register::pc),
+                 .sp = get_register(context, Register::sp),
+                 .fp = get_register(context, Register::fp),
+                 .stack_base = target_.stack_base,
+                 .stack_end = target_.stack_end});
+  }
   section_ = truth_.section();
   watch_.take();
-  for (size_t i = 0; i < walkers_.size(); ++i) walk(i, context, instruction);
+  if (limits_.same_thread) walk_in(Mode::same_thread, context, instruction);
+  if (is_in(limits_.outside, instruction)) {
+    ++counts_.from_outside;
+    walk_in(Mode::separate_thread, context, instruction);
+  }
   watch_.give_back();
+}
+
+bool Stepper::is_in(const Sample& sample, const Instruction* instruction) {
+  if (instruction != nullptr && instruction->steps <= sample.first) return true;
+  return sample.one_in != 0 && random_() % sample.one_in == 0;
+}
+
+void Stepper::walk_in(Mode mode, const ucontext_t& context, Instruction* instruction) {
+  mode_ = mode;
+  target_.same_thread = mode == Mode::same_thread;
+  for (size_t i = 0; i < walkers_.size(); ++i) {
+    if (walkers_[i]->traits().walks_in(mode)) walk(i, context, instruction);
+  }
 }
 
 void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruction) {
@@ -220,16 +240,20 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
   copy_context(context, &given_);
   WalkRecord record;
   record.thread_state = read_at<uint32_t>(target_.java_thread, jvm_.layout().state);
-  record.last_java_pc = subject_.victim().last_java_pc(jvm_.layout());
+  record.last_java_pc = subject().victim().last_java_pc(jvm_.layout());
   record.buffer = &buffer;
   record.expected_context = &expected_;
-  run_walk({.walker = &walker,
-            .target = &target_,
-            .frames = buffer.place(limits_.depth),
-            .depth = limits_.depth,
-            .context = &given_,
-            .identity = &jvm_.identity()},
-           &record, &incidents_);
+  const WalkCall call = {.walker = &walker,
+                         .target = &target_,
+                         .frames = buffer.place(limits_.depth),
+                         .depth = limits_.depth,
+                         .context = &given_,
+                         .identity = &jvm_.identity()};
+  if (mode_ == Mode::same_thread) {
+    run_walk(call, &record, &incidents_);
+  } else {
+    outside_walks_.run(call, &record, &incidents_);
+  }
   frames_.clear();
   const bool typed = walker.layout().type >= 0;
   for (size_t i = 0; i < record.frame_count(); ++i) {
@@ -255,7 +279,7 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
 }
 
 void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
-  const WalkView view = {record, subject_.of(walker, limits_.depth, record.options)};
+  const WalkView view = {record, subject().of(walker, limits_.depth, record.options)};
   if (!oracles_.suspect(view, oracles_.offered()) && counts_.walked % kOracleShare != 0) return;
   oracles_.judge(view, oracles_.offered(), &violations_);
   for (Finding& finding : violations_.take()) {
@@ -266,16 +290,16 @@ void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
 
 void Stepper::count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
                     Instruction* instruction) {
-  const auto id = static_cast<size_t>(walker.id());
+  const size_t column = column_of(walker.id(), mode_);
   const auto verdict = static_cast<size_t>(judgement.verdict);
   auto found = sections_.find(section_);
   if (found == sections_.end()) {
     found = sections_.emplace(section_, decltype(found->second)()).first;
   }
-  Tally& tally = found->second[id];
+  Tally& tally = found->second[column];
   ++tally.verdicts[verdict];
   if (judgement.verdict == Verdict::refused) ++tally.errors[record.result];
-  if (instruction != nullptr) ++instruction->verdicts[id][verdict];
+  if (instruction != nullptr) ++instruction->verdicts[column][verdict];
 }
 
 std::string Stepper::position(const Blob* blob, uintptr_t pc) const {
@@ -335,14 +359,15 @@ std::string Stepper::detail_of(const Judgement& judgement, const WalkRecord& rec
          (judgement.expected == nullptr ? "the end of the stack" : name(*judgement.expected));
 }
 
-HaltPoint Stepper::here() const {
-  const auto at = jvm_.code_map().describe(subject_.victim().pc);
+HaltPoint Stepper::here() {
+  const Victim& victim = subject().victim();
+  const auto at = jvm_.code_map().describe(victim.pc);
   if (!at) return {};
   return {.any = false,
           .code = at->ref,
           .delta = at->delta,
           .has_frame_offset = true,
-          .frame_offset = static_cast<uint32_t>(target_.stack_base - subject_.victim().sp),
+          .frame_offset = static_cast<uint32_t>(target_.stack_base - victim.sp),
           .occurrence = 1};
 }
 
@@ -354,7 +379,7 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
                                              : blob->entry.name;
   std::string key(walker.traits().name);
   for (const std::string_view part :
-       {std::string_view(finding.clause), section_, std::string_view(code)}) {
+       {name_of(mode_), std::string_view(finding.clause), section_, std::string_view(code)}) {
     key.append("|").append(part);
   }
   if (verdict == Verdict::refused) {
@@ -367,6 +392,7 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
   if (kept.count > 1 && (!first_of_scenario || kept.others.size() == kOthers)) return;
   finding.input = {};
   finding.input.scenario = scenario_;
+  finding.input.mode = mode_;
   finding.input.walker = walker.id();
   finding.input.halt = here();
   if (kept.count > 1) {
@@ -379,7 +405,7 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
   kept.section = section_;
   kept.code = code;
   kept.finding = std::move(finding);
-  kept.position = position(blob, subject_.victim().pc);
+  kept.position = position(blob, subject().victim().pc);
   kept.path = path();
   const size_t shown = std::min(frames_.size(), kShownFrames);
   kept.frames.assign(frames_.begin(), frames_.begin() + static_cast<ptrdiff_t>(shown));

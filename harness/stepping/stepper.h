@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +30,7 @@
 #include "harness/oracles/oracle_set.h"
 #include "harness/oracles/thread_subject.h"
 #include "harness/stepping/code_catalog.h"
+#include "harness/stepping/outside_walks.h"
 #include "harness/stepping/stack_truth.h"
 #include "harness/stepping/verdict.h"
 #include "harness/victim/world.h"
@@ -38,7 +40,13 @@
 namespace framestorm::stepping {
 
 inline constexpr size_t kVerdicts = static_cast<size_t>(Verdict::count);
-inline constexpr size_t kWalkerIds = static_cast<size_t>(WalkerId::count);
+// What is counted apart: a walker in a mode.
+inline constexpr size_t kColumns =
+    static_cast<size_t>(WalkerId::count) * static_cast<size_t>(Mode::count);
+constexpr size_t column_of(WalkerId walker, Mode mode = Mode::same_thread) {
+  return static_cast<size_t>(mode) * static_cast<size_t>(WalkerId::count) +
+         static_cast<size_t>(walker);
+}
 
 // What a walker has answered.
 struct Tally {
@@ -49,7 +57,7 @@ struct Tally {
 // One instruction of a blob.
 struct Instruction {
   uint64_t steps = 0;
-  std::array<std::array<uint32_t, kVerdicts>, kWalkerIds> verdicts = {};
+  std::array<std::array<uint32_t, kVerdicts>, kColumns> verdicts = {};
 };
 
 // What is wrong in the same way: same walker, clause, section and code.
@@ -69,19 +77,28 @@ struct StepFinding {
   std::vector<std::string> path;  // the instructions that led there, the last one first
 };
 
+// At which instructions something is done that takes longer than a walk.
+struct Sample {
+  uint64_t first = 0;   // times that an instruction of the code cache is met
+  uint64_t one_in = 0;  // of all others; 0: none
+};
+
 struct StepLimits {
   uint64_t native_steps = 32;  // walked of each stay outside the code cache
   uint64_t most_steps = 0;     // of a thread, then it runs on; 0: no limit
   int32_t depth = 256;         // frames
+  bool same_thread = true;     // whether the stepped thread is walked in its own handler
+  Sample outside = {.first = 2, .one_in = 64};  // where it is walked from another thread
 };
 
 struct StepCounts {
-  uint64_t steps = 0;       // traps
-  uint64_t walked = 0;      // of these, walked by every walker
-  uint64_t judged = 0;      // of these, with a known truth
-  uint64_t passed = 0;      // not walked: outside the code cache for longer than the limit
-  uint64_t excursions = 0;  // calls that ran at full speed
-  uint64_t outside = 0;     // of those walked: not above the first activation
+  uint64_t steps = 0;         // traps
+  uint64_t walked = 0;        // of these, walked by every walker
+  uint64_t from_outside = 0;  // of these, walked from another thread, too
+  uint64_t judged = 0;        // of those walked, with a known truth
+  uint64_t passed = 0;        // not walked: outside the code cache for longer than the limit
+  uint64_t excursions = 0;    // calls that ran at full speed
+  uint64_t outside = 0;       // of those walked: not above the first activation
   std::map<std::string, uint64_t> lost;  // of those walked, why the truth was not known
 };
 
@@ -113,7 +130,7 @@ class Stepper {
 
   // While no thread is stepped.
   const StepCounts& counts() const { return counts_; }
-  const std::map<std::string, std::array<Tally, kWalkerIds>, std::less<>>& sections() const {
+  const std::map<std::string, std::array<Tally, kColumns>, std::less<>>& sections() const {
     return sections_;
   }
   const std::map<std::string, StepFinding>& findings() const { return findings_; }
@@ -127,14 +144,18 @@ class Stepper {
   StepAnswer take(ucontext_t* context, bool single_step);
   bool run_past(const Registers& now);
   void walk_all(const ucontext_t& context);
+  bool is_in(const Sample& sample, const Instruction* instruction);
+  // Each walker that walks in that mode.
+  void walk_in(Mode mode, const ucontext_t& context, Instruction* instruction);
   void walk(size_t index, const ucontext_t& context, Instruction* instruction);
   void count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
              Instruction* instruction);
+  ThreadSubject& subject() { return subjects_[static_cast<size_t>(mode_)]; }
   // What the other oracles say of the walk.
   void ask_oracles(const Walker& walker, const WalkRecord& record);
   void keep(const Walker& walker, Verdict verdict, Finding finding);
   bool is_wanted(const ucontext_t& context) const;
-  HaltPoint here() const;
+  HaltPoint here();
   std::string detail_of(const Judgement& judgement, const WalkRecord& record) const;
   std::string name(const TrueFrame& frame) const;
   std::string position(const Blob* blob, uintptr_t pc) const;
@@ -149,7 +170,9 @@ class Stepper {
   Guard::Watch watch_;
   OracleSet oracles_;
   Violations violations_;
-  ThreadSubject subject_;
+  std::array<ThreadSubject, 2> subjects_;  // by mode
+  OutsideWalks outside_walks_;
+  std::minstd_rand random_;  // the same in each run
   HaltPoint only_;
   uint64_t arrivals_ = 0, most_steps_ = 0;
   ScenarioId scenario_ = ScenarioId::count;
@@ -158,6 +181,7 @@ class Stepper {
 
   // Of the stepped thread.
   WalkTarget target_;
+  Mode mode_ = Mode::same_thread;  // of the walk
   uint64_t native_steps_ = 0;
   bool native_before_ = false, call_before_ = false;
   struct Passed {
@@ -173,7 +197,7 @@ class Stepper {
   Section section_;  // of the instruction that is walked
 
   StepCounts counts_;
-  std::map<std::string, std::array<Tally, kWalkerIds>, std::less<>> sections_;
+  std::map<std::string, std::array<Tally, kColumns>, std::less<>> sections_;
   std::unordered_map<const Blob*, std::map<uint32_t, Instruction>> instructions_;
   std::map<std::string, StepFinding> findings_;
 };

@@ -176,6 +176,42 @@ TEST_F(StepperTest, AFindingIsSteppedToAgain) {
   EXPECT_EQ(stepper.findings().begin()->second.finding.input.halt, place);
 }
 
+// Right on the stepped thread, wrong from another one.
+TEST_F(StepperTest, AWalkerThatIsWrongFromOutsideOnlyIsFoundAndSteppedToAgain) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  FakeWalker fake(asgct(), [](const FakeWalk& walk) {
+    const int32_t count = walk.right();
+    if (walk.target->same_thread || count < 3) return count;
+    std::copy(walk.frames + 2, walk.frames + count, walk.frames + 1);
+    return count - 1;
+  });
+  constexpr auto kWrongVerdict = static_cast<size_t>(Verdict::wrong);
+  constexpr size_t kInside = column_of(WalkerId::plugin);
+  constexpr size_t kOutside = column_of(WalkerId::plugin, Mode::separate_thread);
+  const auto is_it = [](const auto& entry) {
+    return entry.second.finding.clause == "caller-left-out" && entry.second.section == "C1 body";
+  };
+  HaltPoint place;
+  {
+    Stepper stepper(session().jvm(), {&fake}, kSteps);
+    ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+    EXPECT_GT(stepper.counts().from_outside, 100U);
+    EXPECT_LT(stepper.counts().from_outside, stepper.counts().walked / 2);
+    const auto& tallies = stepper.sections().at("C1 body");
+    EXPECT_EQ(tallies[kInside].verdicts[kWrongVerdict], 0U);
+    EXPECT_GT(tallies[kOutside].verdicts[kWrongVerdict], 0U);
+    const auto found = std::ranges::find_if(stepper.findings(), is_it);
+    ASSERT_NE(found, stepper.findings().end()) << testing::PrintToString(clauses_of(stepper));
+    EXPECT_EQ(found->second.finding.input.mode, Mode::separate_thread);
+    place = found->second.finding.input.halt;
+  }
+  Stepper stepper(session().jvm(), {&fake}, {.same_thread = false, .outside = {.one_in = 1}});
+  ASSERT_EQ(step(stepper, ScenarioId::c1, place), "");
+  EXPECT_EQ(stepper.counts().from_outside, stepper.arrivals());
+  EXPECT_TRUE(std::ranges::any_of(stepper.findings(), is_it));
+}
+
 // malloc in a walk is heard of at any instruction, as in any driver.
 TEST_F(StepperTest, OtherOraclesLookToo) {
   start();

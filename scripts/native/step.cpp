@@ -29,10 +29,11 @@ std::vector<Walker*> walkers_of(const Session& session, const std::vector<Walker
     Walker* const walker = executor.walker(traits.id);
     const bool asked = std::ranges::find(wanted, traits.id) != wanted.end();
     if (asked && walker == nullptr) throw SetupError(session.missing_walkers().at(traits.id));
-    const bool fits = traits.same_thread && traits.gives_traces() && !traits.needs_running_vm &&
+    const bool fits = traits.gives_traces() && !traits.needs_running_vm &&
                       !traits.chooses_its_threads && traits.gives_java_frames;
     if (asked && !fits) {
-      throw SetupError(std::string(traits.name) + " does not give a trace on the walked thread");
+      throw SetupError(std::string(traits.name) +
+                       " does not give a trace of a thread that is not at a safepoint");
     }
     if (walker != nullptr && fits && (asked || wanted.empty())) walkers.push_back(walker);
   }
@@ -49,18 +50,40 @@ json verdicts_record(const std::array<Count, kVerdicts>& verdicts) {
   return record;
 }
 
+std::string column_name(WalkerId walker, Mode mode) {
+  std::string name(name_of(walker));
+  if (mode != Mode::same_thread) name.append(" ").append(name_of(mode));
+  return name;
+}
+
 json tally_record(const Tally& tally) {
   json record = verdicts_record(tally.verdicts);
   for (const auto& [code, count] : tally.errors) record["errors"][std::to_string(code)] = count;
   return record;
 }
 
+struct Column {
+  std::string name;
+  size_t index = 0;  // column_of()
+};
+
+// What "walkers" of step.json are: those that walk on the stepped thread by their names alone.
+std::vector<Column> columns_of(const Stepper& stepper) {
+  std::vector<Column> columns;
+  for (const Walker* walker : stepper.walkers()) {
+    for (const Mode mode : all_of<Mode>()) {
+      if (!walker->traits().walks_in(mode)) continue;
+      columns.push_back({column_name(walker->id(), mode), column_of(walker->id(), mode)});
+    }
+  }
+  return columns;
+}
+
 json sections_record(const Stepper& stepper) {
   json record = json::object();
   for (const auto& [section, tallies] : stepper.sections()) {
-    for (const Walker* walker : stepper.walkers()) {
-      record[section][std::string(walker->traits().name)] =
-          tally_record(tallies[static_cast<size_t>(walker->id())]);
+    for (const Column& column : columns_of(stepper)) {
+      record[section][column.name] = tally_record(tallies[column.index]);
     }
   }
   return record;
@@ -68,15 +91,15 @@ json sections_record(const Stepper& stepper) {
 
 json blobs_record(const Stepper& stepper) {
   json record = json::array();
+  const std::vector<Column> columns = columns_of(stepper);
   for (const Blob& blob : stepper.catalog().blobs()) {
     const auto& instructions = stepper.instructions(blob);
     if (instructions.empty()) continue;
     json stepped = json::array();
     for (const auto& [offset, instruction] : instructions) {
       json by_walker = json::object();
-      for (const Walker* walker : stepper.walkers()) {
-        by_walker[std::string(walker->traits().name)] =
-            verdicts_record(instruction.verdicts[static_cast<size_t>(walker->id())]);
+      for (const Column& column : columns) {
+        by_walker[column.name] = verdicts_record(instruction.verdicts[column.index]);
       }
       stepped.push_back(
           {{"offset", offset},
@@ -147,7 +170,7 @@ class FindingsWriter {
 json findings_record(const Stepper& stepper) {
   json record = json::array();
   for (const auto& [key, found] : stepper.findings()) {
-    record.push_back({{"walker", name_of(found.finding.input.walker)},
+    record.push_back({{"walker", column_name(found.finding.input.walker, found.finding.input.mode)},
                       {"verdict", name_of(found.verdict)},
                       {"promised", found.promised},
                       {"clause", found.finding.clause},
@@ -201,12 +224,13 @@ int run_step(StepOptions options) {
   }
   const StepCounts& counts = stepper.counts();
   json walkers = json::array();
-  for (const Walker* walker : stepper.walkers()) walkers.push_back(walker->traits().name);
+  for (const Column& column : columns_of(stepper)) walkers.push_back(column.name);
   const json result = {{"seconds", seconds},
                        {"walkers", walkers},
                        {"counts",
                         {{"steps", counts.steps},
                          {"walked", counts.walked},
+                         {"from_outside", counts.from_outside},
                          {"judged", counts.judged},
                          {"passed", counts.passed},
                          {"excursions", counts.excursions},
@@ -225,7 +249,9 @@ int replay_step(const ReplayOptions& options, const Input& input) {
   session_options.start_victims = false;
   Session session(session_options);
   FindingsWriter writer(options.out, session);
-  Stepper stepper(session.jvm(), walkers_of(session, {input.walker}, session.executor()), {});
+  const bool same_thread = input.mode == Mode::same_thread;
+  Stepper stepper(session.jvm(), walkers_of(session, {input.walker}, session.executor()),
+                  {.same_thread = same_thread, .outside = {.one_in = same_thread ? 0U : 1U}});
   const std::string reason =
       step_scenario(session.victims(), stepper, input.scenario, kReplayTime, input.halt);
   if (!reason.empty()) {

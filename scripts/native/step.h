@@ -13,7 +13,7 @@ namespace framestorm {
 struct StepOptions {
   SessionOptions session;
   std::filesystem::path out;
-  std::vector<WalkerId> walkers;  // empty: all that walk on their own thread and give traces
+  std::vector<WalkerId> walkers;  // empty: all that give traces of any thread
   double seconds = 120;           // for all scenarios
   stepping::StepLimits limits;
 };

@@ -17,7 +17,7 @@ from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
 @click.command()
 @click.option("--scenario", "scenarios", multiple=True, help="Only this one; repeatable.")
 @click.option("--walker", "walkers", multiple=True,
-              help="Only this one; repeatable. Default: all that walk on the sampled thread.")  # fmt: skip
+              help="Only this one; repeatable. Default: all that give traces.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True,
               help="For all scenarios together.")  # fmt: skip
 @click.option("--gc", type=click.Choice(list(GCS)), default=DEFAULT, help="Collector.")

@@ -12,7 +12,7 @@ LEAST_JUDGED = 0.95  # of the instructions walked
 
 
 class Tally(msgspec.Struct):
-    """A walker's walks of one section of code."""
+    """A walker's walks of one section of code, in one mode."""
 
     right: int = 0
     refused: int = 0
@@ -35,6 +35,7 @@ class Counts(msgspec.Struct):
     judged: int  # of those walked: the stack was known
     passed: int  # not walked: in native code for longer than the limit
     excursions: int  # calls in native code that ran at full speed
+    from_outside: int  # of those walked: walked from another thread, too
     outside: int  # of those walked: below the scenario's first frame
     lost: dict[str, int]  # of those walked: why the stack was not known
 
@@ -87,7 +88,7 @@ class Observation(msgspec.Struct):
 
 class Results(msgspec.Struct):
     seconds: float
-    walkers: list[str]
+    walkers: list[str]  # each once for each mode it walks in
     counts: Counts
     scenarios: dict[str, Scenario]
     sections: dict[str, dict[str, Tally]]

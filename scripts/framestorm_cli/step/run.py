@@ -142,7 +142,8 @@ def show(made: Results) -> None:
     console.print(
         f"{counts.steps:,} instructions in {made.seconds:.0f} s "
         f"({counts.steps / made.seconds:,.0f}/s), {made.distinct:,} distinct; "
-        f"{counts.walked:,} walked by each walker, {counts.judged_share:.1%} of them judged; "
+        f"{counts.walked:,} walked by each walker, {counts.judged_share:.1%} of them judged, "
+        f"{counts.from_outside:,} of them from another thread too; "
         f"{counts.excursions:,} calls in native code ran at full speed",
         soft_wrap=True,
     )

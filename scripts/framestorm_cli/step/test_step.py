@@ -37,6 +37,7 @@ def stepped(judged: int = 100, **more: Any) -> dict[str, Any]:
         "counts": {
             "steps": 110,
             "walked": 100,
+            "from_outside": 20,
             "judged": judged,
             "passed": 10,
             "excursions": 3,
