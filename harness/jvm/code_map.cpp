@@ -180,28 +180,20 @@ void CodeMap::add_codelets() {
 }
 
 void CodeMap::absorb() {
-  bool changed = false;
-  {
-    const std::lock_guard lock(mutex_);
-    changed = take_pending();
-  }
-  if (changed) index();
+  const std::lock_guard lock(mutex_);
+  take_pending();
 }
 
 bool CodeMap::try_absorb() {
-  bool changed = false;
-  {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return false;
-    changed = take_pending();
-  }
-  if (changed) index();
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  take_pending();
   return true;
 }
 
-// With the lock held. True when there was something.
-bool CodeMap::take_pending() {
-  if (pending_.empty()) return false;
+// With the lock held.
+void CodeMap::take_pending() {
+  if (pending_.empty()) return;
   for (Event& event : pending_) {
     // Enclosing ranges (the interpreter as a whole) sort before what they contain.
     const auto key = std::pair(event.entry.begin, UINTPTR_MAX - event.entry.end);
@@ -216,15 +208,16 @@ bool CodeMap::take_pending() {
   }
   pending_.clear();
   pending_count_.store(0, std::memory_order_release);
-  return true;
+  ++epoch_;
 }
 
-void CodeMap::index() {
-  entries_.clear();
-  for (const auto& [range, entry] : by_range_) entries_.push_back(entry);
-  by_name_.clear();
-  for (size_t i = 0; i < entries_.size(); ++i) by_name_[entries_[i].name].push_back(i);
-  ++epoch_;
+const CodeMap::ByName& CodeMap::by_name() const {
+  if (named_epoch_ != epoch_) {
+    by_name_.clear();
+    for (const CodeEntry& entry : entries()) by_name_[entry.name].push_back(&entry);
+    named_epoch_ = epoch_;
+  }
+  return by_name_;
 }
 
 const FunctionTable& CodeMap::functions() const {
@@ -258,10 +251,10 @@ std::optional<uintptr_t> CodeMap::resolve(const CodeRef& ref) const {
     if (function == nullptr) return std::nullopt;
     return library_->base + (ref.anchor == CodeAnchor::end ? function->end : function->begin);
   }
-  const auto it = by_name_.find(ref.name);
-  if (it == by_name_.end()) return std::nullopt;
-  for (const size_t i : it->second) {
-    const CodeEntry& entry = entries_[i];
+  const auto it = by_name().find(ref.name);
+  if (it == by_name().end()) return std::nullopt;
+  for (const CodeEntry* const one : it->second) {
+    const CodeEntry& entry = *one;
     if (entry.kind != ref.kind || (ref.tier != 0 && entry.tier != ref.tier)) continue;
     switch (ref.anchor) {
       case CodeAnchor::verified_entry:
@@ -282,11 +275,11 @@ std::optional<uintptr_t> CodeMap::resolve(const CodeRef& ref) const {
 }
 
 const CodeEntry* CodeMap::find(uintptr_t address) const {
-  auto it = std::ranges::upper_bound(entries_, address, {}, &CodeEntry::begin);
+  auto it = by_range_.upper_bound({address, UINTPTR_MAX});
   // A few steps back reach the enclosing range when the nearest entry ends before the address.
-  for (int back = 0; back < 512 && it != entries_.begin(); ++back) {
+  for (int back = 0; back < 512 && it != by_range_.begin(); ++back) {
     --it;
-    if (address < it->end) return &*it;
+    if (address < it->second.end) return &it->second;
   }
   return nullptr;
 }

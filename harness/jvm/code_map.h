@@ -16,8 +16,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -104,7 +106,8 @@ class CodeMap {
   std::optional<uintptr_t> resolve(const CodeRef& ref) const;
   const CodeEntry* find(uintptr_t address) const;
   std::optional<CodePosition> describe(uintptr_t address) const;
-  const std::vector<CodeEntry>& entries() const { return entries_; }
+  // By where they begin, enclosing ranges first.
+  auto entries() const { return std::views::values(by_range_); }
 
  private:
   struct Event {
@@ -116,8 +119,9 @@ class CodeMap {
   const std::byte* find_blob(uintptr_t address) const;
   void fill_nmethod(CodeEntry* entry) const;
   void add(Event event);
-  bool take_pending();
-  void index();
+  void take_pending();
+  using ByName = std::unordered_map<std::string_view, std::vector<const CodeEntry*>>;
+  const ByName& by_name() const;
   const FunctionTable& functions() const;
   std::optional<CodePosition> describe_function(uintptr_t address) const;
 
@@ -126,9 +130,9 @@ class CodeMap {
   std::vector<Event> pending_;
   std::atomic<size_t> pending_count_{0};
   std::map<std::pair<uintptr_t, uintptr_t>, CodeEntry> by_range_;  // (begin, ~end)
-  std::vector<CodeEntry> entries_;  // sorted by begin, enclosing ranges first
-  std::unordered_map<std::string, std::vector<size_t>> by_name_;
   uint64_t epoch_ = 0;
+  mutable ByName by_name_;  // as it was at that epoch
+  mutable uint64_t named_epoch_ = 0;
   std::optional<Module> library_;                     // libjvm
   mutable std::unique_ptr<FunctionTable> functions_;  // of library_, once it was asked for
 };

@@ -6,6 +6,9 @@
 namespace framestorm::stepping {
 namespace {
 
+// Frames that are told; no walk is asked for so many.
+constexpr size_t kMostExpected = 2048;
+
 bool is_interpreted(const Blob* blob) { return blob != nullptr && blob->role == Role::interpreter; }
 bool is_nmethod(const Blob* blob) {
   return blob != nullptr && (blob->role == Role::compiled || blob->role == Role::native_wrapper);
@@ -29,23 +32,19 @@ StackTruth::StackTruth(Jvm& jvm, CodeCatalog& catalog)
       const_method_size_(jvm.structs().size_of("ConstMethod")),
       code_size_(jvm.structs().required_offset("ConstMethod", "_code_size")) {}
 
-void StackTruth::begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base,
-                       uintptr_t stack_base) {
-  root_ = root;
+void StackTruth::begin(std::span<const DebugInfo::JavaFrame> frames, uintptr_t stack_base,
+                       uintptr_t last_java_sp) {
+  base_.assign(frames.rbegin(), frames.rend());
+  const MethodInfo* const outermost =
+      base_.empty() ? nullptr : jvm_.methods().find(base_.front().method);
+  on_carrier_ = outermost != nullptr && outermost->name == "jdk/internal/vm/Continuation.enter";
+  base_sp_ = last_java_sp;
   stack_base_ = stack_base;
   knowledge_ = Knowledge::waiting;
   before_ = {};
   activations_.clear();
   waiting_.clear();
   below_.clear();
-  const MethodInfo* const outermost =
-      base.empty() ? nullptr : jvm_.methods().find(base.back().method);
-  if (outermost != nullptr && outermost->name == "jdk/internal/vm/Continuation.enter") {
-    below_.push_back({.sort = TrueFrame::Sort::carrier});
-  }
-  for (const auto& frame : std::views::reverse(base)) {
-    below_.push_back({.method = frame.method, .bci = frame.bci});
-  }
 }
 
 Section StackTruth::section() const {
@@ -56,8 +55,8 @@ void StackTruth::advance(const Registers& now) {
   before_ = now_;
   now_ = {.at = now, .blob = catalog_.at(now.pc), .flow = flow_at(now.pc)};
   if (knowledge_ == Knowledge::waiting) {
-    if (is_root(now_)) start(now_);
-  } else if (knowledge_ == Knowledge::known && now.sp > activations_.front().slot) {
+    start(now_);
+  } else if (is_out_of_base()) {
     leave_base();
   } else if (before_.flow == Flow::call && now.sp == before_.at.sp - sizeof(uintptr_t) &&
              *return_slot(now) - before_.at.pc <= kLongestInstruction) {
@@ -79,18 +78,37 @@ void StackTruth::advance_past_call(const Registers& now) {
   advance(now);
 }
 
-bool StackTruth::is_root(const Place& place) const {
-  if (is_nmethod(place.blob)) {
-    return before_.flow == Flow::ret && place.blob->entry.debug->method() == root_;
+// A frame that is deoptimised is taken down before interpreted ones stand there.
+bool StackTruth::is_out_of_base() const {
+  return !activations_.empty() && now_.at.sp > activations_.front().slot &&
+         (knowledge_ == Knowledge::known || !on_carrier_) &&
+         (now_.blob == nullptr || now_.blob->role != Role::deoptimization);
+}
+
+size_t StackTruth::base_frames_at(const Place& place) const {
+  if (place.blob == nullptr || base_.empty() || place.at.sp < base_sp_) return 0;
+  if (place.blob->role == Role::compiled) {
+    const auto here = place.blob->entry.debug->at(place.at.pc);
+    const bool fits =
+        here.size() <= base_.size() && std::equal(here.begin(), here.end(), base_.rbegin());
+    return fits ? here.size() : 0;
   }
   // The interpreter leaves a native method by a jump, still in that method's codelet.
   if (!is_interpreted(place.blob) || is_method_entry(place.blob) || place.at.fp <= place.at.sp) {
-    return false;
+    return 0;
   }
-  return jvm_.methods().id_of(interpreted_frame(place.at.fp).method) == root_;
+  return jvm_.methods().id_of(interpreted_frame(place.at.fp).method) == base_.back().method ? 1 : 0;
 }
 
 void StackTruth::start(const Place& place) {
+  while (!base_.empty() && base_.back().bci < 0) base_.pop_back();
+  const size_t count = base_frames_at(place);
+  if (count == 0) return;
+  const jmethodID innermost = base_.back().method;
+  base_.resize(base_.size() - count);
+  below_.clear();
+  if (on_carrier_) below_.push_back({.sort = TrueFrame::Sort::carrier});
+  for (const auto& frame : base_) below_.push_back({.method = frame.method, .bci = frame.bci});
   Activation first;
   first.below = below_.size();
   if (is_nmethod(place.blob)) {
@@ -102,7 +120,7 @@ void StackTruth::start(const Place& place) {
     first.return_to = frame.return_address;
     first.caller_fp = frame.caller_fp;
     first.has_stood = true;
-    first.method = root_;
+    first.method = innermost;
   }
   activations_.push_back(std::move(first));
   knowledge_ = Knowledge::known;
@@ -278,6 +296,14 @@ bool StackTruth::follow_deoptimisation() {
 }
 
 void StackTruth::leave_base() {
+  if (!on_carrier_) {
+    base_sp_ = activations_.front().slot;
+    activations_.clear();
+    below_.clear();
+    knowledge_ = base_.empty() ? Knowledge::outside : Knowledge::waiting;
+    start(now_);
+    return;
+  }
   waiting_ = activations_;
   waiting_below_ = below_;
   knowledge_ = Knowledge::outside;
@@ -405,15 +431,16 @@ void StackTruth::expect() {
   if (knowledge_ != Knowledge::known) return;
   expected_ = own(now_, 0);
   size_t end = below_.size();
-  for (size_t i = activations_.size(); i-- > 0;) {
+  for (size_t i = activations_.size(); i-- > 0 && expected_.size() < kMostExpected;) {
     const Activation& one = activations_[i];
     if (returns_to_barrier(one)) expected_.push_back({.sort = TrueFrame::Sort::frozen});
     expected_.insert(expected_.end(), below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end),
                      below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - one.below));
     end = one.below;
   }
-  expected_.insert(expected_.end(), below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end),
-                   below_.rend());
+  const size_t room = kMostExpected - std::min(kMostExpected, expected_.size());
+  const auto rest = below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end);
+  expected_.insert(expected_.end(), rest, rest + static_cast<ptrdiff_t>(std::min(room, end)));
 }
 
 bool StackTruth::returns_to_barrier(const Activation& one) {

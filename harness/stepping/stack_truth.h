@@ -23,6 +23,8 @@
 //                            in it and in what it calls.
 //   jump out of the base     A virtual thread yields. Its activations wait until one of them is
 //                            returned to.
+//   return out of the base   To the frames that the thread had when its stepping began: the first of
+//                            them that comes to a place with debug information is the base from there.
 //
 // Nothing else is allowed for. Where control goes that none of this explains, the truth is lost, and
 // said to be, until a return leads to an activation that is known.
@@ -57,7 +59,7 @@ struct TrueFrame {
 };
 
 enum class Knowledge : uint8_t {
-  waiting,  // the first activation is not reached yet
+  waiting,  // the first activation is not reached yet, or over and the next one is not reached
   known,
   outside,  // below the first activation: a virtual thread has yielded, or it has ended
   lost
@@ -67,9 +69,11 @@ class StackTruth {
  public:
   StackTruth(Jvm& jvm, CodeCatalog& catalog);
 
-  // A thread that is about to run in `root`, above the frames of `base`, innermost first. Its stack
-  // ends at `stack_base`.
-  void begin(jmethodID root, std::vector<DebugInfo::JavaFrame> base, uintptr_t stack_base);
+  // A thread that is about to go on in the innermost of its Java frames `frames`, which are all that
+  // it has. Those of native methods have no bci (-1); such a method on top is left before anything is
+  // known. Its stack ends at `stack_base`; what stands below `last_java_sp` is not theirs.
+  void begin(std::span<const DebugInfo::JavaFrame> frames, uintptr_t stack_base,
+             uintptr_t last_java_sp);
 
   // Before the instruction at `now` is executed; each one in its order.
   void advance(const Registers& now);
@@ -109,7 +113,9 @@ class StackTruth {
     std::vector<TrueFrame> frames;  // of a deoptimised caller that is returned to; innermost first
   };
 
-  bool is_root(const Place& place) const;
+  // Of the frames that the thread began with, how many the place is in; 0: not in the innermost.
+  size_t base_frames_at(const Place& place) const;
+  // Where the innermost frame that the thread began with is reached.
   void start(const Place& place);
   void push(const Place& caller, uintptr_t slot, uintptr_t return_to, bool implicit);
   // Ends all activations above the one with that index.
@@ -122,6 +128,7 @@ class StackTruth {
   void follow_jump();
   bool follow_interpreter();
   bool follow_deoptimisation();
+  bool is_out_of_base() const;
   void leave_base();
   bool come_back();
   void lose(std::string_view why);
@@ -141,7 +148,9 @@ class StackTruth {
   Jvm& jvm_;
   CodeCatalog& catalog_;
   size_t const_method_, const_method_size_, code_size_;  // offsets and size in HotSpot
-  jmethodID root_ = nullptr;
+  std::vector<DebugInfo::JavaFrame> base_;  // below the first activation, outermost first
+  bool on_carrier_ = false;                 // a virtual thread
+  uintptr_t base_sp_ = 0;                   // the base's frames stand at it or above it
   uintptr_t stack_base_ = 0;
   Knowledge knowledge_ = Knowledge::outside;
   Place before_, now_;

@@ -67,8 +67,7 @@ std::string step_scenario(Victims& victims, Stepper& stepper, ScenarioId scenari
         if (steps != stepper.steps_now()) moved = Clock::now();
         steps = stepper.steps_now();
         return Clock::now() - moved < kStanding && stepper.stepping() && !stepper.given_up() &&
-               Clock::now() - begin < staying &&
-               (only.any || stepper.found_now() == found);
+               Clock::now() - begin < staying && (only.any || stepper.found_now() == found);
       };
       while (goes_on()) std::this_thread::sleep_for(kGlance);
       if (!only.any && stepper.found_now() != found) {

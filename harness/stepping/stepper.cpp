@@ -83,40 +83,83 @@ const std::map<uint32_t, Instruction>& Stepper::instructions(const Blob& blob) c
 void Stepper::begin(JNIEnv* env) {
   bool armed = true;
   if (!armed_.compare_exchange_strong(armed, false)) return;
-  std::array<jvmtiFrameInfo, 1024> frames;
-  jint count = 0;
-  if (jvm_.jvmti()->GetStackTrace(nullptr, 0, frames.size(), frames.data(), &count) !=
-          JVMTI_ERROR_NONE ||
-      count < 2) {
+  if (!know(nullptr, static_cast<std::byte*>(jvm_.identity().current()), env,
+            static_cast<int>(syscall(SYS_gettid)))) {
     return;
   }
-  // The native method itself is left before anything is judged; what called it is what is stepped.
+  stepping_.store(true, std::memory_order_release);
+  World::get().step_self({.observe = &Stepper::on_trap});
+}
+
+bool Stepper::know(jthread thread, std::byte* java_thread, JNIEnv* env, int tid) {
+  std::array<jvmtiFrameInfo, 4096> frames;
+  jint count = 0;
+  if (jvm_.jvmti()->GetStackTrace(thread, 0, frames.size(), frames.data(), &count) !=
+          JVMTI_ERROR_NONE ||
+      count == 0) {
+    return false;
+  }
   std::vector<DebugInfo::JavaFrame> base;
-  for (jint i = 2; i < count; ++i) {
-    base.push_back({frames[static_cast<size_t>(i)].method,
-                    static_cast<int32_t>(frames[static_cast<size_t>(i)].location)});
+  for (const jvmtiFrameInfo& frame : std::span(frames).first(static_cast<size_t>(count))) {
+    base.push_back({frame.method, static_cast<int32_t>(frame.location)});
   }
   jvm_.code_map().absorb();
   jvm_.methods().absorb();
-  auto* const java_thread = static_cast<std::byte*>(jvm_.identity().current());
   const ThreadLayout& layout = jvm_.layout();
   target_ = {.java_thread = java_thread,
              .jni_env = env,
-             .tid = static_cast<int>(syscall(SYS_gettid)),
+             .tid = tid,
              .same_thread = true,
              .stack_base = read_at<uintptr_t>(java_thread, layout.stack_base)};
   target_.stack_end = target_.stack_base - read_at<size_t>(java_thread, layout.stack_size);
   target_.asked_tid = target_.tid;
-  truth_.begin(frames[1].method, std::move(base), target_.stack_base);
+  truth_.begin(base, target_.stack_base, read_at<uintptr_t>(java_thread, layout.last_java_sp));
   native_steps_ = 0;
   native_before_ = call_before_ = false;
-  stepping_.store(true, std::memory_order_release);
-  World::get().step_self({.observe = &Stepper::on_trap});
+  last_known_.store(counts_.steps);
+  last_new_.store(counts_.steps);
+  return true;
 }
 
 void Stepper::end() {
   if (!stepping_.load(std::memory_order_acquire)) return;
   World::get().end_step_self();
+  stepping_.store(false, std::memory_order_release);
+}
+
+bool Stepper::begin_on(jthread thread) {
+  JNIEnv* const env = jvm_.env();
+  jvmtiEnv* const jvmti = jvm_.jvmti();
+  if (jvmti->SuspendThread(thread) != JVMTI_ERROR_NONE) return false;
+  auto* const java_thread = static_cast<std::byte*>(jvm_.java_thread_of(env, thread));
+  bool begun = false;
+  if (java_thread != nullptr) {
+    const auto* const os_thread = read_at<const std::byte*>(java_thread, jvm_.layout().osthread);
+    const auto tid = read_at<int32_t>(os_thread, jvm_.layout().osthread_id);
+    auto* const its_env = reinterpret_cast<JNIEnv*>(java_thread + jvm_.layout().jni_env);
+    scenario_ = ScenarioId::count;
+    only_ = {};
+    most_steps_ = UINT64_MAX;
+    given_up_.store(false);
+    if (know(thread, java_thread, its_env, tid) && World::get().halt(tid)) {
+      stepping_.store(true, std::memory_order_release);
+      World::get().release_stepping(World::get().find(tid), {.observe = &Stepper::on_trap});
+      begun = true;
+    }
+  }
+  jvmti->ResumeThread(thread);
+  return begun;
+}
+
+void Stepper::end_on() {
+  World& world = World::get();
+  if (!stepping_.load(std::memory_order_acquire)) return;
+  world.end_step(target_.tid);
+  if (world.halt(target_.tid)) {
+    ThreadSlot* const slot = world.find(target_.tid);
+    set_single_step(slot->context, false);
+    world.release(slot);
+  }
   stepping_.store(false, std::memory_order_release);
 }
 
@@ -195,9 +238,12 @@ void Stepper::walk_all(const ucontext_t& context) {
     const auto offset =
         static_cast<uint32_t>(get_register(context, Register::pc) - blob->entry.begin);
     instruction = &instructions_[blob][offset];
-    ++instruction->steps;
+    if (++instruction->steps == 1) last_new_.store(counts_.steps, std::memory_order_relaxed);
   }
-  if (knowledge == Knowledge::known) ++counts_.judged;
+  if (knowledge == Knowledge::known) {
+    ++counts_.judged;
+    last_known_.store(counts_.steps, std::memory_order_relaxed);
+  }
   if (knowledge == Knowledge::outside) ++counts_.outside;
   if (knowledge == Knowledge::lost) ++counts_.lost[std::string(truth_.lost_why())];
   copy_context(context, &expected_);

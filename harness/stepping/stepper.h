@@ -121,6 +121,10 @@ class Stepper {
   bool stepping() const { return stepping_.load(std::memory_order_acquire); }
   // So far; a glance at what another thread counts.
   uint64_t steps_now() const { return steps_now_.load(std::memory_order_relaxed); }
+  // The step at which an instruction was last walked that had not been before; and the last step at
+  // which the truth was known.
+  uint64_t last_new() const { return last_new_.load(std::memory_order_relaxed); }
+  uint64_t last_known() const { return last_known_.load(std::memory_order_relaxed); }
   uint64_t found_now() const { return found_now_.load(std::memory_order_acquire); }
 
   // What natives call on a victim's thread, not in signal context: the thread is in a native method
@@ -128,18 +132,27 @@ class Stepper {
   void begin(JNIEnv* env);
   void end();
 
+  // Control thread: the same for another platform thread, wherever it is. It runs on from there
+  // instruction by instruction, in no scenario. False when it has no Java frames or does not react.
+  bool begin_on(jthread thread);
+  // Control thread: it runs on at full speed, wherever it has come to.
+  void end_on();
+
   // While no thread is stepped.
   const StepCounts& counts() const { return counts_; }
   const std::map<std::string, std::array<Tally, kColumns>, std::less<>>& sections() const {
     return sections_;
   }
   const std::map<std::string, StepFinding>& findings() const { return findings_; }
+  CodeCatalog& catalog() { return catalog_; }
   const CodeCatalog& catalog() const { return catalog_; }
   // By offset.
   const std::map<uint32_t, Instruction>& instructions(const Blob& blob) const;
   const std::vector<Walker*>& walkers() const { return walkers_; }
 
  private:
+  // What is known of the thread before its first step. False without Java frames.
+  bool know(jthread thread, std::byte* java_thread, JNIEnv* env, int tid);
   static StepAnswer on_trap(ucontext_t* context, bool single_step);
   StepAnswer take(ucontext_t* context, bool single_step);
   bool run_past(const Registers& now);
@@ -174,10 +187,10 @@ class Stepper {
   OutsideWalks outside_walks_;
   std::minstd_rand random_;  // the same in each run
   HaltPoint only_;
-  uint64_t arrivals_ = 0, most_steps_ = 0;
+  uint64_t arrivals_ = 0, most_steps_ = UINT64_MAX;
   ScenarioId scenario_ = ScenarioId::count;
   std::atomic<bool> armed_{false}, stepping_{false}, given_up_{false};
-  std::atomic<uint64_t> steps_now_{0}, found_now_{0};
+  std::atomic<uint64_t> steps_now_{0}, found_now_{0}, last_new_{0}, last_known_{0};
 
   // Of the stepped thread.
   WalkTarget target_;

@@ -408,13 +408,17 @@ void World::release_all() {
   }
 }
 
-bool World::step(ThreadSlot* slot, const StepGoal& goal) {
+void World::release_stepping(ThreadSlot* slot, const StepGoal& goal) {
   slot->goal = goal;
   slot->goal_met = false;
   slot->stepping = true;
   set_single_step(slot->context, true);
-  const int tid = slot->tid.load();
   release(slot);
+}
+
+bool World::step(ThreadSlot* slot, const StepGoal& goal) {
+  const int tid = slot->tid.load();
+  release_stepping(slot, goal);
   // A step costs a signal delivery; time is allowed by the number of steps, generously.
   const int timeout_ms = 1000 + static_cast<int>(goal.steps / 50);
   if (ThreadSlot* parked = wait_parked(tid, timeout_ms)) return parked->goal_met;

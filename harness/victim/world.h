@@ -103,6 +103,8 @@ class World {
   HaltReport halt_all(const std::vector<int>& exempt);
   void release(ThreadSlot* slot);
   void release_all();
+  // Lets a parked thread go on instruction by instruction; it does not park again by itself.
+  void release_stepping(ThreadSlot* slot, const StepGoal& goal);
   // Lets a parked thread go on instruction by instruction until the goal, then parks it again.
   // Everything else must be released. False when it did not park within the goal's steps.
   bool step(ThreadSlot* slot, const StepGoal& goal);

@@ -105,7 +105,10 @@ int run(int argc, char** argv) {
   CLI::App* step = app.add_subcommand("step", "every instruction of scenarios, walked and judged");
   add_session_options(step, &step_options.session);
   step->add_option("--out", step_options.out, "output folder")->required();
-  step->add_option("--seconds", step_options.seconds, "for all scenarios");
+  step->add_option("--seconds", step_options.seconds, "for all scenarios, or the program");
+  step->add_option("--main", step_options.program.main_class, "step this program, no scenarios");
+  step->add_option("--argument", step_options.program.arguments, "of the program; repeatable")
+      ->allow_extra_args(false);
   std::map<std::string, WalkerId> walker_names;
   for (const WalkerTraits& traits : kWalkers) walker_names[std::string(traits.name)] = traits.id;
   step->add_option("--walker", step_options.walkers, "only these; may be repeated")

@@ -150,12 +150,18 @@ class FindingsWriter {
   // Writes its artifact, too.
   json line_of(const Finding& finding, uint64_t key, double time,
                const std::vector<NamedFrame>& trace) {
-    const std::string artifact =
+    std::string artifact =
         "artifacts/" + key_text(key) + "-" + std::to_string(indices_[key]++) + ".bin";
-    std::vector<uint8_t> bytes;
-    encode(finding.input, &bytes);
-    write_file(folder_ / artifact, bytes);
-    return finding_line(finding, key, time, artifact, finding.input, modules_, trace);
+    if (finding.input.scenario < ScenarioId::count) {
+      std::vector<uint8_t> bytes;
+      encode(finding.input, &bytes);
+      write_file(folder_ / artifact, bytes);
+    } else {
+      artifact.clear();  // a program does not come to the same place again by itself
+    }
+    json line = finding_line(finding, key, time, artifact, finding.input, modules_, trace);
+    if (artifact.empty()) line["victim"] = line["input"]["scenario"] = "program";
+    return line;
   }
 
   const std::filesystem::path folder_;
@@ -187,10 +193,8 @@ json findings_record(const Stepper& stepper) {
   return record;
 }
 
-}  // namespace
-
-int run_step(StepOptions options) {
-  options.session.start_victims = false;
+// By scenario, what became of it.
+json step_scenarios(const StepOptions& options, Session& session, Stepper& stepper) {
   std::vector<ScenarioId> scenarios = options.session.scenarios;
   if (scenarios.empty()) {
     for (const ScenarioInfo& info : all_scenarios()) {
@@ -198,10 +202,6 @@ int run_step(StepOptions options) {
       if (info.java && lasts) scenarios.push_back(info.id);
     }
   }
-  Session session(options.session);
-  FindingsWriter writer(options.out, session);
-  Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
-                  options.limits);
   json by_scenario = json::object();
   const auto begin = Clock::now();
   size_t left = scenarios.size();
@@ -218,6 +218,39 @@ int run_step(StepOptions options) {
                 static_cast<unsigned long long>(stepper.counts().steps - steps));
     std::fflush(stdout);
   }
+  return by_scenario;
+}
+
+json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper) {
+  ProgramOptions program = options.program;
+  program.limit = Seconds(options.seconds);
+  const ProgramResult result = step_program(jvm, stepper, program);
+  json sampled = json::array();
+  for (const auto& [place, count] : result.sampled) {
+    sampled.push_back({{"kind", place.kind},
+                       {"name", place.name},
+                       {"tier", place.tier},
+                       {"offset", place.offset},
+                       {"samples", count}});
+  }
+  return {{"windows", result.windows},
+          {"vain", result.vain},
+          {"ended", result.ended},
+          {"sampled", sampled}};
+}
+
+}  // namespace
+
+int run_step(StepOptions options) {
+  options.session.start_victims = false;
+  Session session(options.session);
+  FindingsWriter writer(options.out, session);
+  Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
+                  options.limits);
+  const bool whole = !options.program.main_class.empty();
+  const auto begin = Clock::now();
+  const json program = whole ? step_whole_program(options, session.jvm(), stepper) : json();
+  const json by_scenario = whole ? json::object() : step_scenarios(options, session, stepper);
   const double seconds = Seconds(Clock::now() - begin).count();
   for (const auto& [key, found] : stepper.findings()) {
     if (found.promised) writer.write(found, seconds);
@@ -237,10 +270,11 @@ int run_step(StepOptions options) {
                          {"outside", counts.outside},
                          {"lost", counts.lost}}},
                        {"scenarios", by_scenario},
+                       {"program", program},
                        {"sections", sections_record(stepper)},
                        {"findings", findings_record(stepper)},
                        {"blobs", blobs_record(stepper)}};
-  write_file(options.out / "step.json", result.dump(1) + "\n");
+  write_file(options.out / "step.json", result.dump() + "\n");
   return 0;
 }
 

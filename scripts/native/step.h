@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/executor/session.h"
+#include "harness/stepping/program.h"
 #include "harness/stepping/stepper.h"
 #include "scripts/native/replay.h"
 
@@ -13,8 +14,9 @@ namespace framestorm {
 struct StepOptions {
   SessionOptions session;
   std::filesystem::path out;
-  std::vector<WalkerId> walkers;  // empty: all that give traces of any thread
-  double seconds = 120;           // for all scenarios
+  std::vector<WalkerId> walkers;     // empty: all that give traces of any thread
+  double seconds = 120;              // for all scenarios, or for the program
+  stepping::ProgramOptions program;  // without main class: scenarios
   stepping::StepLimits limits;
 };
 

@@ -12,7 +12,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.experiments import DEFAULT_INTERVALS, evaluate_runs, evaluate_table, shared
 from framestorm_cli.experiments.evaluate_runs import Program, Settings
 from framestorm_cli.experiments.measured import NONE, Measured, Row, rows
-from framestorm_cli.stress import planning, tools, units
+from framestorm_cli.stress import planning, tools, units, workloads
 from framestorm_cli.stress.plan import cores
 
 DATA, PAGE = "evaluation.json", "evaluation.md"
@@ -53,7 +53,7 @@ def evaluate_command(
     programs = [
         evaluate_runs.calibrated(Program(workload, role, threads), settings)
         for role, name, threads in (("busy", busy, 1), ("parallel", parallel, cores()))
-        for workload in planning.resolve([name], found, renaissance).values()
+        for workload in workloads.resolve([name], found.built_in, found.jdk, renaissance).values()
     ]
     first = seed if seed is not None else int(time.time())
     began = time.monotonic()

@@ -16,10 +16,15 @@ from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
 
 @click.command()
 @click.option("--scenario", "scenarios", multiple=True, help="Only this one; repeatable.")
+@click.option("--workload", metavar="NAME",
+              help="Instead of scenarios a whole program: a built-in workload of stress, renaissance:NAME, "
+              "'jar:PATH ARG..', or 'class:' and the rest of a java command line.")  # fmt: skip
+@click.option("--renaissance", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              metavar="JAR", help="The suite; downloaded when it is not given.")  # fmt: skip
 @click.option("--walker", "walkers", multiple=True,
               help="Only this one; repeatable. Default: all that give traces.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True,
-              help="For all scenarios together.")  # fmt: skip
+              help="For all scenarios together, or for the program.")  # fmt: skip
 @click.option("--gc", type=click.Choice(list(GCS)), default=DEFAULT, help="Collector.")
 @click.option("--jit", type=click.Choice(list(JITS)), default=DEFAULT, help="Compilers.")
 @click.option("--verify", type=click.IntRange(min=0), default=2, show_default=True,
@@ -29,7 +34,7 @@ from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
 @jvm_arg_option
 @walker_plugin_option
 def step(**options: Any) -> None:
-    """Let scenarios run instruction by instruction; walk and judge at each.
+    """Let scenarios, or a program, run instruction by instruction; walk and judge at each.
 
     The stack is known from the calls and returns that were executed. A trace that differs from it is
     wrong. Nothing is mutated.
@@ -38,6 +43,7 @@ def step(**options: Any) -> None:
 
     \b
     Example: scripts/framestorm step --scenario exception-unwind --seconds 10
+    Example: scripts/framestorm step --workload javac --walker asgct
     """
     from framestorm_cli.step.run import step_command
 

@@ -1,5 +1,6 @@
 """The page of a run: by section of code how each walker did, and each blob with its instructions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from framestorm_cli.base import files
 from framestorm_cli.base.machine import machine
 from framestorm_cli.binaries import disassembly
 from framestorm_cli.reports import templates
-from framestorm_cli.step.results import VERDICTS, Blob, Results, Tally
+from framestorm_cli.step.results import VERDICTS, Blob, Results, Tally, named
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,15 @@ class Listing:
 _RANK = {
     verdict: rank for rank, verdict in enumerate(("failed", "wrong", "right", "short", "refused"))
 }
+_MOST_LISTED = 20_000  # instructions; a browser takes long for more
 _CONTEXT = 2  # instructions shown on either side of those that were stepped
 
 
 def write(made: Results, jdk: str, path: Path) -> None:
     """Raises OSError."""
-    listings = [_listing(blob, made.walkers) for blob in made.blobs]
+    blobs = sorted(made.blobs, key=lambda one: -sum(_not_right(one, made.walkers)))
+    listed = list(_first(blobs, _MOST_LISTED))
+    listings = [_listing(blob, made.walkers) for blob in listed]
     environment = templates.environment("framestorm_cli.step")
     text = environment.get_template("step.html").render(
         made=made,
@@ -48,9 +52,31 @@ def write(made: Results, jdk: str, path: Path) -> None:
         verdicts=VERDICTS[:5],
         distinct=made.distinct_by_section,
         findings=sorted(made.findings, key=lambda one: (_RANK[one.verdict], -one.count)),
+        left_out=len(blobs) - len(listed),
+        sampled=made.sampled(),
         listings=sorted(listings, key=lambda one: (-sum(one.not_right), one.title)),
     )
     files.write_text(path, text)
+
+
+def _first(blobs: list[Blob], most: int) -> Iterator[Blob]:
+    """With so many instructions in all; at least one blob."""
+    for blob in blobs:
+        yield blob
+        most -= len(blob.instructions)
+        if most <= 0:
+            return
+
+
+def _not_right(blob: Blob, walkers: list[str]) -> tuple[int, ...]:
+    """Instructions, of each walker."""
+    return tuple(
+        sum(
+            _worst(one.walkers.get(name, Tally())) not in ("right", "unjudged", "")
+            for one in blob.instructions
+        )
+        for name in walkers
+    )
 
 
 def _listing(blob: Blob, walkers: list[str]) -> Listing:
@@ -80,17 +106,12 @@ def _listing(blob: Blob, walkers: list[str]) -> Listing:
                 tuple(_words(tally) for tally in tallies),
             )
         )
-    tier = f" (tier {blob.tier})" if blob.kind == "nmethod" and blob.tier else ""
     return Listing(
-        f"{blob.kind} {blob.name}{tier}",
+        named(blob.kind, blob.name, blob.tier),
         len(stepped),
-        tuple(
-            sum(_worst(one.walkers.get(name, Tally())) not in ("right", "unjudged", "")
-                for one in blob.instructions)
-            for name in walkers
-        ),
+        _not_right(blob, walkers),
         tuple(lines),
-    )  # fmt: skip
+    )
 
 
 def _worst(tally: Tally) -> str:

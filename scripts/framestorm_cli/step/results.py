@@ -86,6 +86,23 @@ class Observation(msgspec.Struct):
     truth: list[str]
 
 
+class SampledPlace(msgspec.Struct):
+    """Where a program was at full speed."""
+
+    kind: str
+    name: str
+    tier: int
+    offset: int
+    samples: int
+
+
+class Program(msgspec.Struct):
+    windows: int  # in which it was stepped
+    vain: int  # windows in which no instruction was walked
+    ended: bool  # by itself, before its time
+    sampled: list[SampledPlace]
+
+
 class Results(msgspec.Struct):
     seconds: float
     walkers: list[str]  # each once for each mode it walks in
@@ -94,6 +111,27 @@ class Results(msgspec.Struct):
     sections: dict[str, dict[str, Tally]]
     findings: list[Observation]
     blobs: list[Blob]
+    program: Program | None = None  # instead of scenarios
+
+    @property
+    def stepped(self) -> set[tuple[str, str, int, int]]:
+        """Instructions, by code, its name, tier and offset."""
+        return {
+            (blob.kind, blob.name, blob.tier, one.offset)
+            for blob in self.blobs
+            for one in blob.instructions
+        }
+
+    def sampled(self) -> tuple[int, Counter[str]]:
+        """Samples of the program in code that was stepped, and by code those in code that was not."""
+        stepped = self.stepped
+        hit, missed = 0, Counter[str]()
+        for one in self.program.sampled if self.program else ():
+            if (one.kind, one.name, one.tier, one.offset) in stepped:
+                hit += one.samples
+            else:
+                missed[named(one.kind, one.name, one.tier)] += one.samples
+        return hit, missed
 
     @property
     def distinct(self) -> int:
@@ -120,6 +158,8 @@ class Results(msgspec.Struct):
             for name, one in self.scenarios.items()
             if not one.unavailable and one.steps == 0
         ]
+        if self.program and not self.program.windows:
+            found.append("no instruction of the program was stepped")
         if self.counts.judged_share < LEAST_JUDGED:
             lost = "; ".join(f"{why}: {count:,}" for why, count in self.counts.lost.items())
             found.append(
@@ -127,6 +167,11 @@ class Results(msgspec.Struct):
                 f"{LEAST_JUDGED:.0%} have to be" + (f" ({lost})" if lost else "")
             )
         return found
+
+
+def named(kind: str, name: str, tier: int) -> str:
+    """A blob, for people."""
+    return f"{kind} {name} (tier {tier})" if kind == "nmethod" and tier else f"{kind} {name}"
 
 
 def read(path: Path) -> Results:

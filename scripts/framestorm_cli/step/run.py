@@ -24,7 +24,7 @@ from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.replay import bucket_files
 from framestorm_cli.replay.replaying import Recorded
 from framestorm_cli.replay.verifying import Verifier
-from framestorm_cli.step import results
+from framestorm_cli.step import program, results
 from framestorm_cli.step.results import VERDICTS, Results, Tally
 from framestorm_cli.triage import buckets as triage_buckets
 from framestorm_cli.triage import collecting, expectations
@@ -37,6 +37,8 @@ _GRACE = 120.0  # seconds that a JVM and its last victim may take beyond --secon
 def step_command(
     *,
     scenarios: tuple[str, ...],
+    workload: str | None,
+    renaissance: Path | None,
     walkers: tuple[str, ...],
     seconds: float,
     gc: str,
@@ -50,6 +52,8 @@ def step_command(
     """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
     from framestorm_cli.step import page  # noqa: PLC0415 (jinja2 takes long to load)
 
+    if workload and scenarios:
+        raise FramestormError("--workload is instead of --scenario: give one of them")
     folder = run_folder.new_folder(out, "step")
     run_folder.check_room(folder)
     tools = toolchain.prepare(jdk)
@@ -57,18 +61,25 @@ def step_command(
     known("scenario", scenarios, names["scenarios"])
     known("walker", walkers, names["walkers"])
     walked = outside.given(walker_plugin, None, tools.jdk)
-    jvm_args = (*jvm_modes.GCS[gc], *jvm_modes.JITS[jit], *jvm_args)
-    steps.say(f"stepping on {tools.jdk} for {seconds:.0f} s")
+    stepped = program.find(workload, renaissance, tools.jdk, seconds) if workload else None
+    own = stepped.jvm_args if stepped else ()
+    jvm_args = (*own, *jvm_modes.GCS[gc], *jvm_modes.JITS[jit], *jvm_args)
+    what = f"{stepped.name} " if stepped else ""
+    steps.say(f"stepping {what}on {tools.jdk} for {seconds:.0f} s")
     command = [*processes.jvm_arguments(tools, folder, jvm_args), "--seconds", str(seconds)]
     command += [part for name in scenarios for part in ("--scenario", name)]
     command += [part for name in walkers for part in ("--walker", name)]
     command += walked.arguments(folder)
+    command += stepped.native_arguments if stepped else []
     died = _run(tools, command, folder, seconds)
     symbolizer = Symbolizer()
     findings = collecting.of_process(folder, symbolizer)
     if died is not None:
         findings.append(collecting.of_death(died, None, symbolizer))
-    found = _buckets(findings, tools, symbolizer, folder, verify, jvm_args, walked)
+    unverified = (
+        "--verify 0" if not verify else "a program's way is never quite the same" if stepped else ""
+    )
+    found = _buckets(findings, tools, symbolizer, folder, verify, jvm_args, walked, unverified)
     made = results.read(folder / "step.json") if died is None else None
     problems = made.problems(scenarios) if made else ["the process died"]
     if made:
@@ -106,14 +117,15 @@ def _buckets(
     tries: int,
     jvm_args: tuple[str, ...],
     walked: OutsideWalker,
+    unverified: str,
 ) -> list[Bucket]:
-    """With what is known of each, its replays, and its report."""
+    """With what is known of each, its replays, and its report. `unverified`: why there are no replays."""
     found = triage_buckets.into_buckets(findings)
     causes = expectations.causes_on(tools.jdk.label)
     for bucket in found:
         expectations.name(bucket, causes)
-        bucket.verification = Verification(skipped="--verify 0")
-    if tries and found:
+        bucket.verification = Verification(skipped=unverified)
+    if found and not unverified:
         verifier = Verifier(
             tools,
             symbolizer,
@@ -147,6 +159,15 @@ def show(made: Results) -> None:
         f"{counts.excursions:,} calls in native code ran at full speed",
         soft_wrap=True,
     )
+    if made.program:
+        hit, missed = made.sampled()
+        share = f"{hit / (hit + missed.total()):.1%}" if hit or missed else "none"
+        console.print(
+            f"{made.program.windows:,} windows of the program; {share} of its {hit + missed.total():,} "
+            "samples in the code cache are at instructions that were stepped"
+            + ("; the program ended before its time" if made.program.ended else ""),
+            soft_wrap=True,
+        )
     missing = {name: one.unavailable for name, one in made.scenarios.items() if one.unavailable}
     for name, why in missing.items():
         console.print(f"not stepped: {name}: {why}", soft_wrap=True)

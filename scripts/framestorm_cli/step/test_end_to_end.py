@@ -38,3 +38,28 @@ def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
     assert "ExceptionUnwind.level3 (tier 4)" in (out / "step.html").read_text()
     lines = (out / "findings.jsonl").read_text().splitlines()
     assert all("path" in line["step"] for line in map(json.loads, lines) if "step" in line)
+
+
+def test_a_program_is_stepped_in_windows(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [str(paths.SCRIPTS / "framestorm"), "step", "--workload", "exceptions"]
+    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
+    done = subprocess.run(
+        [*command, "--seconds", "20", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=900,
+        check=False,
+    )
+    # Exceptions are what AsyncGetCallTrace loses callers of.
+    assert done.returncode == 1, done.stdout + done.stderr
+    made = results.read(out / "step.json")
+    assert made.program is not None
+    assert made.program.windows > 2
+    assert not made.program.ended
+    assert made.counts.judged_share >= results.LEAST_JUDGED
+    assert made.distinct > 3000
+    assert any("framestorm/workloads" in blob.name for blob in made.blobs)
+    assert made.program.sampled
+    assert "a program's way is never quite the same" in done.stdout

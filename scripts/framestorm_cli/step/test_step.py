@@ -1,6 +1,7 @@
 """The command on the stand-in of the native program."""
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,55 @@ def test_distinct_instructions_are_those_of_code_by_name(tmp_path: Path) -> None
         "nmethod a/B.c (tier 4): 1 stepped, 1 not right by asgct"
         in (tmp_path / "step.html").read_text()
     )
+
+
+def program(**more: Any) -> dict[str, Any]:
+    sampled = {"kind": "nmethod", "name": "a/B.c", "tier": 4, "offset": 1, "samples": 9}
+    missed = sampled | {"offset": 7, "samples": 1}
+    return {"windows": 2, "vain": 0, "ended": False, "sampled": [sampled, missed], **more}
+
+
+def test_a_program_is_stepped(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("step", {"step": stepped(scenarios={}, program=program(), findings=[])})
+    workload = "class:-cp . --add-opens java.base/java.lang=ALL-UNNAMED -Da=b a.Main x --y"
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    code, text, err = framestorm(*command, "--workload", workload)
+    assert code == 0, err
+    told = " ".join(fakes.starts("step")[0])
+    assert "--main a.Main --argument x --argument --y" in told, told
+    for one in (f"-Djava.class.path={Path.cwd()}", "-Da=b", "-XX:+BackgroundCompilation"):
+        assert f"--jvm-arg {one}" in told, told
+    assert "--jvm-arg --add-opens=java.base/java.lang=ALL-UNNAMED" in told, told
+    assert "2 windows of the program; 90.0% of its 10 samples" in text
+    page_text = (tmp_path / "out" / "step.html").read_text()
+    assert '<td>nmethod a/B.c (tier 4)</td><td class="number">1</td>' in page_text
+
+
+def test_a_program_that_was_never_stepped_is_no_clean_run(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    never = program(windows=0, vain=3)
+    fakes.plan("step", {"step": stepped(scenarios={}, program=never, findings=[])})
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    code, _, err = framestorm(*command, "--workload", "class:a.Main")
+    assert code == 2
+    assert "no instruction of the program was stepped" in err
+
+
+def test_a_program_and_scenarios_exclude_each_other(framestorm: Run) -> None:
+    code, _, err = framestorm("step", "--workload", "class:a.Main", "--scenario", "c1")
+    assert code == 2
+    assert "give one of them" in err
+
+
+def test_a_jar_names_its_main_class(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    jar = tmp_path / "a.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\nMain-Class: a.B\n")
+    fakes.plan("step", {"step": stepped(scenarios={}, program=program(), findings=[])})
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    code, _, err = framestorm(*command, "--workload", f"jar:{jar} x")
+    assert code == 0, err
+    told = " ".join(fakes.starts("step")[0])
+    assert f"-Djava.class.path={jar}" in told
+    assert "--main a.B --argument x" in told

@@ -10,7 +10,6 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.jvm_modes import DEFAULT
 from framestorm_cli.native.walkers import Table, plugin_path, table
-from framestorm_cli.renaissance import suite
 from framestorm_cli.stress import jfr, matrix, plan, profiled, units, workloads
 from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Axes, Cell
 from framestorm_cli.stress.matrix import Matrix
@@ -65,7 +64,7 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         jits=options.jits or (DEFAULT,),
     )
     axes = matrix.axes_of(asked, defaults)
-    chosen = resolve(axes.workloads, found, options.renaissance)
+    chosen = workloads.resolve(axes.workloads, found.built_in, found.jdk, options.renaissance)
     axes = replace(axes, workloads=tuple(chosen))
     axes.check()
     selves = {*jfr.WALKERS, *profilers, UNSAMPLED}
@@ -104,20 +103,6 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         jit_flags=axes.jit_flags,
     )
     return made, {name: chosen[name] for name in {cell.workload for cell in cells}}
-
-
-def resolve(names: Sequence[str], found: Tools, renaissance: Path | None) -> dict[str, Workload]:
-    """Every workload that the names name, by its own. Raises FramestormError."""
-    chosen: dict[str, Workload] = {}
-    for name in names:
-        if name.startswith(("jar:", "class:")):
-            several = [workloads.own(name)]
-        elif name.startswith(suite.PREFIX):
-            several = workloads.benchmarks([name], renaissance, found.jdk)
-        else:
-            several = workloads.matching([name], found.built_in, found.jdk)
-        chosen |= {one.name: one for one in several}
-    return chosen
 
 
 def _default_walkers(options: Options, found: Tools) -> list[str]:

@@ -21,6 +21,7 @@ from framestorm_cli.stress import (
     summary,
     tools,
     units,
+    workloads,
 )
 from framestorm_cli.stress.live import StressProgress
 from framestorm_cli.stress.outcome import Outcome
@@ -100,8 +101,8 @@ def _resumed(
     runner.check_resumable(plan, found.jdk.version, found.build_id)
     names = list(dict.fromkeys(cell.workload for cell in plan.cells))
     renaissance = options.renaissance or (Path(plan.renaissance) if plan.renaissance else None)
-    workloads = planning.resolve(names, found, renaissance)
-    return (replace(plan, parallel=parallel) if parallel else plan), found, workloads
+    chosen = workloads.resolve(names, found.built_in, found.jdk, renaissance)
+    return (replace(plan, parallel=parallel) if parallel else plan), found, chosen
 
 
 def _announce(plan: Plan, found: Tools) -> None:

@@ -18,6 +18,7 @@ from framestorm_cli.renaissance import obtaining, suite
 
 MAIN = "framestorm.workloads.Main"
 PROOF = "framestorm-workload "  # starts the line with what a built-in workload did
+OWN = ("jar:", "class:")  # how a name starts that is a program of somebody's own
 NOT_DONE = 3  # exit code of one that did not do what it is named after
 _LIST_SECONDS = 60
 
@@ -152,6 +153,22 @@ def _absolute(words: Sequence[str]) -> list[str]:
                 for part in parts
             )
     return found
+
+
+def resolve(
+    names: Sequence[str], built: Sequence[Workload], jdk: Jdk, renaissance: Path | None
+) -> dict[str, Workload]:
+    """Every workload that the names name, by its own. Raises FramestormError."""
+    chosen: dict[str, Workload] = {}
+    for name in names:
+        if name.startswith(OWN):
+            several = [own(name)]
+        elif name.startswith(suite.PREFIX):
+            several = benchmarks([name], renaissance, jdk)
+        else:
+            several = matching([name], built, jdk)
+        chosen |= {one.name: one for one in several}
+    return chosen
 
 
 def matching(
