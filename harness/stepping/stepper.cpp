@@ -314,12 +314,16 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
                       record.frame_count() == static_cast<size_t>(limits_.depth));
   }
   count(walker, judgement, record, instruction);
-  if (judgement.verdict == Verdict::wrong || judgement.verdict == Verdict::too_short ||
-      judgement.verdict == Verdict::refused) {
-    keep(walker, judgement.verdict,
-         {.kind = FindingKind::contract,
-          .clause = std::string(judgement.clause),
-          .detail = detail_of(judgement, record)});
+  if (judgement.verdict != Verdict::right && judgement.verdict != Verdict::unjudged) {
+    Finding finding = {.kind = FindingKind::contract, .clause = std::string(judgement.clause)};
+    if (judgement.verdict != Verdict::failed) finding.detail = detail_of(judgement, record);
+    const auto what = std::pair(column_of(walker.id(), mode_), judgement.verdict);
+    // A program does not come to the same place again by itself.
+    const bool leads_there = instruction != nullptr && scenario_ < ScenarioId::count;
+    if (leads_there && !instruction->misses.contains(what)) {
+      instruction->misses[what] = {input_of(walker), finding.clause, finding.detail};
+    }
+    if (judgement.verdict != Verdict::failed) keep(walker, judgement.verdict, std::move(finding));
   }
   ask_oracles(walker, record);
 }
@@ -417,6 +421,15 @@ HaltPoint Stepper::here() {
           .occurrence = 1};
 }
 
+Input Stepper::input_of(const Walker& walker) {
+  Input input;
+  input.scenario = scenario_;
+  input.mode = mode_;
+  input.walker = walker.id();
+  input.halt = here();
+  return input;
+}
+
 void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
   const Blob* const blob = truth_.blob();
   const bool of_java = blob != nullptr && blob->entry.kind == CodeKind::nmethod;
@@ -436,11 +449,7 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
   ++kept.count;
   const bool first_of_scenario = ++kept.scenarios[std::string(name_of(scenario_))] == 1;
   if (kept.count > 1 && (!first_of_scenario || kept.others.size() == kOthers)) return;
-  finding.input = {};
-  finding.input.scenario = scenario_;
-  finding.input.mode = mode_;
-  finding.input.walker = walker.id();
-  finding.input.halt = here();
+  finding.input = input_of(walker);
   if (kept.count > 1) {
     kept.others.push_back(std::move(finding));
     return;

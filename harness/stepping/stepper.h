@@ -54,10 +54,17 @@ struct Tally {
   std::map<int32_t, uint64_t> errors;  // of refused ones, by code
 };
 
+// The first trace of a walker that was not right at an instruction, in this way.
+struct Miss {
+  Input input;  // leads there
+  std::string clause, detail;
+};
+
 // One instruction of a blob.
 struct Instruction {
   uint64_t steps = 0;
   std::array<std::array<uint32_t, kVerdicts>, kColumns> verdicts = {};
+  std::map<std::pair<size_t, Verdict>, Miss> misses;  // by column_of(); of scenarios
 };
 
 // What is wrong in the same way: same walker, clause, section and code.
@@ -169,6 +176,7 @@ class Stepper {
   void keep(const Walker& walker, Verdict verdict, Finding finding);
   bool is_wanted(const ucontext_t& context) const;
   HaltPoint here();
+  Input input_of(const Walker& walker);
   std::string detail_of(const Judgement& judgement, const WalkRecord& record) const;
   std::string name(const TrueFrame& frame) const;
   std::string position(const Blob* blob, uintptr_t pc) const;

@@ -122,6 +122,12 @@ TEST_F(StepperTest, AWalkerThatIsWrongAtOneInstructionIsFound) {
         const uintptr_t pc = blob.entry.begin + offset;
         if (pc >= blob.entry.frame_complete && instruction.steps > 100) {
           EXPECT_EQ(is_wrong, pc == wrong_pc) << one.what << " at +" << offset;
+          EXPECT_EQ(instruction.misses.empty(), !is_wrong) << one.what << " at +" << offset;
+          for (const auto& [what, miss] : instruction.misses) {
+            EXPECT_EQ(std::string(name_of(what.second)) + " " + miss.clause, one.found);
+            EXPECT_EQ(miss.input.halt.delta, place->delta);
+            EXPECT_EQ(miss.input.scenario, ScenarioId::c1);
+          }
         }
       }
     }

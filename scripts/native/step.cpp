@@ -8,6 +8,7 @@
 #include "harness/executor/signature.h"
 #include "harness/input/binary.h"
 #include "harness/input/json_form.h"
+#include "harness/input/text.h"
 #include "harness/stepping/step_scenario.h"
 #include "scripts/native/signature_file.h"
 
@@ -89,6 +90,21 @@ json sections_record(const Stepper& stepper) {
   return record;
 }
 
+json misses_record(const Instruction& instruction) {
+  json record = json::array();
+  for (const auto& [what, miss] : instruction.misses) {
+    const Finding finding = {
+        .kind = FindingKind::contract, .clause = miss.clause, .detail = miss.detail};
+    record.push_back({{"walker", column_name(miss.input.walker, miss.input.mode)},
+                      {"verdict", name_of(what.second)},
+                      {"clause", miss.clause},
+                      {"detail_class", detail_class(finding)},
+                      {"detail", miss.detail},
+                      {"input", to_text(miss.input)}});
+  }
+  return record;
+}
+
 json blobs_record(const Stepper& stepper) {
   json record = json::array();
   const std::vector<Column> columns = columns_of(stepper);
@@ -105,7 +121,8 @@ json blobs_record(const Stepper& stepper) {
           {{"offset", offset},
            {"steps", instruction.steps},
            {"section", CodeCatalog::section_of(&blob, blob.entry.begin + offset, true)},
-           {"walkers", by_walker}});
+           {"walkers", by_walker},
+           {"misses", misses_record(instruction)}});
     }
     record.push_back(
         {{"kind", name_of(blob.entry.kind)},

@@ -3,6 +3,7 @@
 import time
 
 _STRESS = 0.15  # of the whole
+_STEP = 0.03  # of one side
 _SORT = 0.25  # for replays of what was found
 _BASE = 0.25  # of the fuzzing and sorting, when there is a base
 _STARTS = 20.0  # seconds that JVMs of fuzzing take to start, beside its time
@@ -27,8 +28,9 @@ class Budget:
     def _fuzzing(self) -> float:
         """Of the change and the base. Fixed when fuzzing begins."""
         if self._for_fuzz is None:
-            starts = _STARTS * (2 if self._base else 1)
-            self._for_fuzz = max(0.0, self.left - (_STRESS + _SORT) * self._whole - starts)
+            sides = 2 if self._base else 1
+            others = (_STRESS + _SORT + _STEP * sides) * self._whole
+            self._for_fuzz = max(0.0, self.left - others - _STARTS * sides)
         return self._for_fuzz
 
     def fuzz(self) -> float:
@@ -45,6 +47,10 @@ class Budget:
     def sort_base(self) -> float:
         spent = time.monotonic() - self._sorting
         return max(0.0, _SORT * self._whole - spent)
+
+    def step(self) -> float:
+        """Of one side, once."""
+        return max(5.0, _STEP * self._whole)
 
     def stress(self) -> float:
         return max(20.0, _STRESS * self._whole)

@@ -64,6 +64,7 @@ class Crossing:
     jvm: Json
     touched: frozenset[str] = frozenset()  # functions
     causes: Sequence[Cause] = ()  # known ones
+    step: str = "fuzz"
 
     def sort(
         self, found: Sequence[Bucket], seconds: float, startup: float, step: Step
@@ -231,7 +232,7 @@ class Crossing:
         bucket.shown = finding
         expectations.name(bucket, self.causes)
         entry = Entry(
-            kind, "fuzz", bucket.id, bucket.signature, bucket.explanation, how, bucket.count,
+            kind, self.step, bucket.id, bucket.signature, bucket.explanation, how, bucket.count,
             tuple(str(frame) for frame in finding.frames), state=bucket.state,
             known="; ".join(bucket.about), write_ups=bucket.write_ups,
         )  # fmt: skip

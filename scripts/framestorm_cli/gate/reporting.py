@@ -77,7 +77,7 @@ def write(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> None:
 
 class EntryRecord(msgspec.Struct, forbid_unknown_fields=True):
     kind: Literal["new", "fixed", "unchanged", "known", "not reproduced", "too rare to compare"]
-    step: Literal["corpus", "fuzz", "stress"]
+    step: Literal["corpus", "fuzz", "step", "stress"]
     id: str
     state: Annotated[
         Literal["real", "torn", "corrupt"] | None,

@@ -1,6 +1,6 @@
 """`framestorm gate`: its steps in their order, within its time, to an exit code.
 
-build ──> corpus ──> coverage ──> fuzz (change, base) ──> sort by replay ──> stress ──> verdict, reports
+build ──> corpus ──> coverage ──> fuzz ──> sort by replay ──> step ──> stress ──> verdict, reports
 """
 
 import os
@@ -21,6 +21,7 @@ from framestorm_cli.gate import (
     fuzz_step,
     reporting,
     shares,
+    stepping_step,
     stress_step,
     subject,
 )
@@ -79,6 +80,15 @@ class Gate:
         targets = self._options.targets or fuzz_step.targets_of(change)
         self.outcome.reach = reach = self._measure(change, targets)
         self._fuzz(change, base, known, targets, reach, budget)
+        self.outcome.verdict.entries += stepping_step.run(
+            change,
+            base,
+            known,
+            budget.step(),
+            self._out,
+            self._options.jvm_args,
+            self._begin("step"),
+        )
         self._stress(change, base, known, budget)
 
     def _begin(self, name: str) -> Step:

@@ -55,7 +55,49 @@ def base(fakes: FakePrograms, tmp_path: Path) -> Path:
     return Path(shutil.copytree(fakes.tools.jdk.home, tmp_path / "base"))
 
 
+def stepped(**walker: int) -> dict[str, Any]:
+    """step.json: a walker at two instructions of a method, with these verdicts at the second."""
+    bad = [verdict for verdict in walker if verdict != "right"]
+    misses = [
+        {
+            "walker": "asgct",
+            "verdict": verdict,
+            "clause": "caller-left-out",
+            "detail": "C2 body: frame 1 is a/B.c@0, expected a/B.d@6",
+            "detail_class": "* body: frame * is *",
+            "input": "framestorm-input 1\nscenario c1\n",
+        }
+        for verdict in bad
+    ]
+    instruction = {"steps": 60, "section": "C2 body", "misses": []}
+    return {
+        "seconds": 2.0,
+        "walkers": ["asgct"],
+        "counts": {
+            "steps": 110, "walked": 100, "judged": 100, "passed": 10, "excursions": 3,
+            "from_outside": 0, "outside": 0, "lost": {},
+        },
+        "scenarios": {"c1": {"steps": 110, "seconds": 2.0, "unavailable": ""}},
+        "sections": {"C2 body": {"asgct": {**walker, "right": 60 + walker.get("right", 0)}}},
+        "findings": [],
+        "blobs": [
+            {
+                "kind": "nmethod", "name": "a/B.c", "tier": 4, "code": "5590c3",
+                "instructions": [
+                    {**instruction, "offset": 0, "walkers": {"asgct": {"right": 60}}},
+                    {**instruction, "offset": 2, "walkers": {"asgct": walker}, "misses": misses},
+                ],
+            }
+        ],
+    }  # fmt: skip
+
+
+NEVER = {"steps": 0, "seconds": 1.0, "unavailable": ""}
+RIGHT, WRONG = {"step": stepped(right=50)}, {"step": stepped(right=49, wrong=1)}
+
+
 def fuzz(fakes: FakePrograms, *findings: Any, **more: Any) -> None:
+    fakes.plan("step", RIGHT)
     for target in paths.TARGETS:
         entry = {"walks": 90_000, "scenarios": SCENARIOS, "findings": [], **more}
         fakes.plan(
@@ -92,7 +134,7 @@ def test_nothing_found(gate: Gate, fakes: FakePrograms) -> None:
     code, data = gate()
     assert (code, data["verdict"], data["problems"]) == (0, "nothing new", [])
     assert [step["name"] for step in data["steps"]] == [
-        "build", "corpus", "coverage", "fuzz", "stress",
+        "build", "corpus", "coverage", "fuzz", "step", "stress",
     ]  # fmt: skip
     known_targets = walkers.table(fakes.tools.program(NATIVE))
     targets, _ = known_targets.usable_targets(fakes.tools.jdk.libjvm)
@@ -360,6 +402,89 @@ def test_could_not_judge(gate: Gate, fakes: FakePrograms, more: dict[str, Any], 
     assert "⚠️" in (gate.out / "summary.md").read_text()
     root = ET.parse(gate.out / "junit.xml").getroot()
     assert root.find(".//error") is not None
+
+
+@pytest.mark.parametrize(
+    ("runs", "kind", "how"),
+    [
+        ([WRONG, RIGHT] * 5, "new", "change: 5 of 5 runs; base: 0 of 5"),
+        ([RIGHT, WRONG] * 5, "fixed", "base: 5 of 5 runs; change: 0 of 5"),
+        (
+            [WRONG, RIGHT, RIGHT, RIGHT] * 3,
+            "too rare to compare",
+            "change: 3 of 5 runs; base: 0 of 5",
+        ),
+        ([WRONG, RIGHT, WRONG, WRONG] * 3, "", ""),
+        ([WRONG, WRONG], "", ""),
+    ],
+)
+def test_an_instruction_where_one_side_alone_is_wrong(
+    gate: Gate, fakes: FakePrograms, base: Path, runs: list[Any], kind: str, how: str
+) -> None:
+    fuzz(fakes)
+    fakes.plan("step", *runs)
+    code, data = gate("--base", base)
+    assert data["problems"] == []
+    assert code == (kind == "new")
+    assert [(e["step"], e["kind"], e["how"]) for e in data["entries"]] == (
+        [("step", kind, how)] if kind else []
+    )
+    if kind == "new":
+        (entry,) = data["entries"]
+        named = "`nmethod a/B.c (tier 4)+0x2 ret`. C2 body: frame 1 is a/B.c@0, expected a/B.d@6"
+        assert named in entry["explanation"]
+        assert (gate.out / entry["artifact"]).read_bytes() == b"FAKEencoded"
+        assert named in (gate.out / "summary.md").read_text()
+        cases = ET.parse(gate.out / "junit.xml").iter("testcase")
+        failed = [case.get("name") for case in cases if case.find("failure") is not None]
+        assert failed == ["step"]
+
+
+def test_a_walker_that_was_not_asked_for_is_not_stepped(gate: Gate, fakes: FakePrograms) -> None:
+    fuzz(fakes)
+    gate("--walker", "asgct,gst")
+    (start,) = fakes.starts("step")
+    assert [start[at + 1] for at, one in enumerate(start) if one == "--walker"] == ["asgct"]
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ({"end": "die"}, "step: change: the process died"),
+        ({"end": "setup"}, "step: framestorm-native: libjvm.so cannot be loaded"),
+        (
+            {"step": stepped(right=1) | {"scenarios": {"c1": NEVER}}},
+            "step: change: scenario c1: no instruction was stepped",
+        ),
+    ],
+)  # fmt: skip
+def test_stepping_that_is_not_to_be_believed_is_no_green(
+    gate: Gate, fakes: FakePrograms, run: dict[str, Any], said: str
+) -> None:
+    fuzz(fakes)
+    fakes.plan("step", run)
+    code, data = gate()
+    assert (code, data["verdict"]) == (2, "could not judge")
+    assert any(one.startswith(said) for one in data["problems"]), data["problems"]
+    assert data["steps"][-1]["name"] == "stress", "the gate goes on"
+
+
+def test_new_in_stepping_without_a_base(gate: Gate, fakes: FakePrograms) -> None:
+    fuzz(fakes)
+    wrong = {
+        "key": "1", "kind": "contract", "clause": "caller-left-out",
+        "detail": "C2 body: frame 1 is a/B.c@0", "detail_class": "C2 body: frame * is *",
+    }  # fmt: skip
+    fakes.plan("step", {**WRONG, "findings": [wrong]})
+    fakes.plan("replay", {"findings": [wrong]})
+    code, data = gate()
+    assert (code, data["problems"]) == (1, [])
+    assert [(e["step"], e["kind"], e["how"]) for e in data["entries"]] == [
+        ("step", "new", "5 of 5 fresh JVMs")
+    ]
+    fakes.plan("replay", {"findings": []})
+    code, data = gate()
+    assert (code, data["entries"][0]["kind"]) == (0, "not reproduced")
 
 
 def test_no_stress_is_no_green(gate: Gate, fakes: FakePrograms, stress: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ class Entry:
     """One cause. `how`: how often it came back where. Paths are absolute."""
 
     kind: str
-    step: str  # "corpus", "fuzz", "stress"
+    step: str  # "corpus", "fuzz", "step", "stress"
     id: str
     signature: Signature
     explanation: str = ""

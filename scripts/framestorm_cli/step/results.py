@@ -6,8 +6,22 @@ from pathlib import Path
 import msgspec
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.findings.finding import Signature
 
 VERDICTS = ("right", "refused", "short", "wrong", "failed", "unjudged")
+NOT_RIGHT = ("failed", "wrong", "short", "refused")
+# Of findings that are a trace's verdict; others are an oracle's.
+CLAUSES = frozenset(
+    (
+        "innermost-frame-left-out",
+        "caller-left-out",
+        "frame-not-there",
+        "frame-below-the-last",
+        "wrong-bci",
+        "trace-ends-early",
+        "no-frames",
+    )
+)
 LEAST_JUDGED = 0.95  # of the instructions walked
 
 
@@ -21,6 +35,14 @@ class Tally(msgspec.Struct):
     failed: int = 0
     unjudged: int = 0
     errors: dict[str, int] = {}  # of those refused, by result
+
+    @property
+    def not_right(self) -> int:
+        return self.refused + self.short + self.wrong + self.failed
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Of verdicts."""
+        return Tally(*(getattr(self, one) + getattr(other, one) for one in VERDICTS))
 
     @property
     def walks(self) -> int:
@@ -51,11 +73,28 @@ class Scenario(msgspec.Struct):
     unavailable: str  # why; empty: it was stepped
 
 
+class Miss(msgspec.Struct):
+    """The first trace of a walker that was not right at an instruction, in this way."""
+
+    walker: str  # as in Results.walkers
+    verdict: str
+    clause: str
+    detail: str
+    detail_class: str
+    input: str  # as text: leads there
+
+    @property
+    def signature(self) -> Signature:
+        walker = self.walker.partition(" ")[0]
+        return Signature("contract", self.clause, (), self.detail_class, walker)
+
+
 class Instruction(msgspec.Struct):
     offset: int
     steps: int
     section: str
     walkers: dict[str, Tally]
+    misses: list[Miss]
 
 
 class Blob(msgspec.Struct):

@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -64,24 +66,18 @@ def step_command(
     stepped = program.find(workload, renaissance, tools.jdk, seconds) if workload else None
     own = stepped.jvm_args if stepped else ()
     jvm_args = (*own, *jvm_modes.GCS[gc], *jvm_modes.JITS[jit], *jvm_args)
-    what = f"{stepped.name} " if stepped else ""
-    steps.say(f"stepping {what}on {tools.jdk} for {seconds:.0f} s")
-    command = [*processes.jvm_arguments(tools, folder, jvm_args), "--seconds", str(seconds)]
-    command += [part for name in scenarios for part in ("--scenario", name)]
-    command += [part for name in walkers for part in ("--walker", name)]
-    command += walked.arguments(folder)
-    command += stepped.native_arguments if stepped else []
-    died = _run(tools, command, folder, seconds)
+    if stepped:
+        steps.say(f"stepping {stepped.name}")
     symbolizer = Symbolizer()
-    findings = collecting.of_process(folder, symbolizer)
-    if died is not None:
-        findings.append(collecting.of_death(died, None, symbolizer))
+    done = run(
+        tools, folder, seconds, scenarios, walkers, jvm_args, walked, symbolizer,
+        stepped.native_arguments if stepped else (),
+    )  # fmt: skip
     unverified = (
         "--verify 0" if not verify else "a program's way is never quite the same" if stepped else ""
     )
-    found = _buckets(findings, tools, symbolizer, folder, verify, jvm_args, walked, unverified)
-    made = results.read(folder / "step.json") if died is None else None
-    problems = made.problems(scenarios) if made else ["the process died"]
+    found = _buckets(done.findings, tools, symbolizer, folder, verify, jvm_args, walked, unverified)
+    made, problems = done.results, done.problems
     if made:
         page.write(made, str(tools.jdk), folder / PAGE)
         show(made)
@@ -90,6 +86,36 @@ def step_command(
     for problem in problems:
         FramestormError(f"not to be believed: {problem}").show()
     return 2 if problems else 1 if found else 0
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What a process came to. `results`: None when it died. `problems`: why not to believe it."""
+
+    results: Results | None
+    findings: list[Finding]
+    problems: list[str]
+
+
+def run(
+    tools: Toolchain, folder: Path, seconds: float, scenarios: Sequence[str], walkers: Sequence[str],
+    jvm_args: Sequence[str], walked: OutsideWalker, symbolizer: Symbolizer,
+    of_program: Sequence[str] = (),
+) -> Stepped:  # fmt: skip
+    """Steps in a process of its own; no scenarios, or walkers: all. `of_program`: arguments that say which
+    program instead. Raises FramestormError."""
+    steps.say(f"stepping on {tools.jdk} for {seconds:.0f} s")
+    command = [*processes.jvm_arguments(tools, folder, jvm_args), "--seconds", str(seconds)]
+    command += [part for name in scenarios for part in ("--scenario", name)]
+    command += [part for name in walkers for part in ("--walker", name)]
+    command += [*walked.arguments(folder), *of_program]
+    died = _run(tools, command, folder, seconds)
+    findings = collecting.of_process(folder, symbolizer)
+    if died is not None:
+        findings.append(collecting.of_death(died, None, symbolizer))
+        return Stepped(None, findings, ["the process died"])
+    made = results.read(folder / "step.json")
+    return Stepped(made, findings, made.problems(tuple(scenarios)))
 
 
 def _run(

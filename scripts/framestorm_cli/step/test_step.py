@@ -17,6 +17,12 @@ WRONG = {
     "detail": "C2 body: frame 1 is a/B.c@0, expected a/B.d@6",
     "detail_class": "C2 body: frame * is *",
 }
+MISS = {
+    "walker": "asgct",
+    "verdict": "wrong",
+    **{key: WRONG[key] for key in ("clause", "detail", "detail_class")},
+    "input": 'framestorm-input 1\nscenario c1\nhalt nmethod "a/B.c" tier 4 entry + 0x1 occurrence 1\n',
+}
 
 
 def tally(**counts: int) -> dict[str, Any]:
@@ -30,8 +36,9 @@ def stepped(judged: int = 100, **more: Any) -> dict[str, Any]:
         "steps": 60,
         "section": "C2 body",
         "walkers": {"asgct": tally(right=59, wrong=1), "plugin": tally(right=60)},
+        "misses": [MISS],
     }
-    entry = instruction | {"offset": 0, "section": "interpreter codelet", "steps": 40}
+    entry = instruction | {"offset": 0, "section": "interpreter codelet", "steps": 40, "misses": []}
     return {
         "seconds": 2.0,
         "walkers": ["asgct", "plugin"],

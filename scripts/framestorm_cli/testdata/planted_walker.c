@@ -1,11 +1,12 @@
 /* A walker with a defect that PLANTED chooses, behind framestorm_walker.h: AsyncGetCallTrace, but
  * that every EVERY-th walk reads what is not mapped (1) or does not end (2), that takes the caller
- * for what runs (3), or that locks (4). */
+ * for what runs (3), or that locks (4), or that every walk at a call leaves out the caller (5). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <jni.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <ucontext.h>
 
 #include "framestorm_walker.h"
 
@@ -57,6 +58,13 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
   call_trace own = {(JNIEnv*)thread->jni_env, 0, buffer};
   get_call_trace(&own, depth < 256 ? depth : 256, (void*)ucontext);
   trace->num_frames = own.num_frames;
+#if PLANTED == 5
+  const greg_t pc = ((const ucontext_t*)ucontext)->uc_mcontext.gregs[REG_RIP];
+  if (own.num_frames > 2 && *(const unsigned char*)pc == 0xe8) {
+    for (int i = 2; i < own.num_frames; ++i) buffer[i - 1] = buffer[i];
+    --own.num_frames;
+  }
+#endif
   for (int i = 0; i < own.num_frames; ++i) {
     const int wrong = PLANTED == 3 && i == 0 && own.num_frames > 1;
     const call_frame* from = &buffer[wrong ? i + 1 : i];

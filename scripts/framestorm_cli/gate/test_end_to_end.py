@@ -1,0 +1,59 @@
+"""The gate's stepping on the JDK of the machine."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from framestorm_cli.base import paths
+from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.gate import stepping_step, subject
+from framestorm_cli.gate.subject import Request
+from framestorm_cli.gate.verdict import Step
+from framestorm_cli.native import toolchain
+from framestorm_cli.reports.known import Known
+
+pytestmark = pytest.mark.long
+
+
+def test_a_plugin_that_is_wrong_at_calls_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A base that walks as AsyncGetCallTrace does, and a change that leaves out the caller at calls."""
+    monkeypatch.delenv("FRAMESTORM_BIN", raising=False)
+    monkeypatch.setattr(stepping_step, "SCENARIOS", ("c1", "exception-unwind"))
+    sides = []
+    for what, planted in (("change", 5), ("base", 0)):
+        plugin = tmp_path / what / "planted.so"
+        plugin.parent.mkdir()
+        include = toolchain.headers(None)
+        subprocess.run(
+            [
+                "clang-19", "-shared", "-fPIC", f"-DPLANTED={planted}", "-DEVERY=400",
+                "-I", str(paths.CHECKOUT / "harness" / "walkers"), "-I", str(include),
+                "-I", str(include / "linux"), "-o", str(plugin), str(TESTDATA / "planted_walker.c"),
+            ],
+            check=True,
+        )  # fmt: skip
+        sides.append(subject.prepare(Request(plugin=str(plugin)), what))
+    step = Step("step")
+    out = tmp_path / "out"
+    out.mkdir()
+    entries = stepping_step.run(sides[0], sides[1], Known({}), 3.0, out, (), step)
+    assert step.problems == []
+    new = [entry for entry in entries if entry.kind == "new"]
+    assert {"plugin is wrong in C1 body", "plugin is wrong in C1 slow path"} <= {
+        entry.explanation.partition(",")[0] for entry in new
+    }
+    for entry in new:
+        named = entry.explanation.split("`")[1::2]
+        assert named and all(" call " in one for one in named), entry.explanation
+        assert "; base: 0 of " in entry.how
+    (c1,) = (one for one in new if "plugin is wrong in C1 body" in one.explanation)
+    assert c1.artifact is not None
+    done = subprocess.run(
+        [str(paths.SCRIPTS / "framestorm"), "replay", str(c1.artifact), "--out", str(out / "again")],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "caller-left-out" in done.stdout
