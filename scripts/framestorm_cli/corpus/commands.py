@@ -144,11 +144,17 @@ def merge(**options: Any) -> None:
                 type=click.Path(exists=True, file_okay=False, path_type=Path))  # fmt: skip
 @click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="New folder for the corpus.")  # fmt: skip
+@click.option("--most", type=click.IntRange(min=1), default=500, show_default=True,
+              help="Inputs from runs of `step`.")  # fmt: skip
 def import_(**options: Any) -> None:
-    """Make a corpus from runs of `stress`: unmutated samples as inputs, findings as artifacts.
+    """Make a corpus from runs of `stress` and `step`.
+
+    Of stress, unmutated samples are inputs, and findings artifacts. Of step, instructions at which a
+    walker was wrong, short, refused or failed are inputs, each instruction once.
 
     \b
     Example: scripts/framestorm corpus import out/20260102-030405-stress --into from-stress
+    Example: scripts/framestorm corpus import out/20260102-030405-step --into from-step
     """
     from framestorm_cli.corpus.merging import import_command
 

@@ -20,6 +20,7 @@ import click
 
 from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.corpus import stepped as stepping
 from framestorm_cli.coverage import measuring
 from framestorm_cli.coverage.measuring import content_name
 from framestorm_cli.fuzz.found_inputs import SUFFIXES
@@ -160,30 +161,39 @@ def _useless(
     return {one.file for one in measured.inputs if one.walked and not one.added}
 
 
-def import_command(*, runs: tuple[Path, ...], into: Path) -> int:
-    """What runs of `stress` kept, as a corpus: unmutated samples are inputs, findings artifacts."""
+def import_command(*, runs: tuple[Path, ...], into: Path, most: int) -> int:
+    """What runs of `stress` and `step` kept, as a corpus: unmutated samples, and halts at which a walker
+    was not right, are inputs; findings of stress are artifacts."""
     _check_new(into)
     found = Gathered()
     for run in runs:
         for file in sorted(run.rglob("seeds/*.bin")):
-            found.files += 1
-            found.inputs.setdefault("", {}).setdefault(content_name(file), file)
+            _add_input(file, found)
         # Those in buckets are copies of some that the agents kept, with the bucket's signature beside.
         for pattern in ("samples/*.bin", "buckets/*/sample-*.bin"):
             for file in sorted(run.rglob(pattern)):
                 found.files += 1
                 _keep_artifact(file, found)
-    if not found.files:
-        raise FramestormError(
-            f"{', '.join(map(str, runs))}: no seeds/*.bin and no samples/*.bin below: is it the folder of a "
-            "`framestorm stress` run?"
-        )
-    _write(found, into, set())
+    stepped = sorted(file for run in runs for file in run.rglob(stepping.STEP_JSON))
+    with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
+        for file in stepping.write_inputs(stepped, most, Path(scratch)):
+            _add_input(file, found)
+        if not found.files and not stepped:
+            raise FramestormError(
+                f"{', '.join(map(str, runs))}: no seeds/*.bin, no samples/*.bin and no {stepping.STEP_JSON} "
+                "below: is it the folder of a `framestorm stress` or `step` run?"
+            )
+        _write(found, into, set())
     click.echo(
-        f"{found.distinct:,} inputs and {len(found.artifacts):,} artifacts of {found.files:,} files: "
-        f"{paths.shown(into)} (`fuzz --corpus` starts from it)"
+        f"{found.distinct:,} inputs and {len(found.artifacts):,} artifacts of "
+        f"{found.files:,} files: {paths.shown(into)} (`fuzz --corpus` starts from it)"
     )
     return 0
+
+
+def _add_input(file: Path, found: Gathered) -> None:
+    found.files += 1
+    found.inputs.setdefault("", {}).setdefault(content_name(file), file)
 
 
 def _check_new(into: Path) -> None:

@@ -1,5 +1,6 @@
 """Corpora of several machines as one."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,78 @@ def test_import_of_stress(framestorm: Run, tmp_path: Path) -> None:
         "corpus", "import", tmp_path / "x" / "crashes", "--into", tmp_path / "y"
     )
     assert (code, "is it the folder of" in err) == (2, True)
+
+
+def stepped(folder: Path, *misses: tuple[str, int, str, str]) -> Path:
+    """A run of `step`: method, offset, walker and verdict of each miss; all wrong in one section."""
+    blobs: dict[str, dict[int, list[dict[str, str]]]] = {}
+    for name, offset, walker, verdict in misses:
+        text = f'framestorm-input 1\nscenario c1\nhalt nmethod "{name}" entry + {offset}\n'
+        one = {
+            "walker": walker,
+            "verdict": verdict,
+            "clause": "c",
+            "detail": "",
+            "detail_class": "",
+        }
+        there = blobs.setdefault(name, {}).setdefault(offset, [])
+        there.append({**one, "input": f"{text}walker {walker}\n"})
+    counts = ("steps", "walked", "judged", "passed", "excursions", "from_outside", "outside")
+    made = {
+        "seconds": 1.0,
+        "walkers": ["asgct", "asgst"],
+        "counts": dict.fromkeys(counts, 9) | {"lost": {}},
+        "scenarios": {},
+        "sections": {},
+        "findings": [],
+        "blobs": [
+            {
+                "kind": "nmethod",
+                "name": name,
+                "tier": 1,
+                "code": "90",
+                "instructions": [
+                    {
+                        "offset": offset,
+                        "steps": 9,
+                        "section": "C1 body",
+                        "walkers": {},
+                        "misses": there,
+                    }
+                    for offset, there in by_offset.items()
+                ],
+            }
+            for name, by_offset in blobs.items()
+        ],
+    }
+    folder.mkdir()
+    (folder / "step.json").write_text(json.dumps(made))
+    return folder
+
+
+def test_import_of_step(framestorm: Run, tmp_path: Path) -> None:
+    many = [("a/A.a", offset, "asgct", "wrong") for offset in range(8)]
+    both = ("a/A.a", 3, "asgst", "refused")
+    one = stepped(tmp_path / "one", *many, both, ("a/B.b", 0, "asgct", "short"))
+    two = stepped(tmp_path / "two", *many, ("a/A.a", 9, "asgct", "wrong"))
+
+    def imported(name: str, *more: str) -> list[str]:
+        into = tmp_path / name
+        code, out, _ = framestorm("corpus", "import", one, two, "--into", into, *more)
+        assert code == 0
+        texts = [file.read_text() for file in into.glob("*.txt")]
+        assert f"{len(texts)} inputs and 0 artifacts" in out
+        return sorted(" ".join(text.split()[4:]) for text in texts)
+
+    whole = imported("all")
+    assert len(whole) == 10, "each instruction once"
+    # Of each way in turn: what one walker does often does not crowd out the others.
+    few = imported("few", "--most", "3")
+    assert few == [
+        'halt nmethod "a/A.a" entry + 0 walker asgct',
+        'halt nmethod "a/A.a" entry + 3 walker asgst',
+        'halt nmethod "a/B.b" entry + 0 walker asgct',
+    ]
+    nothing = stepped(tmp_path / "nothing")
+    code, out, _ = framestorm("corpus", "import", nothing, "--into", tmp_path / "none")
+    assert (code, "0 inputs" in out) == (0, True), "all walkers were right"
