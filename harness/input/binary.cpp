@@ -17,6 +17,7 @@ constexpr size_t kIteratorCallCounts = kMaxIteratorCalls + 1;
 // In the byte that also has mode (one bit) and walker (the upper four).
 constexpr uint32_t kHasMasks = 2;
 constexpr uint32_t kHasIteratorCalls = 4;
+constexpr uint32_t kHasEvent = 8;  // of a halt point with an occurrence
 constexpr uint32_t kTiers = 5;
 constexpr uint8_t kHighBit = 0x80;
 
@@ -161,13 +162,14 @@ void read_mutation(Reader& in, Mutation* out) {
   read_value(in, &out->value);
 }
 
-void read_halt(Reader& in, bool stepped, HaltPoint* out) {
+void read_halt(Reader& in, bool stepped, bool has_event, HaltPoint* out) {
   const uint32_t head = in.byte();
   read_code(in, head, &out->code);
   out->delta = in.signed_varint();
   out->has_frame_offset = (head & kHighBit) != 0;
   out->frame_offset = out->has_frame_offset ? in.varint() : 0;
   out->occurrence = stepped ? std::max(in.varint(), 1U) : 0;
+  out->event = stepped && has_event ? enum_from<StepEvent>(in.byte()) : StepEvent::none;
 }
 
 void read_call(Reader& in, CallArgs* out) {
@@ -313,7 +315,7 @@ void decode(std::span<const uint8_t> bytes, Input* out) {
   if (out->halt.any) {
     canonicalise(&out->halt);
   } else {
-    read_halt(in, (parts & kHighBit) != 0, &out->halt);
+    read_halt(in, (parts & kHighBit) != 0, (mode_walker & kHasEvent) != 0, &out->halt);
   }
   if ((parts & 2U) != 0) {
     read_call(in, &out->call);
@@ -350,9 +352,11 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
   const bool has_call = without_masks != CallArgs{};
   to.byte(kInputVersion);
   to.byte(number_of(input.scenario));
-  to.byte(number_of(input.walker) << 4 | (calls != 0 ? kHasIteratorCalls : 0U) |
-          (has_masks ? kHasMasks : 0U) | number_of(input.mode));
   const bool stepped = !input.halt.any && input.halt.occurrence != 0;
+  const bool has_event = stepped && input.halt.event != StepEvent::none;
+  to.byte(number_of(input.walker) << 4 | (has_event ? kHasEvent : 0U) |
+          (calls != 0 ? kHasIteratorCalls : 0U) | (has_masks ? kHasMasks : 0U) |
+          number_of(input.mode));
   to.byte((stepped ? kHighBit : 0U) | static_cast<uint32_t>(count) << 2 | (has_call ? 2U : 0U) |
           (input.halt.any ? 0U : 1U));
   if (!input.halt.any) {
@@ -362,6 +366,7 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
       to.varint(input.halt.frame_offset);
     }
     if (stepped) to.varint(input.halt.occurrence);
+    if (has_event) to.byte(number_of(input.halt.event));
   }
   if (has_call) {
     const CallArgs& call = input.call;

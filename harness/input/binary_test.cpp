@@ -125,6 +125,7 @@ TEST(Binary, EachFieldSurvivesAndItsBytesMatter) {
   Input base;
   base.halt.any = false;
   base.halt.has_frame_offset = true;
+  base.halt.occurrence = 1;
   base.halt.code.kind = CodeKind::nmethod;
   base.call.depth = DepthKind::raw;
   base.mutations.resize(5);
@@ -148,6 +149,8 @@ TEST(Binary, EachFieldSurvivesAndItsBytesMatter) {
       [](Input* in) { in->halt.code.name = "x"; },
       [](Input* in) { in->halt.delta = -1; },
       [](Input* in) { in->halt.frame_offset = 0xffffffff; },
+      [](Input* in) { in->halt.occurrence = 2; },
+      [](Input* in) { in->halt.event = StepEvent::unload; },
       [](Input* in) { in->call.depth = DepthKind::huge; },
       [](Input* in) { in->call.raw_depth = -2; },
       [](Input* in) { in->call.context = ContextArg::misaligned; },

@@ -89,6 +89,7 @@ void canonicalise(HaltPoint* halt) {
   } else {
     canonicalise(&halt->code);
   }
+  if (halt->occurrence == 0) halt->event = StepEvent::none;
   if (!halt->has_frame_offset) {
     halt->frame_offset = 0;
   }

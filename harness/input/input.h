@@ -169,6 +169,18 @@ struct IteratorCall {
   bool operator==(const IteratorCall&) const = default;
 };
 
+// What happens to a stepped victim while it stands at its halt point, before it is walked. Stable
+// numbers.
+enum class StepEvent : uint8_t {
+  none,
+  signal,  // another signal interrupts the walk, and its handler walks too
+  gc,      // the others are asked of the VM by another thread, and happen at one of the next polls
+  deoptimise,  // of the running methods' code
+  redefine,    // of a running method's class
+  unload,      // of a class that does not run
+  count
+};
+
 // Where the victim is to be halted. `any`: wherever it is when its halt signal arrives.
 // Otherwise the halt is sought by pc (code or libjvm position) and, with has_frame_offset, by the
 // distance in bytes from sp up to the victim's stack base. With `occurrence` it is stepped there.
@@ -181,6 +193,7 @@ struct HaltPoint {
   // When the victim, stepped from its first instruction, is there for the n-th time; 0: at any time,
   // while it runs.
   uint32_t occurrence = 0;
+  StepEvent event = StepEvent::none;  // of one with an occurrence
   bool operator==(const HaltPoint&) const = default;
 };
 
@@ -229,6 +242,7 @@ std::string_view name_of(DepthKind);
 std::string_view name_of(ContextArg);
 std::string_view name_of(EnvArg);
 std::string_view name_of(IteratorCallKind);
+std::string_view name_of(StepEvent);
 
 // The enumerator of that name; false when there is none.
 template <typename Enum>

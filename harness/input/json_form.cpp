@@ -56,6 +56,7 @@ json to_json(const Input& input) {
     result["halt"] = {{"text", to_text(input.halt.code, input.halt.delta)}};
     if (input.halt.has_frame_offset) result["halt"]["frame_offset"] = input.halt.frame_offset;
     if (input.halt.occurrence != 0) result["halt"]["occurrence"] = input.halt.occurrence;
+    if (input.halt.event != StepEvent::none) result["halt"]["event"] = name_of(input.halt.event);
   }
   for (const Mutation& mutation : input.mutations) {
     result["mutations"].push_back(mutation_of(mutation));

@@ -23,6 +23,8 @@ constexpr std::string_view kIteratorCallNames[] = {
     "next",       "drain", "rewind", "state",  "thread-state", "open",
     "open-frame", "leave", "jump",   "select", "next-null",    "open-null",
 };
+constexpr std::string_view kStepEventNames[] = {"none",       "signal",   "gc",
+                                                "deoptimise", "redefine", "unload"};
 
 }  // namespace
 
@@ -43,5 +45,6 @@ std::string_view name_of(DepthKind value) { return name_in(kDepthKindNames, valu
 std::string_view name_of(ContextArg value) { return name_in(kContextArgNames, value); }
 std::string_view name_of(EnvArg value) { return name_in(kEnvArgNames, value); }
 std::string_view name_of(IteratorCallKind value) { return name_in(kIteratorCallNames, value); }
+std::string_view name_of(StepEvent value) { return name_in(kStepEventNames, value); }
 
 }  // namespace framestorm

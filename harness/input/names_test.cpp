@@ -14,7 +14,7 @@ class Names : public testing::Test {};
 
 using NamedEnums = testing::Types<ScenarioId, Mode, WalkerId, ValueKind, CodeKind, CodeAnchor,
                                   Register, ThreadField, StackAnchor, MutationKind, DepthKind,
-                                  ContextArg, EnvArg, IteratorCallKind, StateKind>;
+                                  ContextArg, EnvArg, IteratorCallKind, StepEvent, StateKind>;
 TYPED_TEST_SUITE(Names, NamedEnums);
 
 TYPED_TEST(Names, AreUniqueAndParseBack) {

@@ -73,6 +73,7 @@ Input random_input(TestRng& rng) {
   input.halt.has_frame_offset = chance(rng, 2);
   input.halt.frame_offset = number<uint32_t>(rng);
   if (chance(rng, 4)) input.halt.occurrence = number<uint32_t>(rng);
+  input.halt.event = any<StepEvent>(rng);
   input.call.depth = any<DepthKind>(rng);
   input.call.raw_depth = number<int32_t>(rng);
   input.call.context = any<ContextArg>(rng);

@@ -143,6 +143,7 @@ std::string to_text(const Input& input) {
       out.word("frame-offset").decimal(input.halt.frame_offset);
     }
     if (input.halt.occurrence != 0) out.word("occurrence").decimal(input.halt.occurrence);
+    if (input.halt.event != StepEvent::none) out.word("event").word(name_of(input.halt.event));
     out.end_line();
   }
   put_call(out, input.call);

@@ -4,7 +4,7 @@
 //   scenario c2-inlined
 //   mode same-thread
 //   walker asgct
-//   halt nmethod "framestorm/C2Inlined.leaf" tier 4 entry + 0x35 frame-offset 416 occurrence 3
+//   halt nmethod "framestorm/C1.spin" tier 4 entry + 0x35 frame-offset 416 occurrence 3 event gc
 //   depth exact - 1                     # also: normal zero one huge 17 -3
 //   context misaligned
 //   env null

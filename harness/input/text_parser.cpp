@@ -287,6 +287,7 @@ void take_halt(Line& line, HaltPoint* halt) {
     halt->frame_offset = line.number<uint32_t>();
   }
   if (line.skip_word("occurrence")) halt->occurrence = line.number<uint32_t>();
+  if (line.skip_word("event")) halt->event = line.name<StepEvent>("event");
 }
 
 IteratorCall take_iterator_call(Line& line) {

@@ -5,9 +5,6 @@
 namespace framestorm {
 namespace {
 
-// Null once its class is unloaded; the memory of an ID stays.
-const void* method_at(jmethodID id) { return *reinterpret_cast<const void* const*>(id); }
-
 // A replaced method has its ID point elsewhere, of which no event tells.
 constexpr uint64_t kRetakeIds = kSecond;
 
@@ -39,12 +36,14 @@ void MethodTable::take_pending() {
 jmethodID MethodTable::id_of(const void* method) {
   auto found = ids_.find(method);
   const uint64_t now = found == ids_.end() ? monotonic_ns() : 0;
-  if (found == ids_.end() && (ids_of_ != methods_.size() || now - ids_taken_ns_ > kRetakeIds)) {
+  if (ids_stale_ ||
+      (found == ids_.end() && (ids_of_ != methods_.size() || now - ids_taken_ns_ > kRetakeIds))) {
     for (const auto& [id, info] : methods_) {
       if (const void* const at = method_at(id)) ids_[at] = id;
     }
     ids_of_ = methods_.size();
     ids_taken_ns_ = now;
+    ids_stale_ = false;
     found = ids_.find(method);
   }
   return found == ids_.end() || method_at(found->second) == nullptr ? nullptr : found->second;

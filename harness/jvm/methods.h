@@ -38,6 +38,10 @@ class MethodTable {
   // The ID of the method at a Method*, where IDs point at these (JDK 25 and older). Null when no class
   // has it. As find().
   jmethodID id_of(const void* method);
+  // Methods have been replaced, and what was a Method* may be another one's.
+  void retake_ids() { ids_stale_ = true; }
+  // What an ID points at; null once its class is unloaded, the memory of an ID stays. Any context.
+  static const void* method_at(jmethodID id) { return *reinterpret_cast<const void* const*>(id); }
   size_t size() const { return methods_.size(); }
 
  private:
@@ -50,6 +54,7 @@ class MethodTable {
   std::unordered_map<const void*, jmethodID> ids_;  // by Method*
   size_t ids_of_ = 0;                               // methods
   uint64_t ids_taken_ns_ = 0;
+  bool ids_stale_ = false;
 };
 
 }  // namespace framestorm

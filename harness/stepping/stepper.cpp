@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "harness/base/hex.h"
 #include "harness/victim/context.h"
 #include "harness/victim/natives.h"
 #include "harness/walk/run_walk.h"
@@ -14,6 +13,8 @@ namespace framestorm::stepping {
 namespace {
 
 Stepper* active = nullptr;
+// The thread is in take().
+constinit thread_local bool in_handler = false;
 
 // Calls that run at full speed, by where their return address stands. The process's: a virtual thread
 // may have gone on elsewhere, and ended, before one of its carrier's calls returns.
@@ -34,8 +35,6 @@ uintptr_t take_return(uintptr_t slot) {
   return return_to;
 }
 
-constexpr size_t kShownFrames = 24;
-constexpr size_t kOthers = 4;
 // Of walks that look clean, oracles look at one in so many.
 constexpr uint64_t kOracleShare = 64;
 
@@ -53,13 +52,18 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
       truth_(jvm, catalog_),
       oracles_(had_here(kOffered)),
       subjects_{{{jvm, Mode::same_thread}, {jvm, Mode::separate_thread}}},
-      outside_walks_(jvm) {
+      outside_walks_(jvm),
+      events_(jvm, limits.events) {
   for (const Walker* walker : walkers_) {
     buffers_.push_back(std::make_unique<FrameBuffer>(
         walker->layout().stride, limits.depth,
         walker->contains_faults() ? FrameBuffer::End::canary : FrameBuffer::End::fault));
   }
   frames_.reserve(static_cast<size_t>(limits.depth));
+  for (const Walker* walker : walkers_) {
+    nested_frames_.resize(std::max(nested_frames_.size(),
+                                   walker->layout().stride * static_cast<size_t>(limits.depth)));
+  }
   active = this;
   natives::set_stepping([](JNIEnv* env) { active->begin(env); }, [] { active->end(); });
 }
@@ -70,6 +74,7 @@ void Stepper::arm(ScenarioId scenario, const HaltPoint& only) {
   scenario_ = scenario;
   only_ = only;
   arrivals_ = 0;
+  events_.begin(scenario);
   most_steps_ = limits_.most_steps == 0 ? UINT64_MAX : counts_.steps + limits_.most_steps;
   given_up_.store(false);
   armed_.store(true, std::memory_order_release);
@@ -165,10 +170,23 @@ void Stepper::end_on() {
 
 // Signal context.
 StepAnswer Stepper::on_trap(ucontext_t* context, bool single_step) {
-  return active->take(context, single_step);
+  if (in_handler) return active->take_in_walk(context, single_step);
+  in_handler = true;
+  const StepAnswer answer = active->take(context, single_step);
+  in_handler = false;
+  return answer;
+}
+
+// Of a walk that is to be interrupted.
+StepAnswer Stepper::take_in_walk(ucontext_t* context, bool single_step) {
+  if (!single_step) return StepAnswer::not_mine;
+  if (nested_ == nullptr || !nested_->waits()) return StepAnswer::pause;
+  nested_->on_trap(context, nested_frames_.data());
+  return nested_->waits() ? StepAnswer::go_on : StepAnswer::pause;
 }
 
 StepAnswer Stepper::take(ucontext_t* context, bool single_step) {
+  events_.step();
   Registers now = registers_of(*context);
   // Of a thread that is not stepped any more: a carrier that its virtual thread has left.
   const bool over = !stepping_.load(std::memory_order_acquire) ||
@@ -230,8 +248,10 @@ bool Stepper::is_wanted(const ucontext_t& context) const {
 
 void Stepper::walk_all(const ucontext_t& context) {
   const Knowledge knowledge = truth_.knowledge();
-  if (knowledge == Knowledge::waiting || !is_wanted(context)) return;
-  ++arrivals_;
+  const bool wanted = is_wanted(context);
+  if (knowledge == Knowledge::waiting) return;
+  if (!wanted && events_.in_force() == StepEvent::none && !is_on_the_way()) return;
+  if (wanted) ++arrivals_;
   ++counts_.walked;
   Instruction* instruction = nullptr;
   if (const Blob* const blob = truth_.blob()) {
@@ -259,12 +279,17 @@ void Stepper::walk_all(const ucontext_t& context) {
   }
   section_ = truth_.section();
   watch_.take();
+  walk_round(context, instruction);
+  if (knowledge == Knowledge::known) inject(context, instruction);
+  watch_.give_back();
+}
+
+void Stepper::walk_round(const ucontext_t& context, Instruction* instruction) {
   if (limits_.same_thread) walk_in(Mode::same_thread, context, instruction);
   if (is_in(limits_.outside, instruction)) {
     ++counts_.from_outside;
     walk_in(Mode::separate_thread, context, instruction);
   }
-  watch_.give_back();
 }
 
 bool Stepper::is_in(const Sample& sample, const Instruction* instruction) {
@@ -281,7 +306,7 @@ void Stepper::walk_in(Mode mode, const ucontext_t& context, Instruction* instruc
 }
 
 void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruction) {
-  Walker& walker = *walkers_[index];
+  Walker& walker = nested_ == nullptr ? *walkers_[index] : *nested_;
   FrameBuffer& buffer = *buffers_[index];
   copy_context(context, &given_);
   WalkRecord record;
@@ -300,26 +325,15 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
   } else {
     outside_walks_.run(call, &record, &incidents_);
   }
-  frames_.clear();
-  const bool typed = walker.layout().type >= 0;
-  for (size_t i = 0; i < record.frame_count(); ++i) {
-    const Frame frame = read_frame(walker.layout(), record.frames, i);
-    if (typed ? is_java(frame.type) : frame.method != nullptr) frames_.push_back(frame);
-  }
-  Judgement judgement;
-  if (record.end != WalkEnd::returned) {
-    judgement = {.verdict = Verdict::failed, .clause = "walk-did-not-return"};
-  } else if (truth_.knowledge() == Knowledge::known) {
-    judgement = judge(frames_, truth_.expected(), walker.traits(),
-                      record.frame_count() == static_cast<size_t>(limits_.depth));
-  }
+  const Judgement judgement = judge_trace(walker, record, record.frames);
   count(walker, judgement, record, instruction);
   if (judgement.verdict != Verdict::right && judgement.verdict != Verdict::unjudged) {
     Finding finding = {.kind = FindingKind::contract, .clause = std::string(judgement.clause)};
     if (judgement.verdict != Verdict::failed) finding.detail = detail_of(judgement, record);
     const auto what = std::pair(column_of(walker.id(), mode_), judgement.verdict);
     // A program does not come to the same place again by itself.
-    const bool leads_there = instruction != nullptr && scenario_ < ScenarioId::count;
+    const bool leads_there = instruction != nullptr && scenario_ < ScenarioId::count &&
+                             events_.in_force() == StepEvent::none;
     if (leads_there && !instruction->misses.contains(what)) {
       instruction->misses[what] = {input_of(walker), finding.clause, finding.detail};
     }
@@ -328,7 +342,25 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
   ask_oracles(walker, record);
 }
 
+Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
+                               const std::byte* frames) {
+  frames_.clear();
+  const bool typed = walker.layout().type >= 0;
+  for (size_t i = 0; i < record.frame_count(); ++i) {
+    const Frame frame = read_frame(walker.layout(), frames, i);
+    if (typed ? is_java(frame.type) : frame.method != nullptr) frames_.push_back(frame);
+  }
+  if (record.end != WalkEnd::returned) {
+    return {.verdict = Verdict::failed, .clause = "walk-did-not-return"};
+  }
+  if (truth_.knowledge() != Knowledge::known) return {};
+  return judge(frames_, truth_.expected(), walker.traits(),
+               record.frame_count() == static_cast<size_t>(limits_.depth));
+}
+
 void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
+  // What a walk does beside its trace, it does without the event.
+  if (events_.in_force() != StepEvent::none && record.end == WalkEnd::returned) return;
   const WalkView view = {record, subject().of(walker, limits_.depth, record.options)};
   if (!oracles_.suspect(view, oracles_.offered()) && counts_.walked % kOracleShare != 0) return;
   oracles_.judge(view, oracles_.offered(), &violations_);
@@ -342,6 +374,12 @@ void Stepper::count(const Walker& walker, const Judgement& judgement, const Walk
                     Instruction* instruction) {
   const size_t column = column_of(walker.id(), mode_);
   const auto verdict = static_cast<size_t>(judgement.verdict);
+  if (events_.in_force() != StepEvent::none) {
+    Tally& tally = event_tallies_[events_.in_force()][column];
+    ++tally.verdicts[verdict];
+    if (judgement.verdict == Verdict::refused) ++tally.errors[record.result];
+    return;
+  }
   auto found = sections_.find(section_);
   if (found == sections_.end()) {
     found = sections_.emplace(section_, decltype(found->second)()).first;
@@ -350,125 +388,6 @@ void Stepper::count(const Walker& walker, const Judgement& judgement, const Walk
   ++tally.verdicts[verdict];
   if (judgement.verdict == Verdict::refused) ++tally.errors[record.result];
   if (instruction != nullptr) ++instruction->verdicts[column][verdict];
-}
-
-std::string Stepper::position(const Blob* blob, uintptr_t pc) const {
-  if (blob != nullptr) return blob->entry.name + "+" + std::to_string(pc - blob->entry.begin);
-  const auto at = jvm_.code_map().describe(pc);
-  return at ? at->ref.name + "+" + std::to_string(at->delta) : std::string("outside libjvm");
-}
-
-std::vector<std::string> Stepper::path() const {
-  std::vector<std::string> lines;
-  const uint64_t count = std::min<uint64_t>(counts_.steps, passed_.size());
-  for (uint64_t back = 1; back <= count; ++back) {
-    const Passed& passed = passed_[(counts_.steps - back) % passed_.size()];
-    lines.push_back(position(passed.blob, passed.at.pc) + " sp " + hex(passed.at.sp) + " fp " +
-                    hex(passed.at.fp) + " activations " + std::to_string(passed.activations));
-  }
-  return lines;
-}
-
-std::string Stepper::name(const Frame& frame) const {
-  const MethodInfo* const info = jvm_.methods().find(frame.method);
-  return (info == nullptr ? "?" : info->name) + "@" + std::to_string(frame.bci);
-}
-
-std::string Stepper::name(const TrueFrame& frame) const {
-  const MethodInfo* const info = jvm_.methods().find(frame.method);
-  std::string text = info == nullptr ? "?" : info->name;
-  if (frame.bci != kAnyBci) text += "@" + std::to_string(frame.bci);
-  switch (frame.sort) {
-    case TrueFrame::Sort::optional:
-      return "perhaps " + text;
-    case TrueFrame::Sort::inlined:
-      return "perhaps inlined frames";
-    case TrueFrame::Sort::frozen:
-      return "perhaps frozen from here on";
-    case TrueFrame::Sort::carrier:
-      return "perhaps the carrier's frames";
-    case TrueFrame::Sort::frame:
-      break;
-  }
-  return text;
-}
-
-// Where and what, the same for all that is wrong in the same way; then what was expected.
-std::string Stepper::detail_of(const Judgement& judgement, const WalkRecord& record) const {
-  const Blob* const blob = truth_.blob();
-  std::string text(section_);
-  if (blob != nullptr && blob->entry.kind != CodeKind::nmethod) text += " " + blob->entry.name;
-  if (frames_.empty()) {
-    text += ": no frames, result " + std::to_string(record.result);
-  } else if (judgement.at < frames_.size()) {
-    text += ": frame " + std::to_string(judgement.at) + " is " + name(frames_[judgement.at]);
-  } else {
-    text += ": the trace ends after " + std::to_string(judgement.at) + " frames";
-  }
-  return text + ", expected " +
-         (judgement.expected == nullptr ? "the end of the stack" : name(*judgement.expected));
-}
-
-HaltPoint Stepper::here() {
-  const Victim& victim = subject().victim();
-  const auto at = jvm_.code_map().describe(victim.pc);
-  if (!at) return {};
-  return {.any = false,
-          .code = at->ref,
-          .delta = at->delta,
-          .has_frame_offset = true,
-          .frame_offset = static_cast<uint32_t>(target_.stack_base - victim.sp),
-          .occurrence = 1};
-}
-
-Input Stepper::input_of(const Walker& walker) {
-  Input input;
-  input.scenario = scenario_;
-  input.mode = mode_;
-  input.walker = walker.id();
-  input.halt = here();
-  return input;
-}
-
-void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
-  const Blob* const blob = truth_.blob();
-  const bool of_java = blob != nullptr && blob->entry.kind == CodeKind::nmethod;
-  const std::string code = of_java           ? std::string()
-                           : blob == nullptr ? std::string("native code")
-                                             : blob->entry.name;
-  std::string key(walker.traits().name);
-  for (const std::string_view part :
-       {name_of(mode_), std::string_view(finding.clause), section_, std::string_view(code)}) {
-    key.append("|").append(part);
-  }
-  if (verdict == Verdict::refused) {
-    key.append("|").append(finding.detail, 0, finding.detail.find(", expected"));
-  }
-  found_now_.fetch_add(1, std::memory_order_release);
-  StepFinding& kept = findings_[key];
-  ++kept.count;
-  const bool first_of_scenario = ++kept.scenarios[std::string(name_of(scenario_))] == 1;
-  if (kept.count > 1 && (!first_of_scenario || kept.others.size() == kOthers)) return;
-  finding.input = input_of(walker);
-  if (kept.count > 1) {
-    kept.others.push_back(std::move(finding));
-    return;
-  }
-  kept.verdict = verdict;
-  kept.promised = (verdict != Verdict::refused && verdict != Verdict::too_short) ||
-                  !walker.traits().ends_where_it_distrusts_a_frame;
-  kept.section = section_;
-  kept.code = code;
-  kept.finding = std::move(finding);
-  kept.position = position(blob, subject().victim().pc);
-  kept.path = path();
-  const size_t shown = std::min(frames_.size(), kShownFrames);
-  kept.frames.assign(frames_.begin(), frames_.begin() + static_cast<ptrdiff_t>(shown));
-  for (const Frame& frame : kept.frames) kept.trace.push_back(name(frame));
-  for (const TrueFrame& frame :
-       truth_.expected().first(std::min(truth_.expected().size(), kShownFrames))) {
-    kept.truth.push_back(name(frame));
-  }
 }
 
 }  // namespace framestorm::stepping

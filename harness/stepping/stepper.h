@@ -30,6 +30,8 @@
 #include "harness/oracles/oracle_set.h"
 #include "harness/oracles/thread_subject.h"
 #include "harness/stepping/code_catalog.h"
+#include "harness/stepping/events.h"
+#include "harness/stepping/nested_walk.h"
 #include "harness/stepping/outside_walks.h"
 #include "harness/stepping/stack_truth.h"
 #include "harness/stepping/verdict.h"
@@ -63,7 +65,7 @@ struct Miss {
 // One instruction of a blob.
 struct Instruction {
   uint64_t steps = 0;
-  std::array<std::array<uint32_t, kVerdicts>, kColumns> verdicts = {};
+  std::array<std::array<uint32_t, kVerdicts>, kColumns> verdicts = {};  // no event in force
   std::map<std::pair<size_t, Verdict>, Miss> misses;  // by column_of(); of scenarios
 };
 
@@ -74,7 +76,9 @@ struct StepFinding {
   std::string section, code;  // code: the blob's name; empty where it is a Java method's
   uint64_t count = 0;
   std::map<std::string, uint64_t> scenarios;
-  // The first one. Its input says where, for replay.
+  // Of what an event breaks; `none`: found without.
+  StepEvent event = StepEvent::none;
+  // The first one. Its input says where, for replay: an event's, where it was injected.
   Finding finding;
   // The first ones of some other scenarios: code of the JDK may not be compiled again as it was.
   std::vector<Finding> others;
@@ -96,6 +100,8 @@ struct StepLimits {
   int32_t depth = 256;         // frames
   bool same_thread = true;     // whether the stepped thread is walked in its own handler
   Sample outside = {.first = 2, .one_in = 64};  // where it is walked from another thread
+  std::vector<StepEvent> events = {};
+  Sample events_at = {.first = 1, .one_in = 1024};  // of each event; with a known truth only
 };
 
 struct StepCounts {
@@ -120,6 +126,9 @@ class Stepper {
   // Control thread: the next thread that calls begin() is stepped, and is a victim of the scenario.
   // `only`: walked where that says and nowhere else (HaltPoint::occurrence does not count).
   void arm(ScenarioId scenario, const HaltPoint& only = {});
+  // Whether events are injected into threads that are armed from now on. What is found without is
+  // what the others are compared with.
+  void set_injecting(bool injecting) { injecting_ = injecting; }
   // How often the armed thread was walked.
   uint64_t arrivals() const { return arrivals_; }
   // No further walk; the thread runs on at full speed from its next instruction in the code cache.
@@ -145,6 +154,10 @@ class Stepper {
   // Control thread: it runs on at full speed, wherever it has come to.
   void end_on();
 
+  // Ends what is under way, and drops of the events' findings what plain stepping has found since. No
+  // thread is stepped. Throws SetupError when the VM does not end an event.
+  void settle();
+
   // While no thread is stepped.
   const StepCounts& counts() const { return counts_; }
   const std::map<std::string, std::array<Tally, kColumns>, std::less<>>& sections() const {
@@ -153,6 +166,11 @@ class Stepper {
   const std::map<std::string, StepFinding>& findings() const { return findings_; }
   CodeCatalog& catalog() { return catalog_; }
   const CodeCatalog& catalog() const { return catalog_; }
+  const Events& events() const { return events_; }
+  // While an event was in force, by column.
+  const std::map<StepEvent, std::array<Tally, kColumns>>& event_tallies() const {
+    return event_tallies_;
+  }
   // By offset.
   const std::map<uint32_t, Instruction>& instructions(const Blob& blob) const;
   const std::vector<Walker*>& walkers() const { return walkers_; }
@@ -161,6 +179,7 @@ class Stepper {
   // What is known of the thread before its first step. False without Java frames.
   bool know(jthread thread, std::byte* java_thread, JNIEnv* env, int tid);
   static StepAnswer on_trap(ucontext_t* context, bool single_step);
+  StepAnswer take_in_walk(ucontext_t* context, bool single_step);
   StepAnswer take(ucontext_t* context, bool single_step);
   bool run_past(const Registers& now);
   void walk_all(const ucontext_t& context);
@@ -168,13 +187,39 @@ class Stepper {
   // Each walker that walks in that mode.
   void walk_in(Mode mode, const ucontext_t& context, Instruction* instruction);
   void walk(size_t index, const ucontext_t& context, Instruction* instruction);
+  // The trace in `frames` of the walk on record.
+  Judgement judge_trace(const Walker& walker, const WalkRecord& record, const std::byte* frames);
+  // In the modes and at the instructions that are wanted.
+  void walk_round(const ucontext_t& context, Instruction* instruction);
+
+  // event_walks.cpp
+  // Before the place that is wanted, which may be one that only an event leads to: whether one is to be
+  // injected here.
+  bool is_on_the_way();
+  void inject(const ucontext_t& context, Instruction* instruction);
+  StepEvent event_at(uintptr_t pc);
+  void walk_nested(const ucontext_t& context, Instruction* instruction);
+  // Whether the same is so without an event.
+  struct Plain {
+    std::string key;  // of the finding that it is without the event
+    const Blob* blob = nullptr;
+    uint32_t offset = 0;
+  };
+  bool is_so_without(const Plain& plain, size_t column, Verdict verdict) const;
+  void keep_event(const Walker& walker, Verdict verdict, Finding finding);
+
   void count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
              Instruction* instruction);
   ThreadSubject& subject() { return subjects_[static_cast<size_t>(mode_)]; }
   // What the other oracles say of the walk.
   void ask_oracles(const Walker& walker, const WalkRecord& record);
-  void keep(const Walker& walker, Verdict verdict, Finding finding);
   bool is_wanted(const ucontext_t& context) const;
+
+  // step_findings.cpp
+  void keep(const Walker& walker, Verdict verdict, Finding finding);
+  void keep_first(StepFinding* kept, Verdict verdict, Finding finding);
+  std::string key_of(const Walker& walker, Verdict verdict, const Finding& finding) const;
+  std::string code_name() const;
   HaltPoint here();
   Input input_of(const Walker& walker);
   std::string detail_of(const Judgement& judgement, const WalkRecord& record) const;
@@ -194,6 +239,7 @@ class Stepper {
   std::array<ThreadSubject, 2> subjects_;  // by mode
   OutsideWalks outside_walks_;
   std::minstd_rand random_;  // the same in each run
+  Events events_;
   HaltPoint only_;
   uint64_t arrivals_ = 0, most_steps_ = UINT64_MAX;
   ScenarioId scenario_ = ScenarioId::count;
@@ -203,6 +249,9 @@ class Stepper {
   // Of the stepped thread.
   WalkTarget target_;
   Mode mode_ = Mode::same_thread;  // of the walk
+  NestedWalk* nested_ = nullptr;   // that is being made
+  std::vector<std::byte> nested_frames_;
+  HaltPoint event_point_;  // where the event in force was injected
   uint64_t native_steps_ = 0;
   bool native_before_ = false, call_before_ = false;
   struct Passed {
@@ -221,6 +270,11 @@ class Stepper {
   std::map<std::string, std::array<Tally, kColumns>, std::less<>> sections_;
   std::unordered_map<const Blob*, std::map<uint32_t, Instruction>> instructions_;
   std::map<std::string, StepFinding> findings_;
+  std::map<StepEvent, std::array<Tally, kColumns>> event_tallies_;
+  std::map<std::string, Plain> plain_;  // of events' findings
+  bool injecting_ = true;
+  // Events, by a blob's name, and by tier and offset in there.
+  std::map<std::string, std::map<std::pair<uint8_t, uintptr_t>, uint64_t>> injected_;
 };
 
 }  // namespace framestorm::stepping

@@ -218,6 +218,133 @@ TEST_F(StepperTest, AWalkerThatIsWrongFromOutsideOnlyIsFoundAndSteppedToAgain) {
   EXPECT_TRUE(std::ranges::any_of(stepper.findings(), is_it));
 }
 
+// A walker that is right until the event.
+struct BrokenBy {
+  StepEvent event;
+  int32_t (*walk)(const FakeWalk& walk);
+  const char* detail;
+};
+
+int32_t without_a_caller(const FakeWalk& walk, int32_t count) {
+  std::copy(walk.frames + 2, walk.frames + count, walk.frames + 1);
+  return count - 1;
+}
+
+volatile bool walks_now = false;
+int32_t not_reentrant(const FakeWalk& walk) {
+  const bool inner = walks_now;
+  walks_now = true;
+  // Long enough to be interrupted, and the inner one leaves its mark on both.
+  for (int i = 0; walks_now && i < 2000; ++i) {
+  }
+  const bool interrupted = !walks_now;
+  walks_now = false;
+  if (inner) return 0;
+  const int32_t count = walk.right();
+  return interrupted && count > 2 ? without_a_caller(walk, count) : count;
+}
+
+// What an ID (these point at a Method*) has pointed at when it was seen first is what it takes for
+// its method.
+std::array<std::pair<jmethodID, const void*>, 64> seen = {};
+int32_t keeps_methods(const FakeWalk& walk) {
+  const int32_t count = walk.right();
+  bool replaced = false;
+  for (int32_t i = 0; i < count; ++i) {
+    const jmethodID id = walk.frames[i].method;
+    const auto at = std::ranges::find_if(
+        seen, [id](const auto& one) { return one.first == id || one.first == nullptr; });
+    if (at == seen.end()) continue;
+    if (at->first == nullptr) *at = {id, MethodTable::method_at(id)};
+    replaced |= at->second != MethodTable::method_at(id);
+  }
+  return replaced && count > 2 ? without_a_caller(walk, count) : count;
+}
+
+constexpr BrokenBy kBroken[] = {
+    {StepEvent::signal, &not_reentrant, "signal: "},
+    {StepEvent::redefine, &keeps_methods, "redefine: "},
+};
+
+TEST_F(StepperTest, AWalkerThatOnlyAnEventBreaksIsFoundAndSteppedToAgain) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  for (const BrokenBy& one : kBroken) {
+    seen = {};
+    FakeWalker fake(asgct(), one.walk);
+    const auto is_it = [&](const auto& entry) {
+      return entry.second.event == one.event && entry.second.verdict == Verdict::wrong &&
+             entry.second.finding.clause == "caller-left-out" &&
+             entry.second.finding.detail.starts_with(one.detail);
+    };
+    StepLimits limits = kSteps;
+    limits.outside = {};
+    limits.events = {one.event};
+    HaltPoint place;
+    {
+      Stepper stepper(session().jvm(), {&fake}, limits);
+      stepper.set_injecting(false);
+      ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+      EXPECT_TRUE(std::ranges::none_of(stepper.findings(), is_it)) << name_of(one.event);
+      EXPECT_TRUE(stepper.events().counts().empty());
+      stepper.set_injecting(true);
+      ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+      stepper.settle();
+      EXPECT_GT(stepper.events().counts().at(ScenarioId::c1).at(one.event).effective, 0U);
+      const auto found = std::ranges::find_if(stepper.findings(), is_it);
+      ASSERT_NE(found, stepper.findings().end())
+          << name_of(one.event) << ": " << testing::PrintToString(clauses_of(stepper));
+      place = found->second.finding.input.halt;
+      EXPECT_EQ(place.event, one.event);
+    }
+    seen = {};
+    limits.most_steps = 0;
+    limits.events_at = {.first = 0, .one_in = 1};
+    Stepper stepper(session().jvm(), {&fake}, limits);
+    ASSERT_EQ(step(stepper, ScenarioId::c1, place), "");
+    EXPECT_TRUE(std::ranges::any_of(stepper.findings(), is_it)) << name_of(one.event);
+  }
+}
+
+// And the stack stays known.
+TEST_F(StepperTest, EachEventTakesEffect) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  for (const StepEvent event : all_of<StepEvent>()) {
+    if (event == StepEvent::none) continue;
+    StepLimits limits = kSteps;
+    limits.events = {event};
+    limits.events_at = {.first = 0, .one_in = 400};
+    Stepper stepper(session().jvm(), {asgct()}, limits);
+    ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+    stepper.settle();
+    const EventCounts& counts = stepper.events().counts().at(ScenarioId::c1).at(event);
+    EXPECT_GT(counts.effective, 0U)
+        << name_of(event) << ": " << testing::PrintToString(counts.why_not);
+    EXPECT_GT(counts.injected, 0U) << name_of(event);
+    const Tally& tally = stepper.event_tallies().at(event)[column_of(WalkerId::asgct)];
+    EXPECT_GT(tally.verdicts[static_cast<size_t>(Verdict::right)], 0U) << name_of(event);
+    EXPECT_TRUE(stepper.counts().lost.empty())
+        << name_of(event) << ": " << testing::PrintToString(stepper.counts().lost);
+  }
+}
+
+// Interpreted code has nothing to be thrown away.
+TEST_F(StepperTest, AnEventThatAScenarioCannotHaveSaysSo) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  StepLimits limits = kSteps;
+  limits.events = {StepEvent::deoptimise};
+  Stepper stepper(session().jvm(), {asgct()}, limits);
+  ASSERT_EQ(step(stepper, ScenarioId::interpreted_recursion), "");
+  stepper.settle();
+  const auto& counts =
+      stepper.events().counts().at(ScenarioId::interpreted_recursion).at(StepEvent::deoptimise);
+  EXPECT_GT(counts.injected, 0U);
+  EXPECT_EQ(counts.effective, 0U);
+  EXPECT_TRUE(counts.why_not.contains("no method that runs has compiled code"));
+}
+
 // malloc in a walk is heard of at any instruction, as in any driver.
 TEST_F(StepperTest, OtherOraclesLookToo) {
   start();

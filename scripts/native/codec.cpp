@@ -115,6 +115,7 @@ int run_names(std::ostream& out, const WalkerTraits* declared) {
   const nlohmann::ordered_json names = {
       {"input_version", kInputVersion},
       {"scenarios", all_names<ScenarioId>()},
+      {"events", all_names<StepEvent>()},
       {"modes", all_names<Mode>()},
       {"walkers", all_names<WalkerId>()},
       {"values", all_names<ValueKind>()},

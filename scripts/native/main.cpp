@@ -113,6 +113,12 @@ int run(int argc, char** argv) {
   for (const WalkerTraits& traits : kWalkers) walker_names[std::string(traits.name)] = traits.id;
   step->add_option("--walker", step_options.walkers, "only these; may be repeated")
       ->transform(CLI::CheckedTransformer(walker_names));
+  std::map<std::string, StepEvent> event_names;
+  for (const StepEvent event : all_of<StepEvent>()) {
+    if (event != StepEvent::none) event_names[std::string(name_of(event))] = event;
+  }
+  step->add_option("--event", step_options.limits.events, "injected; may be repeated")
+      ->transform(CLI::CheckedTransformer(event_names));
   std::map<std::string, ScenarioId> scenario_names;
   for (const ScenarioInfo& info : all_scenarios()) scenario_names[std::string(info.name)] = info.id;
   scenarios->add_option("--scenario", scenario_options.scenarios, "only these; may be repeated")

@@ -20,6 +20,10 @@ using namespace stepping;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
+// The first round is without events. A victim that one has changed, as by throwing its code away, is
+// started again.
+constexpr Seconds kEventRound{2};
+constexpr double kWholeSlice = 0.8;  // what is left is too little for another round
 // For the victim to come to where an artifact says.
 constexpr Seconds kReplayTime{20};
 
@@ -134,6 +138,29 @@ json blobs_record(const Stepper& stepper) {
   return record;
 }
 
+json injected_record(const Stepper& stepper, ScenarioId scenario) {
+  json record = json::object();
+  const auto& all = stepper.events().counts();
+  const auto counts = all.find(scenario);
+  for (const StepEvent event : stepper.events().wanted()) {
+    const bool any = counts != all.end() && counts->second.contains(event);
+    const EventCounts one = any ? counts->second.at(event) : EventCounts();
+    record[std::string(name_of(event))] = {
+        {"injected", one.injected}, {"effective", one.effective}, {"why_not", one.why_not}};
+  }
+  return record;
+}
+
+json events_record(const Stepper& stepper) {
+  json record = json::object();
+  for (const auto& [event, tallies] : stepper.event_tallies()) {
+    for (const Column& column : columns_of(stepper)) {
+      record[std::string(name_of(event))][column.name] = tally_record(tallies[column.index]);
+    }
+  }
+  return record;
+}
+
 // The findings as every run leaves them behind (executor/run_files.h), each with what only stepping
 // knows of it in "step".
 class FindingsWriter {
@@ -196,6 +223,7 @@ json findings_record(const Stepper& stepper) {
     record.push_back({{"walker", column_name(found.finding.input.walker, found.finding.input.mode)},
                       {"verdict", name_of(found.verdict)},
                       {"promised", found.promised},
+                      {"event", found.event == StepEvent::none ? "" : name_of(found.event)},
                       {"clause", found.finding.clause},
                       {"detail", found.finding.detail},
                       {"section", found.section},
@@ -226,7 +254,15 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
     const Seconds slice = (Seconds(options.seconds) - (Clock::now() - begin)) / left--;
     const auto started = Clock::now();
     const uint64_t steps = stepper.counts().steps;
-    const std::string reason = step_scenario(session.victims(), stepper, scenario, slice);
+    std::string reason;
+    const bool events = !options.limits.events.empty();
+    stepper.set_injecting(false);
+    do {
+      const Seconds left_of_slice = slice - (Clock::now() - started);
+      reason = step_scenario(session.victims(), stepper, scenario,
+                             events ? std::min(left_of_slice, kEventRound) : left_of_slice);
+      stepper.set_injecting(true);
+    } while (events && reason.empty() && Clock::now() - started < slice * kWholeSlice);
     by_scenario[std::string(name_of(scenario))] = {
         {"steps", stepper.counts().steps - steps},
         {"seconds", Seconds(Clock::now() - started).count()},
@@ -234,6 +270,10 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
     std::printf("%s %llu\n", std::string(name_of(scenario)).c_str(),
                 static_cast<unsigned long long>(stepper.counts().steps - steps));
     std::fflush(stdout);
+  }
+  stepper.settle();
+  for (const ScenarioId scenario : scenarios) {
+    by_scenario[std::string(name_of(scenario))]["events"] = injected_record(stepper, scenario);
   }
   return by_scenario;
 }
@@ -289,6 +329,7 @@ int run_step(StepOptions options) {
                        {"scenarios", by_scenario},
                        {"program", program},
                        {"sections", sections_record(stepper)},
+                       {"events", events_record(stepper)},
                        {"findings", findings_record(stepper)},
                        {"blobs", blobs_record(stepper)}};
   write_file(options.out / "step.json", result.dump() + "\n");
@@ -301,8 +342,13 @@ int replay_step(const ReplayOptions& options, const Input& input) {
   Session session(session_options);
   FindingsWriter writer(options.out, session);
   const bool same_thread = input.mode == Mode::same_thread;
+  std::vector<StepEvent> events;
+  if (input.halt.event != StepEvent::none) events.push_back(input.halt.event);
   Stepper stepper(session.jvm(), walkers_of(session, {input.walker}, session.executor()),
-                  {.same_thread = same_thread, .outside = {.one_in = same_thread ? 0U : 1U}});
+                  {.same_thread = same_thread,
+                   .outside = {.one_in = same_thread ? 0U : 1U},
+                   .events = std::move(events),
+                   .events_at = {.one_in = 1}});
   const std::string reason =
       step_scenario(session.victims(), stepper, input.scenario, kReplayTime, input.halt);
   if (!reason.empty()) {
@@ -312,6 +358,7 @@ int replay_step(const ReplayOptions& options, const Input& input) {
   std::optional<SignatureFile> signature;
   if (!options.signature.empty()) signature.emplace(options.signature);
   bool found = false;
+  stepper.settle();
   for (const auto& [key, one] : stepper.findings()) {
     writer.write(one, 0);
     found |= !signature || signature->matches(one.finding);

@@ -17,7 +17,7 @@ struct StepOptions {
   std::vector<WalkerId> walkers;     // empty: all that give traces of any thread
   double seconds = 120;              // for all scenarios, or for the program
   stepping::ProgramOptions program;  // without main class: scenarios
-  stepping::StepLimits limits;
+  stepping::StepLimits limits;       // with the events
 };
 
 // One try of an artifact whose halt has an occurrence: its scenario is stepped, and walked wherever it

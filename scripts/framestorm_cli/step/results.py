@@ -67,10 +67,27 @@ class Counts(msgspec.Struct):
         return self.judged / own if own else 0.0
 
 
+class Injected(msgspec.Struct):
+    """An event in a scenario."""
+
+    injected: int
+    effective: int  # that took effect
+    why_not: dict[str, int] = {}  # of the others
+
+
 class Scenario(msgspec.Struct):
     steps: int
     seconds: float
     unavailable: str  # why; empty: it was stepped
+    events: dict[str, Injected] = {}
+
+    def without(self) -> dict[str, str]:
+        """Events that took effect nowhere, and why."""
+        return {
+            name: "; ".join(one.why_not) or "none was injected"
+            for name, one in self.events.items()
+            if one.effective == 0 and not self.unavailable
+        }
 
 
 class Miss(msgspec.Struct):
@@ -123,6 +140,7 @@ class Observation(msgspec.Struct):
     path: list[str]
     trace: list[str]
     truth: list[str]
+    event: str = ""  # that breaks what is right without it
 
 
 class SampledPlace(msgspec.Struct):
@@ -151,6 +169,7 @@ class Results(msgspec.Struct):
     findings: list[Observation]
     blobs: list[Blob]
     program: Program | None = None  # instead of scenarios
+    events: dict[str, dict[str, Tally]] = {}  # while one was in force
 
     @property
     def stepped(self) -> set[tuple[str, str, int, int]]:
@@ -171,6 +190,17 @@ class Results(msgspec.Struct):
             else:
                 missed[named(one.kind, one.name, one.tier)] += one.samples
         return hit, missed
+
+    @property
+    def injected(self) -> dict[str, Injected]:
+        """Events, in all scenarios."""
+        sums: dict[str, Injected] = {}
+        for scenario in self.scenarios.values():
+            for name, one in scenario.events.items():
+                total = sums.setdefault(name, Injected(0, 0))
+                total.injected += one.injected
+                total.effective += one.effective
+        return sums
 
     @property
     def distinct(self) -> int:
@@ -199,6 +229,12 @@ class Results(msgspec.Struct):
         ]
         if self.program and not self.program.windows:
             found.append("no instruction of the program was stepped")
+        found += [
+            f"scenario {name}: event {event} took effect nowhere: {why}"
+            for name, one in self.scenarios.items()
+            for event, why in one.without().items()
+            if name in asked or one.events[event].injected == 0
+        ]
         if self.counts.judged_share < LEAST_JUDGED:
             lost = "; ".join(f"{why}: {count:,}" for why, count in self.counts.lost.items())
             found.append(

@@ -42,6 +42,7 @@ def step_command(
     workload: str | None,
     renaissance: Path | None,
     walkers: tuple[str, ...],
+    events: tuple[str, ...],
     seconds: float,
     gc: str,
     jit: str,
@@ -56,22 +57,26 @@ def step_command(
 
     if workload and scenarios:
         raise FramestormError("--workload is instead of --scenario: give one of them")
+    if workload and events:
+        raise FramestormError("--event is for scenarios, whose victims are started again")
     folder = run_folder.new_folder(out, "step")
     run_folder.check_room(folder)
     tools = toolchain.prepare(jdk)
     names = table(tools.program(NATIVE)).names
     known("scenario", scenarios, names["scenarios"])
     known("walker", walkers, names["walkers"])
+    known("event", events, names["events"][1:])
     walked = outside.given(walker_plugin, None, tools.jdk)
     stepped = program.find(workload, renaissance, tools.jdk, seconds) if workload else None
     own = stepped.jvm_args if stepped else ()
     jvm_args = (*own, *jvm_modes.GCS[gc], *jvm_modes.JITS[jit], *jvm_args)
     if stepped:
         steps.say(f"stepping {stepped.name}")
+    further = [part for name in events for part in ("--event", name)]
+    further += stepped.native_arguments if stepped else []
     symbolizer = Symbolizer()
     done = run(
-        tools, folder, seconds, scenarios, walkers, jvm_args, walked, symbolizer,
-        stepped.native_arguments if stepped else (),
+        tools, folder, seconds, scenarios, walkers, jvm_args, walked, symbolizer, further
     )  # fmt: skip
     unverified = (
         "--verify 0" if not verify else "a program's way is never quite the same" if stepped else ""
@@ -100,15 +105,15 @@ class Stepped:
 def run(
     tools: Toolchain, folder: Path, seconds: float, scenarios: Sequence[str], walkers: Sequence[str],
     jvm_args: Sequence[str], walked: OutsideWalker, symbolizer: Symbolizer,
-    of_program: Sequence[str] = (),
+    further: Sequence[str] = (),
 ) -> Stepped:  # fmt: skip
-    """Steps in a process of its own; no scenarios, or walkers: all. `of_program`: arguments that say which
-    program instead. Raises FramestormError."""
+    """Steps in a process of its own; no scenarios, or walkers: all. `further`: arguments that say which
+    events, or which program instead. Raises FramestormError."""
     steps.say(f"stepping on {tools.jdk} for {seconds:.0f} s")
     command = [*processes.jvm_arguments(tools, folder, jvm_args), "--seconds", str(seconds)]
     command += [part for name in scenarios for part in ("--scenario", name)]
     command += [part for name in walkers for part in ("--walker", name)]
-    command += [*walked.arguments(folder), *of_program]
+    command += [*walked.arguments(folder), *further]
     died = _run(tools, command, folder, seconds)
     findings = collecting.of_process(folder, symbolizer)
     if died is not None:
@@ -197,6 +202,11 @@ def show(made: Results) -> None:
     missing = {name: one.unavailable for name, one in made.scenarios.items() if one.unavailable}
     for name, why in missing.items():
         console.print(f"not stepped: {name}: {why}", soft_wrap=True)
+    for event, one in made.injected.items():
+        console.print(f"{event}: {one.injected:,} injected, {one.effective:,} took effect")
+    for name, scenario in made.scenarios.items():
+        for event, why in scenario.without().items():
+            console.print(f"{event} took no effect: {name}: {why}", soft_wrap=True)
     shown = Table(box=box.SIMPLE)
     for title in ("code", "instructions", "walker", *VERDICTS[:5], "errors"):
         shown.add_column(
@@ -205,6 +215,12 @@ def show(made: Results) -> None:
     distinct = made.distinct_by_section
     for section, walkers in sorted(made.sections.items()):
         rows = [section, f"{distinct[section]:,}" if distinct[section] else ""]
+        for name, tally in walkers.items():
+            errors = " ".join(f"{code}: {count:,}" for code, count in tally.errors.items())
+            shown.add_row(*rows, name, *_cells(tally), errors)
+            rows = ["", ""]
+    for event, walkers in sorted(made.events.items()):
+        rows = [f"during {event}", ""]
         for name, tally in walkers.items():
             errors = " ".join(f"{code}: {count:,}" for code, count in tally.errors.items())
             shown.add_row(*rows, name, *_cells(tally), errors)

@@ -190,6 +190,49 @@ def test_a_scenario_that_was_asked_for_is_not_passed_over(
     assert "ffi-upcall: needs JDK 22" in err
 
 
+def with_event(injected: int, effective: int, **why_not: int) -> dict[str, Any]:
+    """step.json of a run with --event gc."""
+    event = {"injected": injected, "effective": effective, "why_not": why_not}
+    scenarios = {"c1": stepped()["scenarios"]["c1"] | {"events": {"gc": event}}}
+    walked = {"gc": {"asgct": tally(right=3, wrong=1), "plugin": tally(right=4)}}
+    return stepped(scenarios=scenarios, events=walked, findings=[])
+
+
+def test_events_are_told_and_counted(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("step", {"step": with_event(8, 5, late=3)})
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--event", "gc", "--event", "signal")
+    code, text, err = framestorm(*command, "--out", tmp_path / "out")
+    assert code == 0, err
+    assert "--event gc --event signal" in " ".join(fakes.starts("step")[0])
+    assert "gc: 8 injected, 5 took effect" in text
+    row = next(line for line in text.splitlines() if "during gc" in line)
+    assert "75.00%" in row and "25.00%" in row
+    assert "gc: 8 injected, 5 took effect" in (tmp_path / "out" / "step.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "why"),
+    [
+        (with_event(8, 0, late=8), ("c1",), "scenario c1: event gc took effect nowhere: late"),
+        (with_event(0, 0), (), "scenario c1: event gc took effect nowhere: none was injected"),
+    ],
+)
+def test_an_event_without_effect_is_not_passed_over(
+    framestorm: Run,
+    fakes: FakePrograms,
+    tmp_path: Path,
+    made: dict[str, Any],
+    asked: tuple[str, ...],
+    why: str,
+) -> None:
+    fakes.plan("step", {"step": made})
+    options = [part for name in asked for part in ("--scenario", name)]
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--event", "gc", *options)
+    code, _, err = framestorm(*command, "--out", tmp_path / "out")
+    assert code == 2
+    assert why in err
+
+
 def test_a_process_that_dies_is_a_finding(
     framestorm: Run, fakes: FakePrograms, tmp_path: Path
 ) -> None:

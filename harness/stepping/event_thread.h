@@ -1,0 +1,68 @@
+// Has the VM do things to a program while its stepped thread stands in the trap handler.
+//
+//   stepped thread, in the handler          EventThread's own             the VM
+//   ─────────────────────────────────       ─────────────────────────     ──────────────────────────
+//   ask(event, its methods)  ── futex ──>   JVMTI, WhiteBox or JNI  ──>   wants a safepoint or a
+//   waits until that thread is blocked      waits for the VM              handshake
+//   is walked, and steps on ...
+//   ... to a poll, and stands there ───────────────────────────────────>  does it
+//   steps on   <─────────────────────────   is done
+#pragma once
+
+#include <jni.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <thread>
+
+#include "harness/jvm/jvm.h"
+#include "harness/victim/world.h"
+
+namespace framestorm::stepping {
+
+class EventThread {
+ public:
+  static constexpr size_t kMethods = 8;
+
+  // Starts the thread and attaches it. The VM runs; not in signal context. Throws SetupError where
+  // the JVM cannot redefine classes.
+  explicit EventThread(Jvm& jvm);
+  ~EventThread();
+  EventThread(const EventThread&) = delete;
+  EventThread& operator=(const EventThread&) = delete;
+
+  // Asks for an event that the VM does, of the methods (innermost first) of the calling thread's
+  // stack; those beyond kMethods do not count. Comes back when the VM has been asked, or after some
+  // milliseconds. Not while another is under way. Async-signal-safe.
+  void ask(StepEvent event, std::span<const jmethodID> methods);
+
+  // Any context.
+  bool under_way() const { return under_way_.load(std::memory_order_acquire); }
+  // Of the last one, once it is over: whether it took effect. Otherwise why not, static storage.
+  bool took_effect() const { return why_not_ == nullptr; }
+  const char* why_not() const { return why_not_; }
+
+ private:
+  void serve();
+  // Why it took no effect; null: it did.
+  const char* perform(JNIEnv* env);
+  const char* collect(JNIEnv* env);
+  const char* deoptimise(JNIEnv* env);
+  const char* redefine(JNIEnv* env);
+  const char* unload(JNIEnv* env);
+
+  Jvm& jvm_;
+  ThreadSlot asked_, ready_;  // their futex words
+  std::atomic<bool> over_{false}, under_way_{false};
+  std::atomic<const void*> own_thread_{nullptr};  // HotSpot's
+  StepEvent event_ = StepEvent::none;
+  std::array<jmethodID, kMethods> methods_ = {};
+  size_t method_count_ = 0;
+  const char* why_not_ = nullptr;
+  std::thread thread_;
+};
+
+}  // namespace framestorm::stepping

@@ -1,0 +1,138 @@
+// What a Stepper does at an instruction where an event is injected.
+#include <algorithm>
+
+#include "harness/stepping/stepper.h"
+#include "harness/victim/context.h"
+
+namespace framestorm::stepping {
+namespace {
+
+// A walk that a signal interrupts has executed less than so many instructions.
+constexpr int kLongestWait = 10;  // as a power of two
+
+constexpr uint64_t kOnTheWay = 2048;  // instructions, about
+
+bool breaks(Verdict verdict) { return verdict == Verdict::wrong || verdict == Verdict::failed; }
+
+}  // namespace
+
+// One after the other where an instruction is met the first times. Java methods are compiled anew for
+// each victim.
+StepEvent Stepper::event_at(uintptr_t pc) {
+  const std::vector<StepEvent>& wanted = events_.wanted();
+  const Sample& sample = limits_.events_at;
+  if (const Blob* const blob = truth_.blob(); blob != nullptr && sample.first > 0) {
+    uint64_t& times = injected_[blob->entry.name][{blob->entry.tier, pc - blob->entry.begin}];
+    if (times < sample.first * wanted.size()) return wanted[times++ % wanted.size()];
+  }
+  if (sample.one_in == 0 || random_() % sample.one_in != 0) return StepEvent::none;
+  return wanted[random_() % wanted.size()];
+}
+
+bool Stepper::is_on_the_way() {
+  const bool leads = std::ranges::any_of(
+      events_.wanted(), [](StepEvent event) { return event != StepEvent::signal; });
+  return leads && injecting_ && random_() % kOnTheWay == 0;
+}
+
+void Stepper::inject(const ucontext_t& context, Instruction* instruction) {
+  if (!injecting_ || !events_.can_inject()) return;
+  const StepEvent event = event_at(get_register(context, Register::pc));
+  if (event == StepEvent::none) return;
+  event_point_ = here();
+  event_point_.event = event;
+  if (event == StepEvent::signal) {
+    walk_nested(context, instruction);
+    return;
+  }
+  std::array<jmethodID, EventThread::kMethods> methods;
+  size_t count = 0;
+  for (const TrueFrame& frame : truth_.expected()) {
+    if (frame.method != nullptr && count < methods.size()) methods[count++] = frame.method;
+  }
+  events_.ask(event, std::span(methods).first(count));
+  walk_round(context, instruction);
+}
+
+void Stepper::walk_nested(const ucontext_t& context, Instruction* instruction) {
+  mode_ = Mode::same_thread;
+  target_.same_thread = true;
+  for (size_t i = 0; i < walkers_.size(); ++i) {
+    Walker& walker = *walkers_[i];
+    // Their adapters are no walker of anybody's, and have the state of one walk.
+    if (!walker.traits().same_thread || walker.traits().iterator_calls) continue;
+    NestedWalk nested(walker, random_() % (uint64_t{1} << (random_() % kLongestWait)));
+    events_.begin_signal();
+    nested_ = &nested;
+    walk(i, context, instruction);
+    nested_ = nullptr;
+    if (nested.happened()) {
+      WalkRecord inner;
+      inner.walker = walker.id();
+      inner.depth = limits_.depth;
+      inner.result = nested.result();
+      const Judgement judgement = judge_trace(walker, inner, nested_frames_.data());
+      count(walker, judgement, inner, instruction);
+      // It is in the walker's code, wherever the thread was.
+      const std::string detail = detail_of(judgement, inner);
+      if (breaks(judgement.verdict)) {
+        keep_event(walker, judgement.verdict,
+                   {.kind = FindingKind::contract,
+                    .clause = std::string(judgement.clause),
+                    .detail = "the inner walk" + detail.substr(detail.find(": "))});
+      }
+    }
+    events_.end_signal(nested.happened());
+  }
+}
+
+bool Stepper::is_so_without(const Plain& plain, size_t column, Verdict verdict) const {
+  if (plain.blob == nullptr) return findings_.contains(plain.key);
+  return std::ranges::any_of(instructions_, [&](const auto& entry) {
+    const auto& [blob, stepped] = entry;
+    if (blob->entry.kind != plain.blob->entry.kind || blob->entry.name != plain.blob->entry.name ||
+        blob->entry.tier != plain.blob->entry.tier) {
+      return false;
+    }
+    const auto at = stepped.find(plain.offset);
+    return at != stepped.end() && at->second.verdicts[column][static_cast<size_t>(verdict)] > 0;
+  });
+}
+
+void Stepper::keep_event(const Walker& walker, Verdict verdict, Finding finding) {
+  if (!breaks(verdict)) return;
+  const Blob* const blob = truth_.blob();
+  const uintptr_t pc = subject().victim().pc;
+  const Plain plain = {
+      .key = key_of(walker, verdict, finding),
+      .blob = blob,
+      .offset = blob == nullptr ? 0U : static_cast<uint32_t>(pc - blob->entry.begin)};
+  if (is_so_without(plain, column_of(walker.id(), mode_), verdict)) return;
+  const std::string event(name_of(events_.in_force()));
+  const std::string key = plain.key + "|" + event + "|" + position(blob, pc);
+  found_now_.fetch_add(1, std::memory_order_release);
+  StepFinding& kept = findings_[key];
+  ++kept.count;
+  ++kept.scenarios[std::string(name_of(scenario_))];
+  if (kept.count > 1) return;
+  plain_[key] = plain;
+  finding.detail.insert(0, event + ": ");
+  finding.input = input_of(walker);
+  finding.input.halt = event_point_;
+  kept.event = events_.in_force();
+  keep_first(&kept, verdict, std::move(finding));
+}
+
+void Stepper::settle() {
+  events_.begin(scenario_);
+  for (const auto& [key, plain] : plain_) {
+    const auto found = findings_.find(key);
+    const Input& input = found->second.finding.input;
+    if (is_so_without(plain, column_of(input.walker, input.mode), found->second.verdict)) {
+      findings_.erase(found);
+    }
+  }
+  plain_.clear();
+}
+
+}  // namespace framestorm::stepping

@@ -1,0 +1,67 @@
+// Which event is in force for the stepped thread, and how many were injected.
+//
+// An event of the VM is in force from when it was asked for until another one is, or the scenario is
+// over: code that was thrown away does not come back. `signal` is in force for one walk.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/input/input.h"
+#include "harness/stepping/event_thread.h"
+#include "harness/stepping/verdict.h"
+
+namespace framestorm::stepping {
+
+struct EventCounts {
+  uint64_t injected = 0;
+  uint64_t effective = 0;                   // that took effect
+  std::map<std::string, uint64_t> why_not;  // of the others that are over
+};
+
+class Events {
+ public:
+  // `wanted`: none or more of those that there are. Throws SetupError as EventThread.
+  Events(Jvm& jvm, std::vector<StepEvent> wanted);
+
+  const std::vector<StepEvent>& wanted() const { return wanted_; }
+  // None is in force any more, and the next ones are injected into a victim of this scenario. Waits
+  // for one that is under way. Not in signal context. Throws SetupError when the VM does not end it.
+  void begin(ScenarioId scenario);
+
+  // On the stepped thread, in signal context ------------------------------------------------------
+  StepEvent in_force() const { return in_force_; }
+  bool can_inject() const { return !wanted_.empty() && after_ == 0; }
+  // Before anything is known of the next instruction.
+  void step();
+  // Asks the VM for it; of these methods, innermost first.
+  void ask(StepEvent event, std::span<const jmethodID> methods);
+  // `signal`, around the walk that it interrupts.
+  void begin_signal();
+  void end_signal(bool happened);
+
+  // While no thread is stepped.
+  const std::map<ScenarioId, std::map<StepEvent, EventCounts>>& counts() const { return counts_; }
+
+ private:
+  void end(StepEvent event, const char* why_not);
+
+  Jvm& jvm_;
+  const std::vector<StepEvent> wanted_;
+  std::optional<EventThread> thread_;
+  ScenarioId scenario_ = ScenarioId::count;
+  StepEvent in_force_ = StepEvent::none, before_signal_ = StepEvent::none;
+  bool asked_ = false;  // and not over
+  // IDs of the methods that may be replaced, and what they point at.
+  std::array<std::pair<jmethodID, const void*>, EventThread::kMethods> replaced_ = {};
+  uint64_t after_ = 0;  // instructions until another one may be asked for
+  std::map<ScenarioId, std::map<StepEvent, EventCounts>> counts_;
+};
+
+}  // namespace framestorm::stepping

@@ -1,0 +1,42 @@
+// A walk inside a walk: a signal interrupts it after some instructions, and its handler walks too.
+//
+//   Walker::walk of NestedWalk      the trap flag goes on
+//     the walker's own walk
+//       after n instructions   ──>  SIGTRAP: the walker walks again, from that trap's context
+//     goes on at full speed    <──
+#pragma once
+
+#include <ucontext.h>
+
+#include <vector>
+
+#include "harness/walkers/walker.h"
+
+namespace framestorm::stepping {
+
+class NestedWalk final : public Walker {
+ public:
+  // The walk that is made next is the outer one. Borrows `walker`. Async-signal-safe.
+  NestedWalk(Walker& walker, uint64_t after);
+
+  int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
+               void* ucontext) noexcept override;
+  const WalkFacts* facts() const override { return real_.facts(); }
+  bool contains_faults() const override { return real_.contains_faults(); }
+
+  // A single step of the walk. `frames`: of the inner one.
+  void on_trap(ucontext_t* context, std::byte* frames);
+  bool waits() const { return target_ != nullptr && !happened_; }
+  bool happened() const { return happened_; }
+  // Of the inner walk.
+  int32_t result() const { return result_; }
+
+ private:
+  Walker& real_;
+  uint64_t left_;
+  const WalkTarget* target_ = nullptr;  // while it walks
+  int32_t depth_ = 0, result_ = 0;
+  bool happened_ = false;
+};
+
+}  // namespace framestorm::stepping
