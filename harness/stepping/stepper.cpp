@@ -353,7 +353,7 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
   if (record.end != WalkEnd::returned) {
     return {.verdict = Verdict::failed, .clause = "walk-did-not-return"};
   }
-  if (truth_.knowledge() != Knowledge::known) return {};
+  if (truth_.knowledge() != Knowledge::known || !walker.traits().gives_traces()) return {};
   return judge(frames_, truth_.expected(), walker.traits(),
                record.frame_count() == static_cast<size_t>(limits_.depth));
 }

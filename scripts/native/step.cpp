@@ -10,6 +10,7 @@
 #include "harness/input/json_form.h"
 #include "harness/input/text.h"
 #include "harness/stepping/step_scenario.h"
+#include "harness/walkers/profiler.h"
 #include "scripts/native/signature_file.h"
 
 namespace framestorm {
@@ -34,8 +35,9 @@ std::vector<Walker*> walkers_of(const Session& session, const std::vector<Walker
     Walker* const walker = executor.walker(traits.id);
     const bool asked = std::ranges::find(wanted, traits.id) != wanted.end();
     if (asked && walker == nullptr) throw SetupError(session.missing_walkers().at(traits.id));
-    const bool fits = traits.gives_traces() && !traits.needs_running_vm &&
-                      !traits.chooses_its_threads && traits.gives_java_frames;
+    const bool gives = traits.gives_traces() || traits.keeps_its_traces;
+    const bool fits = gives && !traits.needs_running_vm && !traits.chooses_its_threads &&
+                      traits.gives_java_frames;
     if (asked && !fits) {
       throw SetupError(std::string(traits.name) +
                        " does not give a trace of a thread that is not at a safepoint");
@@ -296,6 +298,14 @@ json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper) 
           {"sampled", sampled}};
 }
 
+// What shows that a profiler walked: its traces are its own. Null without one.
+json profiler_record(Session& session) {
+  Profiler* const profiler = session.profiler();
+  if (profiler == nullptr) return {};
+  const auto stored = profiler->stored(true);
+  return {{"stored", stored ? json(*stored) : json()}};
+}
+
 }  // namespace
 
 int run_step(StepOptions options) {
@@ -328,6 +338,7 @@ int run_step(StepOptions options) {
                          {"lost", counts.lost}}},
                        {"scenarios", by_scenario},
                        {"program", program},
+                       {"profiler", profiler_record(session)},
                        {"sections", sections_record(stepper)},
                        {"events", events_record(stepper)},
                        {"findings", findings_record(stepper)},

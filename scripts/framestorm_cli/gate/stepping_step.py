@@ -67,7 +67,9 @@ class _Stepping:
     def entries(self) -> list[Entry]:
         """Raises FramestormError."""
         if self._here.outside.profiler:
-            self._step.lines.append("left out: a profiler is not asked at each instruction")
+            self._step.lines.append(
+                "left out: what a profiler records of each instruction is not judged"
+            )
             return []
         asked = _steppable(self._here)
         if asked is not None and not asked:

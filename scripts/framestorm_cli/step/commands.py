@@ -9,6 +9,7 @@ from framestorm_cli.base.options import (
     exit_with,
     jdk_option,
     jvm_arg_option,
+    profiler_option,
     walker_plugin_option,
 )
 from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
@@ -36,6 +37,7 @@ from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
 @jdk_option
 @jvm_arg_option
 @walker_plugin_option
+@profiler_option
 def step(**options: Any) -> None:
     """Let scenarios, or a program, run instruction by instruction; walk and judge at each.
 

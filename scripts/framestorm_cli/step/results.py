@@ -160,6 +160,12 @@ class Program(msgspec.Struct):
     sampled: list[SampledPlace]
 
 
+class ProfilerRun(msgspec.Struct):
+    """Of a profiler, which gives no trace."""
+
+    stored: int | None  # samples, as it counts itself; None: it has no count that can be read
+
+
 class Results(msgspec.Struct):
     seconds: float
     walkers: list[str]  # each once for each mode it walks in
@@ -170,6 +176,7 @@ class Results(msgspec.Struct):
     blobs: list[Blob]
     program: Program | None = None  # instead of scenarios
     events: dict[str, dict[str, Tally]] = {}  # while one was in force
+    profiler: ProfilerRun | None = None
 
     @property
     def stepped(self) -> set[tuple[str, str, int, int]]:
@@ -235,6 +242,13 @@ class Results(msgspec.Struct):
             for event, why in one.without().items()
             if name in asked or one.events[event].injected == 0
         ]
+        if self.profiler and not self.profiler.stored:
+            none = self.profiler.stored is None
+            found.append(
+                "whether the profiler walked is not known: its samples cannot be counted"
+                if none
+                else "the profiler stored no sample"
+            )
         if self.counts.judged_share < LEAST_JUDGED:
             lost = "; ".join(f"{why}: {count:,}" for why, count in self.counts.lost.items())
             found.append(

@@ -51,12 +51,17 @@ def step_command(
     jdk: Path | None,
     jvm_args: tuple[str, ...],
     walker_plugin: str | None,
+    profiler: str | None,
 ) -> int:
     """Returns the exit code: 0 nothing found, 1 findings, 2 the run is not to be believed."""
     from framestorm_cli.step import page  # noqa: PLC0415 (jinja2 takes long to load)
 
     if workload and scenarios:
         raise FramestormError("--workload is instead of --scenario: give one of them")
+    if profiler and events:
+        raise FramestormError(
+            "--event and --profiler do not go together: events are judged by traces"
+        )
     if workload and events:
         raise FramestormError("--event is for scenarios, whose victims are started again")
     folder = run_folder.new_folder(out, "step")
@@ -66,7 +71,9 @@ def step_command(
     known("scenario", scenarios, names["scenarios"])
     known("walker", walkers, names["walkers"])
     known("event", events, names["events"][1:])
-    walked = outside.given(walker_plugin, None, tools.jdk)
+    outside.check_walker(",".join(walkers), walker_plugin, profiler)
+    walked = outside.given(walker_plugin, profiler, tools.jdk)
+    walkers = walkers or ((walked.walker,) if walked.profiler else ())
     stepped = program.find(workload, renaissance, tools.jdk, seconds) if workload else None
     own = stepped.jvm_args if stepped else ()
     jvm_args = (*own, *jvm_modes.GCS[gc], *jvm_modes.JITS[jit], *jvm_args)
@@ -197,6 +204,12 @@ def show(made: Results) -> None:
             f"{made.program.windows:,} windows of the program; {share} of its {hit + missed.total():,} "
             "samples in the code cache are at instructions that were stepped"
             + ("; the program ended before its time" if made.program.ended else ""),
+            soft_wrap=True,
+        )
+    if made.profiler:
+        stored = "?" if made.profiler.stored is None else f"{made.profiler.stored:,}"
+        console.print(
+            f"the profiler stored {stored} samples; its traces are not judged, only what its handler does",
             soft_wrap=True,
         )
     missing = {name: one.unavailable for name, one in made.scenarios.items() if one.unavailable}

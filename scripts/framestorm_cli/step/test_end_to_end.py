@@ -63,3 +63,24 @@ def test_a_program_is_stepped_in_windows(tmp_path: Path) -> None:
     assert any("framestorm/workloads" in blob.name for blob in made.blobs)
     assert made.program.sampled
     assert "a program's way is never quite the same" in done.stdout
+
+
+def test_a_profiler_is_called_at_every_instruction(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [str(paths.SCRIPTS / "framestorm"), "step", "--profiler", "jfr", "--scenario", "c1"]
+    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
+    done = subprocess.run(
+        [*command, "--seconds", "5", "--verify", "1", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = results.read(out / "step.json")
+    assert made.walkers == ["profiler"]
+    assert made.profiler is not None and made.profiler.stored is not None
+    assert made.profiler.stored > 1_000
+    for section in made.sections.values():
+        assert section["profiler"].unjudged == section["profiler"].walks

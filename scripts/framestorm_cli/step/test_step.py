@@ -233,6 +233,29 @@ def test_an_event_without_effect_is_not_passed_over(
     assert why in err
 
 
+@pytest.mark.parametrize(
+    ("stored", "code", "said"),
+    [
+        (90, 0, "the profiler stored 90 samples; its traces are not judged"),
+        (0, 2, "the profiler stored no sample"),
+        (None, 2, "its samples cannot be counted"),
+    ],
+)
+def test_a_profiler_has_to_store_samples(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, stored: int | None, code: int, said: str
+) -> None:
+    fakes.plan("step", {"step": stepped(findings=[], profiler={"stored": stored})})
+    library = tmp_path / "profiler.so"
+    library.touch()
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--profiler", f"{library}=start")
+    ended, text, err = framestorm(*command, "--out", tmp_path / "out")
+    assert (ended, said in " ".join((text + err).split())) == (code, True), text + err
+    told = " ".join(fakes.starts("step")[0])
+    assert f"--walker profiler --profiler {library}=start" in told, told
+    code, _, err = framestorm(*command, "--event", "gc")
+    assert (code, "do not go together" in err) == (2, True)
+
+
 def test_a_process_that_dies_is_a_finding(
     framestorm: Run, fakes: FakePrograms, tmp_path: Path
 ) -> None:
