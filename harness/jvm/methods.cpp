@@ -36,8 +36,10 @@ void MethodTable::take_pending() {
 jmethodID MethodTable::id_of(const void* method) {
   auto found = ids_.find(method);
   const uint64_t now = found == ids_.end() ? monotonic_ns() : 0;
-  if (ids_stale_ ||
-      (found == ids_.end() && (ids_of_ != methods_.size() || now - ids_taken_ns_ > kRetakeIds))) {
+  // One that was replaced may still run; or a new class's has come where it was.
+  const bool current = found != ids_.end() && method_at(found->second) == method;
+  const bool late = found == ids_.end() && now - ids_taken_ns_ > kRetakeIds;
+  if (ids_stale_ || late || (!current && ids_of_ != methods_.size())) {
     for (const auto& [id, info] : methods_) {
       if (const void* const at = method_at(id)) ids_[at] = id;
     }

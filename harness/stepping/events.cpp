@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kEnding{20};
 
 Events::Events(Jvm& jvm, std::vector<StepEvent> wanted) : jvm_(jvm), wanted_(std::move(wanted)) {
   if (std::ranges::any_of(wanted_, [](StepEvent one) { return one != StepEvent::signal; })) {
-    thread_.emplace(jvm);
+    thread_ = std::make_unique<EventThread>(jvm);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -54,7 +54,7 @@ class Events {
 
   Jvm& jvm_;
   const std::vector<StepEvent> wanted_;
-  std::optional<EventThread> thread_;
+  std::unique_ptr<EventThread> thread_;  // null: no event of the VM is wanted
   ScenarioId scenario_ = ScenarioId::count;
   StepEvent in_force_ = StepEvent::none, before_signal_ = StepEvent::none;
   bool asked_ = false;  // and not over
