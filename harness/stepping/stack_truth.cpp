@@ -154,8 +154,9 @@ void StackTruth::cut(size_t keep) {
 }
 
 bool StackTruth::at_deopt_handler() const {
-  return is_nmethod(now_.blob) && now_.blob->entry.deopt_handler != 0 &&
-         now_.at.pc >= now_.blob->entry.deopt_handler;
+  // Native wrappers have none; where HotSpot says that theirs is, is their code.
+  return now_.blob != nullptr && now_.blob->role == Role::compiled &&
+         now_.blob->entry.deopt_handler != 0 && now_.at.pc >= now_.blob->entry.deopt_handler;
 }
 
 void StackTruth::end(size_t first, bool deoptimised) {
@@ -428,6 +429,7 @@ std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) 
 
 void StackTruth::expect() {
   expected_.clear();
+  has_unnamed_ = false;
   if (knowledge_ != Knowledge::known) return;
   expected_ = own(now_, 0);
   size_t end = below_.size();
@@ -441,6 +443,10 @@ void StackTruth::expect() {
   const size_t room = kMostExpected - std::min(kMostExpected, expected_.size());
   const auto rest = below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end);
   expected_.insert(expected_.end(), rest, rest + static_cast<ptrdiff_t>(std::min(room, end)));
+  has_unnamed_ = std::ranges::any_of(expected_, [](const TrueFrame& frame) {
+    return frame.sort == TrueFrame::Sort::frame && frame.method == nullptr;
+  });
+  if (has_unnamed_) lost_why_ = "a method that JVMTI has not told of yet";
 }
 
 bool StackTruth::returns_to_barrier(const Activation& one) {

@@ -21,6 +21,7 @@
 //                            that calls for the deoptimisation of the frame.
 //   code that is not known   JVMTI tells of a method a while after it is compiled. The truth is lost
 //                            in it and in what it calls.
+//   method that is not known The same, of an interpreted frame: the truth is lost while it is there.
 //   jump out of the base     A virtual thread yields. Its activations wait until one of them is
 //                            returned to.
 //   return out of the base   To the frames that the thread had when its stepping began: the first of
@@ -80,7 +81,7 @@ class StackTruth {
   // What was entered last has run to its return by itself, and has returned to `now`.
   void advance_past_call(const Registers& now);
 
-  Knowledge knowledge() const { return knowledge_; }
+  Knowledge knowledge() const { return has_unnamed_ ? Knowledge::lost : knowledge_; }
   // Of the instruction, innermost first; until the next call.
   std::span<const TrueFrame> expected() const { return expected_; }
   // Its code; null outside the code cache.
@@ -160,6 +161,7 @@ class StackTruth {
   std::vector<Activation> waiting_;
   std::vector<TrueFrame> waiting_below_;
   std::vector<TrueFrame> expected_;
+  bool has_unnamed_ = false;  // expected_ a frame of a method that JVMTI has not told of
   std::string_view lost_why_;
 };
 

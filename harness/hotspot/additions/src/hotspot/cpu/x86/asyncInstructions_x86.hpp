@@ -57,8 +57,11 @@ static const u1 kSubtractSp8By8[] = {0x48, 0x83, 0xec, 0x08};
 static const u1 kAddSp32[] = {0x48, 0x81, 0xc4};
 static const u1 kAlignSp[] = {0x48, 0x83, 0xe4, 0xf0};
 static const u1 kSubtractSpBy16[] = {0x48, 0x83, 0xec, 0x10};
-static const u1 kAddSp16[] = {0x48, 0x83, 0xc4, 0x10};
+static const u1 kAddSpByByte[] = {0x48, 0x83, 0xc4};
 static const u1 kPushBx[] = {0x53};
+static const u1 kMoveDxToR11[] = {0x4c, 0x8b, 0xda};
+static const u1 kPushDiSiCxAx[] = {0x57, 0x56, 0x51, 0x50};
+static const u1 kLoadSpAboveSp8[] = {0x48, 0x8d, 0x64, 0x24};  // lea rsp, [rsp + 8 bits]
 static const u1 kStoreBxAsReturnAddress[] = {0x48, 0x89, 0x5d, 0x08};
 static const u1 kPushMinusOne[] = {0x68, 0xff, 0xff, 0xff, 0xff};
 static const u1 kPushAx[] = {0x50};
@@ -68,6 +71,7 @@ static const u1 kMoveSpToR11PopAx[] = {0x4c, 0x8b, 0xdc, 0x58};
 static const u1 kPushFpMoveSpToFp[] = {0x55, 0x48, 0x8b, 0xec};
 static const u1 kLoadImmediateToBx[] = {0x48, 0xbb};
 static const u1 kStoreToThread[] = {0x49, 0xc7, 0x87};         // a word
+static const u1 kStoreToThread8[] = {0x49, 0xc7, 0x47};        // the same, at an 8-bit offset
 static const u1 kClearCriticalSection[] = {0x41, 0xc6, 0x87};  // a byte of the thread's
 static const u1 kLoadFromThread[] = {0x49, 0x8b, 0x47};        // to rax, at an 8-bit offset
 static const u1 kMoveSpToR13[] = {0x4c, 0x8b, 0xec};
@@ -212,6 +216,8 @@ inline bool is_on_way_out(const u1* pc, const u1* begin, const u1* end, Begins b
         next += 1;
       } else if (bytes_are(next, end, kStoreToThread)) {
         next += 11;
+      } else if (bytes_are(next, end, kStoreToThread8)) {
+        next += 8;
       } else if (bytes_are(next, end, kLoadFromThread) || bytes_are(next, end, kAddSp8)) {
         next += 4;
       } else {
@@ -228,7 +234,7 @@ inline bool is_after_fp_restored(const u1* pc, const u1* begin, const u1* end) {
   const bool leaves = bytes_are(pc, end, kAddSp8) || bytes_are(pc, end, kRet) ||
                       bytes_are(pc, end, kJump) || is_jump_to_register(pc, end) ||
                       is_pop_of_target(pc, end) || bytes_are(pc, end, kStoreToThread) ||
-                      bytes_are(pc, end, kLoadFromThread);
+                      bytes_are(pc, end, kStoreToThread8) || bytes_are(pc, end, kLoadFromThread);
   return leaves && is_on_way_out(pc, begin, end, [end](const u1* at) {
            return bytes_are(at, end, kPopFp) || bytes_are(at, end, kLeave);
          });
@@ -237,42 +243,99 @@ inline bool is_after_fp_restored(const u1* pc, const u1* begin, const u1* end) {
 // The return address is popped, and there is nothing but a jump to come.
 inline bool is_after_return_address_popped(const u1* pc, const u1* begin, const u1* end) {
   const bool jumps = is_jump_to_register(pc, end) || bytes_are(pc, end, kStoreToThread) ||
-                     bytes_are(pc, end, kLoadFromThread);
+                     bytes_are(pc, end, kStoreToThread8) || bytes_are(pc, end, kLoadFromThread);
   return jumps &&
          is_on_way_out(pc, begin, end, [end](const u1* at) { return is_pop_of_target(at, end); });
 }
 
-// How many words C1's code has pushed around the call of a load barrier's stub, which gets its
-// arguments on the stack (ZBarrierSetAssembler::generate_c1_load_barrier_stub and Shenandoah's).
+// A register form or one of the words above sp: bytes of the operand, from ModRM on; 0 for others.
+inline size_t size_of_stack_operand(const u1* at) {
+  const u1 mode = at[0] >> 6, with_base = 4, base_is_sp = 0x24;
+  if (mode == 3) return 1;
+  if ((at[0] & 7) != with_base || at[1] != base_is_sp) return 0;
+  return mode == 0 ? 2 : mode == 1 ? 3 : 6;
+}
+
+// A register moved to another or to the stack, or back: bytes of the instruction, 0 for others.
+// General registers, and vectors by VEX and EVEX (which have no other operand with this opcode).
+inline size_t size_of_save(const u1* at, const u1* end) {
+  if (end - at < 16) return 0;
+  size_t opcode = 0;
+  if ((*at & 0xf8) == 0x48 && (at[1] == 0x89 || at[1] == 0x8b)) opcode = 1;
+  if (*at == 0xc5) opcode = 2;
+  if (*at == 0xc4) opcode = 3;
+  if (*at == 0x62) opcode = 4;
+  if (opcode == 0) return 0;
+  const u1 moves[] = {0x10, 0x11, 0x28, 0x29, 0x6f, 0x7f, 0x90, 0x91, 0xd6, 0x7e, 0x6e};
+  if (opcode > 1 && memchr(moves, at[opcode], sizeof(moves)) == nullptr) return 0;
+  const size_t operand = size_of_stack_operand(at + opcode + 1);
+  return operand == 0 ? 0 : opcode + 1 + operand;
+}
+
+// How many words compiled code has pushed around the call of a barrier's slow path, for its
+// arguments or what it must not lose (ZBarrierSetAssembler::generate_c1_load_barrier_stub and
+// Shenandoah's; SaveLiveRegisters in barrierSetAssembler_x86.cpp).
 inline int words_pushed_for_barrier(const u1* pc, const u1* begin, const u1* end) {
   if (bytes_are(pc, end, kSubtractSpBy16))
     return pc > begin && bytes_are(pc - 1, end, kPushAx) ? 1 : 0;
-  const ptrdiff_t most = 32;
+  const ptrdiff_t most = 400;
   for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
     // Not where a frame is made.
-    const u1* next = at + sizeof(kSubtractSpBy16);
-    const bool makes_frame = bytes_are(at - 1, end, kPushFp) || bytes_are(next, end, kSaveFp8);
-    if (!bytes_are(at, end, kSubtractSpBy16) || makes_frame) continue;
+    const bool by_byte = bytes_are(at, end, kSubtractSp8);
+    const u1* next = at + (by_byte ? 4 : 7);
+    const bool makes_frame = at == begin || bytes_are(at - 1, end, kPushFp) ||
+                             bytes_are(next, end, kSaveFp8) || bytes_are(next, end, kSaveFp32) ||
+                             (at - begin >= 3 && bytes_are(at - 3, end, kMoveSpToFp));
+    if ((!by_byte && !bytes_are(at, end, kSubtractSp32)) || makes_frame || next > pc) continue;
+    int32_t bytes = by_byte ? static_cast<int8_t>(at[3]) : 0;
+    if (!by_byte) memcpy(&bytes, at + 3, sizeof(bytes));
+    const int32_t most_bytes = 4 * K;
+    if (bytes <= 0 || bytes % wordSize != 0 || bytes > most_bytes) continue;
     const int kept = at > begin && bytes_are(at - 1, end, kPushAx) ? 1 : 0;
-    int words = kept + 2;
+    int words = kept + bytes / wordSize;
     while (next < pc) {
-      const bool moves = (next[0] & 0xf8) == 0x48 && (next[1] == 0x89 || next[1] == 0x8b);
-      if (moves && (next[2] & 0xc7) == 0x44 && next[3] == 0x24) {
-        next += 5;  // to the stack, with an offset
-      } else if (moves && (next[2] & 0xc7) == 0x04 && next[3] == 0x24) {
-        next += 4;
-      } else if (moves && (next[2] & 0xc0) == 0xc0) {
-        next += 3;
+      const size_t saves = size_of_save(next, end);
+      if (saves != 0) {
+        next += saves;
       } else if (*next == 0xe8) {
         next += 5;
-      } else if (bytes_are(next, end, kAddSp16)) {
+      } else if (bytes_are(next, end, kVzeroupper)) {
+        next += sizeof(kVzeroupper);
+      } else if (bytes_are(next, end, by_byte ? kAddSpByByte : kAddSp32)) {
         words = kept;
-        next += sizeof(kAddSp16);
+        next += by_byte ? 4 : 7;
       } else {
         break;
       }
     }
     if (next == pc) return words;
+  }
+  return 0;
+}
+
+// How many words C1's code has on the stack around its call of the stub that checks a subtype: two
+// arguments are pushed before it, and popped after it (LIR_Assembler::emit_typecheck_helper).
+inline int words_pushed_for_check(const u1* pc, const u1* begin, const u1* end) {
+  const auto size_of = [end](const u1* at, u1 opcode) -> ptrdiff_t {
+    const bool extended = at < end && *at == 0x41;
+    return at + extended < end && (at[extended] & 0xf8) == opcode ? 1 + extended : 0;
+  };
+  const u1 push = 0x50, pop = 0x58;
+  const ptrdiff_t most = 16, call = 5;
+  for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
+    const ptrdiff_t first = size_of(at, push);
+    const ptrdiff_t second = first == 0 ? 0 : size_of(at + first, push);
+    const u1* const calls = at + first + second;
+    if (second == 0 || end - calls < call || *calls != 0xe8) continue;
+    int32_t distance = 0;
+    memcpy(&distance, calls + 1, sizeof(distance));
+    const CodeBlob* const target = CodeCache::find_blob(const_cast<u1*>(calls + call + distance));
+    if (target == nullptr || !bytes_are(target->code_begin(), target->code_end(), kPushDiSiCxAx)) {
+      continue;
+    }
+    const u1* const pops = calls + call;
+    if (pc == at + first || pc == pops + size_of(pops, pop)) return 1;
+    if (pc == calls || pc == pops) return 2;
   }
   return 0;
 }

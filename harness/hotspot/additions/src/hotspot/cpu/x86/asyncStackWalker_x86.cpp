@@ -117,8 +117,8 @@ bool AsyncStackWalker::has_pushed_words(Registers* caller) const {
   uintptr_t below = 0, word = 0;
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   const bool complete = _blob->is_frame_complete_at(const_cast<u1*>(pc));
-  const int pushed =
-      complete ? words_pushed_for_barrier(pc, _blob->code_begin(), _blob->code_end()) : 0;
+  int pushed = complete ? words_pushed_for_barrier(pc, _blob->code_begin(), _blob->code_end()) : 0;
+  if (pushed == 0) pushed = words_pushed_for_check(pc, _blob->code_begin(), _blob->code_end());
   if (pushed != 0) {
     const uintptr_t caller_sp = sp + pushed * wordSize;
     if (!read(caller_sp - wordSize, &word) ||

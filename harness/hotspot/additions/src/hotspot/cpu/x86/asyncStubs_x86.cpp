@@ -43,9 +43,11 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
   // stays below the return address.
   const bool of_poll = _blob->is_safepoint_stub() && bytes_are(begin, end, kPushBx);
   const bool has_cookie = _code == Code::stub && bytes_are(begin, end, kPushMinusOne);
-  const u1* const pushes = begin + (of_poll      ? sizeof(kPushBx)
-                                    : has_cookie ? sizeof(kPushMinusOne)
-                                                 : 0);
+  const bool moves_first = bytes_are(begin, end, kMoveDxToR11);
+  const u1* const pushes = begin + (of_poll       ? sizeof(kPushBx)
+                                    : has_cookie  ? sizeof(kPushMinusOne)
+                                    : moves_first ? sizeof(kMoveDxToR11)
+                                                  : 0);
   if (!begins_with_fp(pushes, end) || pc < pushes || _blob->is_deoptimization_stub()) return false;
   const int extra = has_cookie ? 1 : 0;
   uintptr_t link = _at.fp, return_pc = 0, slot = 0;
@@ -70,6 +72,30 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
   if (of_poll && pc <= filled && _thread != nullptr) return_pc = p2u(_thread->saved_exception_pc());
   if (!returns_to(return_pc)) return false;
   *caller = {return_pc, slot + wordSize, link};
+  return true;
+}
+
+// C1's check of a subtype keeps four registers on the stack, then has room for some more
+// (Runtime1::generate_code_for, C1StubId::slow_subtype_check_id).
+bool AsyncStackWalker::subtype_check_caller(Registers* caller) const {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const begin = _blob->code_begin();
+  const u1* const end = _blob->code_end();
+  if (!bytes_are(begin, end, kPushDiSiCxAx)) return false;
+  ptrdiff_t words = pc - begin;
+  if (words > static_cast<ptrdiff_t>(sizeof(kPushDiSiCxAx))) words = sizeof(kPushDiSiCxAx);
+  const u1 pop_ax = 0x58, pop_cx = 0x59, pop_si = 0x5e, pop_di = 0x5f;
+  const u1 pops[] = {pop_ax, pop_cx, pop_si, pop_di, kRet[0]};
+  for (size_t popped = 1; popped < sizeof(pops); popped++) {
+    if (*pc == pops[popped] && pc[-1] == pops[popped - 1]) words = sizeof(pops) - 1 - popped;
+  }
+  const u1* const room = find_bytes(begin, end, kSubtractSp8);
+  const u1* const gone = find_bytes(room, end, kLoadSpAboveSp8);
+  if (room < pc && pc <= gone) words += room[3] / wordSize;
+  uintptr_t return_pc = 0;
+  const uintptr_t slot = _at.sp + words * wordSize;
+  if (!read(slot, &return_pc) || !returns_to(return_pc)) return false;
+  *caller = {return_pc, slot + wordSize, _at.fp};
   return true;
 }
 
@@ -138,6 +164,7 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
     fail(Stop::bad_stack);
     return true;
   }
+  if (subtype_check_caller(caller)) return true;
   if (_code == Code::framed_stub) {
     if (!interrupted_framed_stub_caller(caller)) return false;
     const int number_of_rdx = 2;

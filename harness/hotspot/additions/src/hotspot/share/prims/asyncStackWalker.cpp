@@ -339,7 +339,11 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
 
 // Of return addresses that compiled code describes nowhere.
 bool AsyncStackWalker::may_return_from_c(uintptr_t pc) const {
-  const bool from_leaf = _code == Code::c || _code == Code::stub;
+  // C1's code calls stubs, too, where it describes nothing: for an exit of a monitor, say.
+  const CodeBlob* const blob = _code == Code::framed_stub ? blob_of(pc) : nullptr;
+  const bool of_c1 =
+      blob != nullptr && blob->is_nmethod() && blob->as_nmethod()->is_compiled_by_c1();
+  const bool from_leaf = _code == Code::c || _code == Code::stub || of_c1;
   // Generated code is called from C/C++ only through stubs.
   const bool from_c = from_leaf || _code == Code::entry || _code == Code::upcall;
   return (from_leaf && is_leaf_return_address(pc)) || (from_c && AsyncUnwindTables::is_code(pc));

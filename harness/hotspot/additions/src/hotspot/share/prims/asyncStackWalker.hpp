@@ -212,6 +212,7 @@ class AsyncStackWalker {
   // The caller of a stub without a frame, while the stub calls a leaf. False when it cannot be
   // told.
   bool calling_stub_caller(Registers* caller) const;
+  bool subtype_check_caller(Registers* caller) const;
   // Whether a stub may return there.
   bool returns_to(uintptr_t word) const;
   // The first instruction of the stub at _at.pc, of those in its blob.
