@@ -16,17 +16,16 @@ bool breaks(Verdict verdict) { return verdict == Verdict::wrong || verdict == Ve
 
 }  // namespace
 
-// One after the other where an instruction is met the first times. Java methods are compiled anew for
-// each victim.
+// Java methods are compiled anew for each victim.
 StepEvent Stepper::event_at(uintptr_t pc) {
-  const std::vector<StepEvent>& wanted = events_.wanted();
+  const StepEvent event = events_.wanted()[turn_ % events_.wanted().size()];
   const Sample& sample = limits_.events_at;
   if (const Blob* const blob = truth_.blob(); blob != nullptr && sample.first > 0) {
-    uint64_t& times = injected_[blob->entry.name][{blob->entry.tier, pc - blob->entry.begin}];
-    if (times < sample.first * wanted.size()) return wanted[times++ % wanted.size()];
+    uint64_t& times = injected_[blob->entry.name + "|" + std::string(name_of(event))]
+                               [{blob->entry.tier, pc - blob->entry.begin}];
+    if (times++ < sample.first) return event;
   }
-  if (sample.one_in == 0 || random_() % sample.one_in != 0) return StepEvent::none;
-  return wanted[random_() % wanted.size()];
+  return sample.one_in != 0 && random_() % sample.one_in == 0 ? event : StepEvent::none;
 }
 
 bool Stepper::is_on_the_way() {

@@ -127,8 +127,12 @@ class Stepper {
   // `only`: walked where that says and nowhere else (HaltPoint::occurrence does not count).
   void arm(ScenarioId scenario, const HaltPoint& only = {});
   // Whether events are injected into threads that are armed from now on. What is found without is
-  // what the others are compared with.
-  void set_injecting(bool injecting) { injecting_ = injecting; }
+  // what the others are compared with. One event is injected into one thread: `turn` counts through
+  // those that are wanted.
+  void set_injecting(bool injecting, size_t turn = 0) {
+    injecting_ = injecting;
+    turn_ = turn;
+  }
   // How often the armed thread was walked.
   uint64_t arrivals() const { return arrivals_; }
   // No further walk; the thread runs on at full speed from its next instruction in the code cache.
@@ -273,7 +277,8 @@ class Stepper {
   std::map<StepEvent, std::array<Tally, kColumns>> event_tallies_;
   std::map<std::string, Plain> plain_;  // of events' findings
   bool injecting_ = true;
-  // Events, by a blob's name, and by tier and offset in there.
+  size_t turn_ = 0;
+  // Events, by a blob's name and theirs, and by tier and offset in there.
   std::map<std::string, std::map<std::pair<uint8_t, uintptr_t>, uint64_t>> injected_;
 };
 

@@ -24,6 +24,7 @@ using Seconds = std::chrono::duration<double>;
 // The first round is without events. A victim that one has changed, as by throwing its code away, is
 // started again.
 constexpr Seconds kEventRound{2};
+constexpr Seconds kShortestRound{0.5};
 constexpr double kWholeSlice = 0.8;  // what is left is too little for another round
 // For the victim to come to where an artifact says.
 constexpr Seconds kReplayTime{20};
@@ -257,14 +258,19 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
     const auto started = Clock::now();
     const uint64_t steps = stepper.counts().steps;
     std::string reason;
-    const bool events = !options.limits.events.empty();
+    const size_t events = options.limits.events.size();
+    size_t turn = 0;
     stepper.set_injecting(false);
     do {
-      const Seconds left_of_slice = slice - (Clock::now() - started);
-      reason = step_scenario(session.victims(), stepper, scenario,
-                             events ? std::min(left_of_slice, kEventRound) : left_of_slice);
-      stepper.set_injecting(true);
-    } while (events && reason.empty() && Clock::now() - started < slice * kWholeSlice);
+      Seconds round = slice - (Clock::now() - started);
+      if (events > 0) {
+        const Seconds share = slice / static_cast<double>(events + 1);
+        round = std::max(kShortestRound, std::min({round, kEventRound, share}));
+      }
+      reason = step_scenario(session.victims(), stepper, scenario, round);
+      stepper.set_injecting(true, turn++);
+    } while (events > 0 && reason.empty() &&
+             (turn <= events || Clock::now() - started < slice * kWholeSlice));
     by_scenario[std::string(name_of(scenario))] = {
         {"steps", stepper.counts().steps - steps},
         {"seconds", Seconds(Clock::now() - started).count()},
