@@ -39,6 +39,7 @@ void StackTruth::begin(std::span<const DebugInfo::JavaFrame> frames, uintptr_t s
       base_.empty() ? nullptr : jvm_.methods().find(base_.front().method);
   on_carrier_ = outermost != nullptr && outermost->name == "jdk/internal/vm/Continuation.enter";
   base_sp_ = last_java_sp;
+  due_ = 0;
   stack_base_ = stack_base;
   knowledge_ = Knowledge::waiting;
   before_ = {};
@@ -94,7 +95,8 @@ size_t StackTruth::base_frames_at(const Place& place) const {
     return fits ? here.size() : 0;
   }
   // The interpreter leaves a native method by a jump, still in that method's codelet.
-  if (!is_interpreted(place.blob) || is_method_entry(place.blob) || place.at.fp <= place.at.sp) {
+  if (!is_interpreted(place.blob) || is_method_entry(place.blob) || place.at.fp <= place.at.sp ||
+      place.at.fp >= stack_base_) {
     return 0;
   }
   return jvm_.methods().id_of(interpreted_frame(place.at.fp).method) == base_.back().method ? 1 : 0;
@@ -102,8 +104,19 @@ size_t StackTruth::base_frames_at(const Place& place) const {
 
 void StackTruth::start(const Place& place) {
   while (!base_.empty() && base_.back().bci < 0) base_.pop_back();
+  if (due_ != 0 && place.at.pc != due_) {
+    if (!is_interpreted(place.blob)) knowledge_ = Knowledge::outside;
+    return;
+  }
+  due_ = 0;
   const size_t count = base_frames_at(place);
-  if (count == 0) return;
+  if (count == 0) {
+    const bool of_java =
+        place.blob != nullptr && (place.blob->role == Role::compiled ||
+                                  (is_interpreted(place.blob) && !is_method_entry(place.blob)));
+    if (of_java && place.at.sp >= base_sp_) knowledge_ = Knowledge::outside;
+    return;
+  }
   const jmethodID innermost = base_.back().method;
   base_.resize(base_.size() - count);
   below_.clear();
@@ -299,6 +312,7 @@ bool StackTruth::follow_deoptimisation() {
 void StackTruth::leave_base() {
   if (!on_carrier_) {
     base_sp_ = activations_.front().slot;
+    due_ = activations_.front().return_to;
     activations_.clear();
     below_.clear();
     knowledge_ = base_.empty() ? Knowledge::outside : Knowledge::waiting;

@@ -116,7 +116,8 @@ class StackTruth {
 
   // Of the frames that the thread began with, how many the place is in; 0: not in the innermost.
   size_t base_frames_at(const Place& place) const;
-  // Where the innermost frame that the thread began with is reached.
+  // Where the innermost frame that the thread began with is reached. Java code that is not of it says
+  // that it was left some other way: what is below is not known any more.
   void start(const Place& place);
   void push(const Place& caller, uintptr_t slot, uintptr_t return_to, bool implicit);
   // Ends all activations above the one with that index.
@@ -152,6 +153,7 @@ class StackTruth {
   std::vector<DebugInfo::JavaFrame> base_;  // below the first activation, outermost first
   bool on_carrier_ = false;                 // a virtual thread
   uintptr_t base_sp_ = 0;                   // the base's frames stand at it or above it
+  uintptr_t due_ = 0;                       // where it is returned to; 0: not known
   uintptr_t stack_base_ = 0;
   Knowledge knowledge_ = Knowledge::outside;
   Place before_, now_;
