@@ -225,19 +225,20 @@ void StackTruth::follow_jump() {
     running.has_stood = true;
     running.method = jvm_.methods().id_of(interpreted_frame(at.fp).method);
   }
-  if (!elsewhere || now_.blob == nullptr) return;
+  const Blob* const blob = now_.blob;
+  if (!elsewhere || blob == nullptr) return;
   // An exception's handler in a caller.
   for (size_t i = activations_.size(); i-- > 1;) {
     const Activation& ended = activations_[i];
     if (at.sp <= ended.slot && !ended.implicit) break;
-    const bool there = same_code(ended.caller, now_.blob) && ended.caller != nullptr &&
-                       (!is_interpreted(now_.blob) || at.fp == ended.caller_fp);
+    const bool there = same_code(ended.caller, blob) && ended.caller != nullptr &&
+                       (!is_interpreted(blob) || at.fp == ended.caller_fp);
     if (!there) continue;
     // The interpreter returns by a jump, to what stands for the return address as well.
     end(i, at_deopt_handler());
     return;
   }
-  const Role role = now_.blob->role;
+  const Role role = blob->role;
   const bool to_stub = role != Role::compiled && role != Role::native_wrapper &&
                        role != Role::interpreter && role != Role::adapter;
   if (is_nmethod(before_.blob) && to_stub && before_.at.sp < running.slot &&

@@ -125,8 +125,9 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
     kept.others.push_back(std::move(finding));
     return;
   }
+  const WalkerTraits& traits = walker.traits();
   kept.promised = (verdict != Verdict::refused && verdict != Verdict::too_short) ||
-                  !walker.traits().ends_where_it_distrusts_a_frame;
+                  !(traits.ends_where_it_distrusts_a_frame || traits.needs_registers_only);
   keep_first(&kept, verdict, std::move(finding));
 }
 
