@@ -166,6 +166,12 @@ void* Jvm::java_thread_of(JNIEnv* env, jthread thread) const {
   return reinterpret_cast<void*>(env->GetLongField(thread, eetop_));
 }
 
+int Jvm::tid_of(const void* java_thread) const {
+  if (java_thread == nullptr) return 0;
+  const auto* os_thread = read_at<const std::byte*>(java_thread, layout_.osthread);
+  return os_thread == nullptr ? 0 : read_at<int32_t>(os_thread, layout_.osthread_id);
+}
+
 bool Jvm::claim_fault(int signo, siginfo_t* info, void* ucontext) {
   Jvm& jvm = get();
   // Without a current thread HotSpot's handler does nothing but SafeFetch (signals_posix.cpp): no
@@ -190,9 +196,8 @@ std::vector<Jvm::ThreadEntry> Jvm::java_threads() const {
       read_at<const std::byte*>(list, structs_->required_offset("ThreadsList", "_threads"));
   for (uint32_t i = 0; i < length; ++i) {
     auto* thread = read_at<std::byte*>(threads, i * sizeof(void*));
-    const auto* os_thread = read_at<const std::byte*>(thread, layout_.osthread);
-    if (os_thread == nullptr) continue;
-    result.push_back({thread, read_at<int32_t>(os_thread, layout_.osthread_id)});
+    if (read_at<const void*>(thread, layout_.osthread) == nullptr) continue;
+    result.push_back({thread, tid_of(thread)});
   }
   return result;
 }

@@ -91,6 +91,8 @@ class Jvm {
   // HotSpot's Thread* of a live java.lang.Thread; null when it has none (any more). `env` is the
   // calling thread's.
   void* java_thread_of(JNIEnv* env, jthread thread) const;
+  // OS thread id of HotSpot's Thread*; 0 when it is null, or has no OS thread (yet).
+  int tid_of(const void* java_thread) const;
 
   // HotSpot's Thread* of the live Java threads, with their OS thread ids. VM running.
   struct ThreadEntry {

@@ -28,7 +28,7 @@ constexpr uint64_t kUnknown = 3'000;
 // or so long without a step: the thread waits.
 constexpr Milliseconds kStanding{50};
 
-// Of the program at full speed. A power of two.
+// Of the program at full speed.
 constexpr size_t kMostSamples = 1024;
 std::array<std::atomic<uintptr_t>, kMostSamples> samples;
 std::atomic<size_t> sample_count{0};
@@ -122,7 +122,7 @@ class Program {
     std::vector<double> weights;
     std::vector<int> tids;
     for (const jthread thread : std::span(threads, static_cast<size_t>(count))) {
-      const int tid = tid_of(thread);
+      const int tid = jvm_.tid_of(jvm_.java_thread_of(env_, thread));
       const uint64_t used = tid == 0 || tid == gettid() ? 0 : cpu_time(tid);
       weights.push_back(static_cast<double>(used - std::min(used, used_[tid])));
       tids.push_back(tid);
@@ -143,13 +143,6 @@ class Program {
   }
 
  private:
-  int tid_of(jthread thread) const {
-    const void* const java_thread = jvm_.java_thread_of(env_, thread);
-    if (java_thread == nullptr) return 0;
-    const auto* const os_thread = read_at<const std::byte*>(java_thread, jvm_.layout().osthread);
-    return os_thread == nullptr ? 0 : read_at<int32_t>(os_thread, jvm_.layout().osthread_id);
-  }
-
   Jvm& jvm_;
   JNIEnv* const env_;
   jclass class_ = nullptr;

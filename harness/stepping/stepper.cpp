@@ -58,12 +58,10 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
     buffers_.push_back(std::make_unique<FrameBuffer>(
         walker->layout().stride, limits.depth,
         walker->contains_faults() ? FrameBuffer::End::canary : FrameBuffer::End::fault));
-  }
-  frames_.reserve(static_cast<size_t>(limits.depth));
-  for (const Walker* walker : walkers_) {
     nested_frames_.resize(std::max(nested_frames_.size(),
                                    walker->layout().stride * static_cast<size_t>(limits.depth)));
   }
+  frames_.reserve(static_cast<size_t>(limits.depth));
   active = this;
   natives::set_stepping([](JNIEnv* env) { active->begin(env); }, [] { active->end(); });
 }
@@ -71,13 +69,17 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
 Stepper::~Stepper() { natives::set_stepping(nullptr, nullptr); }
 
 void Stepper::arm(ScenarioId scenario, const HaltPoint& only) {
+  reset(scenario, only);
+  armed_.store(true, std::memory_order_release);
+}
+
+void Stepper::reset(ScenarioId scenario, const HaltPoint& only) {
   scenario_ = scenario;
   only_ = only;
   arrivals_ = 0;
   events_.begin(scenario);
   most_steps_ = limits_.most_steps == 0 ? UINT64_MAX : counts_.steps + limits_.most_steps;
   given_up_.store(false);
-  armed_.store(true, std::memory_order_release);
 }
 
 const std::map<uint32_t, Instruction>& Stepper::instructions(const Blob& blob) const {
@@ -139,13 +141,9 @@ bool Stepper::begin_on(jthread thread) {
   auto* const java_thread = static_cast<std::byte*>(jvm_.java_thread_of(env, thread));
   bool begun = false;
   if (java_thread != nullptr) {
-    const auto* const os_thread = read_at<const std::byte*>(java_thread, jvm_.layout().osthread);
-    const auto tid = read_at<int32_t>(os_thread, jvm_.layout().osthread_id);
+    const int tid = jvm_.tid_of(java_thread);
     auto* const its_env = reinterpret_cast<JNIEnv*>(java_thread + jvm_.layout().jni_env);
-    scenario_ = ScenarioId::count;
-    only_ = {};
-    most_steps_ = UINT64_MAX;
-    given_up_.store(false);
+    reset(ScenarioId::count, {});
     if (know(thread, java_thread, its_env, tid) && World::get().halt(tid)) {
       stepping_.store(true, std::memory_order_release);
       World::get().release_stepping(World::get().find(tid), {.observe = &Stepper::on_trap});
@@ -248,8 +246,8 @@ bool Stepper::is_wanted(const ucontext_t& context) const {
 
 void Stepper::walk_all(const ucontext_t& context) {
   const Knowledge knowledge = truth_.knowledge();
-  const bool wanted = is_wanted(context);
   if (knowledge == Knowledge::waiting) return;
+  const bool wanted = is_wanted(context);
   if (!wanted && events_.in_force() == StepEvent::none && !is_on_the_way()) return;
   if (wanted) ++arrivals_;
   ++counts_.walked;
@@ -374,20 +372,15 @@ void Stepper::count(const Walker& walker, const Judgement& judgement, const Walk
                     Instruction* instruction) {
   const size_t column = column_of(walker.id(), mode_);
   const auto verdict = static_cast<size_t>(judgement.verdict);
-  if (events_.in_force() != StepEvent::none) {
-    Tally& tally = event_tallies_[events_.in_force()][column];
-    ++tally.verdicts[verdict];
-    if (judgement.verdict == Verdict::refused) ++tally.errors[record.result];
-    return;
-  }
-  auto found = sections_.find(section_);
-  if (found == sections_.end()) {
+  const bool with_event = events_.in_force() != StepEvent::none;
+  auto found = with_event ? sections_.end() : sections_.find(section_);
+  if (!with_event && found == sections_.end()) {
     found = sections_.emplace(section_, decltype(found->second)()).first;
   }
-  Tally& tally = found->second[column];
+  Tally& tally = with_event ? event_tallies_[events_.in_force()][column] : found->second[column];
   ++tally.verdicts[verdict];
   if (judgement.verdict == Verdict::refused) ++tally.errors[record.result];
-  if (instruction != nullptr) ++instruction->verdicts[column][verdict];
+  if (!with_event && instruction != nullptr) ++instruction->verdicts[column][verdict];
 }
 
 }  // namespace framestorm::stepping

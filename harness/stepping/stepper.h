@@ -182,6 +182,8 @@ class Stepper {
  private:
   // What is known of the thread before its first step. False without Java frames.
   bool know(jthread thread, std::byte* java_thread, JNIEnv* env, int tid);
+  // For the next thread.
+  void reset(ScenarioId scenario, const HaltPoint& only);
   static StepAnswer on_trap(ucontext_t* context, bool single_step);
   StepAnswer take_in_walk(ucontext_t* context, bool single_step);
   StepAnswer take(ucontext_t* context, bool single_step);

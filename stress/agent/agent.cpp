@@ -114,17 +114,11 @@ class Agent {
     jint count = 0;
     jthread* threads = nullptr;
     if (jvm.jvmti()->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) return;
-    const ThreadLayout& layout = jvm.layout();
     for (jint i = 0; i < count; ++i) {
       void* const java_thread = jvm.java_thread_of(env, threads[i]);
-      const auto* const os_thread = java_thread == nullptr
-                                        ? nullptr
-                                        : read_at<const std::byte*>(java_thread, layout.osthread);
-      if (os_thread != nullptr) {
-        const auto tid = read_at<int32_t>(os_thread, layout.osthread_id);
-        if (tid != 0 && tid != parts.judge.tid()) {
-          parts.sampler->enter_thread(env, threads[i], tid, java_thread);
-        }
+      const int tid = jvm.tid_of(java_thread);
+      if (tid != 0 && tid != parts.judge.tid()) {
+        parts.sampler->enter_thread(env, threads[i], tid, java_thread);
       }
       env->DeleteLocalRef(threads[i]);
     }

@@ -1,6 +1,5 @@
 """A program as `framestorm-native step` takes it: `java`'s command line without `java`."""
 
-import itertools
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from framestorm_cli.stress.workloads import Workload
 # The harness's JVM compiles in the foreground and makes no safepoint by itself, for victims that stand
 # still. A program gets what it would have without the harness.
 _AS_EVER = ("-XX:+BackgroundCompilation", "-XX:GuaranteedSafepointInterval=1000", "-Xmx2g")
-_CLASS_PATH = ("-cp", "-classpath", "--class-path")
 # Options of the launcher that take the next word; a JVM that is started by JNI wants them with "=".
 _WITH_VALUE = (
     "--module-path",
@@ -24,6 +22,7 @@ _WITH_VALUE = (
     "--add-exports",
     "--add-reads",
 )
+_SPELT = {"-p": "--module-path"} | dict.fromkeys(workloads.CLASS_PATH, "-Djava.class.path")
 _FAR_MORE = 100.0  # times the run, for a program that has a clock of its own
 
 
@@ -72,22 +71,17 @@ def _of(workload: Workload, seconds: float) -> Program:
 def _launcher_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The options before the main class or -jar, as JNI_CreateJavaVM takes them, and what follows."""
     found: list[str] = []
-    taken = 0
-    for word, following in itertools.pairwise([*words, ""]):
-        if taken:
-            taken -= 1
-            continue
-        if word in _CLASS_PATH:
-            found.append(f"-Djava.class.path={following}")
-            taken = 1
-        elif word in _WITH_VALUE:
-            found.append(f"{'--module-path' if word == '-p' else word}={following}")
-            taken = 1
-        elif word.startswith("-") and word != "-jar":
-            found.append(word)
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] != "-jar":
+        option = rest.pop(0)
+        if option in (*workloads.CLASS_PATH, *_WITH_VALUE) and rest:
+            name = _SPELT.get(option, option)
+            found.append(f"{name}={rest.pop(0)}")
         else:
-            return found, list(words[words.index(word) :])
-    raise FramestormError(f"{' '.join(words)} names no main class")
+            found.append(option)
+    if not rest:
+        raise FramestormError(f"{' '.join(words)} names no main class")
+    return found, rest
 
 
 def _main_class(jar: Path) -> str:

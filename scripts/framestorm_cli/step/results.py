@@ -1,6 +1,7 @@
 """What `framestorm-native step` writes, and what it comes to."""
 
 from collections import Counter
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -166,7 +167,7 @@ class ProfilerRun(msgspec.Struct):
     stored: int | None  # samples, as it counts itself; None: it has no count that can be read
 
 
-class Results(msgspec.Struct):
+class Results(msgspec.Struct, dict=True):
     seconds: float
     walkers: list[str]  # each once for each mode it walks in
     counts: Counts
@@ -178,21 +179,21 @@ class Results(msgspec.Struct):
     events: dict[str, dict[str, Tally]] = {}  # while one was in force
     profiler: ProfilerRun | None = None
 
-    @property
-    def stepped(self) -> set[tuple[str, str, int, int]]:
-        """Instructions, by code, its name, tier and offset."""
+    @cached_property
+    def places(self) -> dict[tuple[str, str, int, int], str]:
+        """The section of each instruction that was stepped, by its code's kind, name and tier, and its
+        offset there."""
         return {
-            (blob.kind, blob.name, blob.tier, one.offset)
+            (blob.kind, blob.name, blob.tier, one.offset): one.section
             for blob in self.blobs
             for one in blob.instructions
         }
 
     def sampled(self) -> tuple[int, Counter[str]]:
         """Samples of the program in code that was stepped, and by code those in code that was not."""
-        stepped = self.stepped
         hit, missed = 0, Counter[str]()
         for one in self.program.sampled if self.program else ():
-            if (one.kind, one.name, one.tier, one.offset) in stepped:
+            if (one.kind, one.name, one.tier, one.offset) in self.places:
                 hit += one.samples
             else:
                 missed[named(one.kind, one.name, one.tier)] += one.samples
@@ -212,15 +213,11 @@ class Results(msgspec.Struct):
     @property
     def distinct(self) -> int:
         """Instructions that were stepped, each counted once: by code, its name and offset."""
-        return sum(self.distinct_by_section.values())
+        return len(self.places)
 
     @property
     def distinct_by_section(self) -> Counter[str]:
-        found: dict[tuple[str, str, int, int], str] = {}
-        for blob in self.blobs:
-            for one in blob.instructions:
-                found[blob.kind, blob.name, blob.tier, one.offset] = one.section
-        return Counter(found.values())
+        return Counter(self.places.values())
 
     def problems(self, asked: tuple[str, ...]) -> list[str]:
         """Why the run is not to be believed."""

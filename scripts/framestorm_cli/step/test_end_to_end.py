@@ -13,18 +13,21 @@ from framestorm_cli.step import results
 pytestmark = pytest.mark.long
 
 
-def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    command = [str(paths.SCRIPTS / "framestorm"), "step", "--scenario", "exception-unwind"]
+def _step(out: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
-    done = subprocess.run(
-        [*command, "--seconds", "10", "--verify", "1", "--out", str(out)],
+    return subprocess.run(
+        [str(paths.SCRIPTS / "framestorm"), "step", *options, "--out", str(out)],
         capture_output=True,
         text=True,
         env=environment,
         timeout=900,
         check=False,
     )
+
+
+def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = _step(out, "--scenario", "exception-unwind", "--seconds", "10", "--verify", "1")
     # AsyncGetCallTrace loses callers where a frame is taken down before a jump.
     assert done.returncode == 1, done.stdout + done.stderr
     made = results.read(out / "step.json")
@@ -42,16 +45,7 @@ def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
 
 def test_a_program_is_stepped_in_windows(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command = [str(paths.SCRIPTS / "framestorm"), "step", "--workload", "exceptions"]
-    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
-    done = subprocess.run(
-        [*command, "--seconds", "20", "--out", str(out)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=900,
-        check=False,
-    )
+    done = _step(out, "--workload", "exceptions", "--seconds", "20")
     # Exceptions are what AsyncGetCallTrace loses callers of.
     assert done.returncode == 1, done.stdout + done.stderr
     made = results.read(out / "step.json")
@@ -67,16 +61,7 @@ def test_a_program_is_stepped_in_windows(tmp_path: Path) -> None:
 
 def test_a_profiler_is_called_at_every_instruction(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command = [str(paths.SCRIPTS / "framestorm"), "step", "--profiler", "jfr", "--scenario", "c1"]
-    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
-    done = subprocess.run(
-        [*command, "--seconds", "5", "--verify", "1", "--out", str(out)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=900,
-        check=False,
-    )
+    done = _step(out, "--profiler", "jfr", "--scenario", "c1", "--seconds", "5", "--verify", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     made = results.read(out / "step.json")
     assert made.walkers == ["profiler"]

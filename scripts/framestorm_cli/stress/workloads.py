@@ -18,6 +18,7 @@ from framestorm_cli.renaissance import obtaining, suite
 
 MAIN = "framestorm.workloads.Main"
 PROOF = "framestorm-workload "  # starts the line with what a built-in workload did
+CLASS_PATH = ("-cp", "-classpath", "--class-path")  # java's options for it
 OWN = ("jar:", "class:")  # how a name starts that is a program of somebody's own
 NOT_DONE = 3  # exit code of one that did not do what it is named after
 _LIST_SECONDS = 60
@@ -43,7 +44,7 @@ class Workload:
     def class_path(self) -> list[Path]:
         """What it loads its classes from: jars, and folders."""
         for option, value in itertools.pairwise(self.program):
-            if option in ("-cp", "-classpath", "--class-path", "-jar"):
+            if option in (*CLASS_PATH, "-jar"):
                 return [Path(part) for part in value.split(":")]
         return []
 
@@ -146,7 +147,7 @@ def _absolute(words: Sequence[str]) -> list[str]:
     """A cell runs in a folder of its own: class paths are made absolute."""
     found = list(words)
     for index, word in enumerate(words[:-1]):
-        if word in ("-cp", "-classpath", "--class-path", "-p", "--module-path"):
+        if word in (*CLASS_PATH, "-p", "--module-path"):
             parts = words[index + 1].split(":")
             found[index + 1] = ":".join(
                 str(Path(part).resolve()) if Path(part.rstrip("*")).exists() else part
