@@ -33,6 +33,7 @@ LAYERS = (
     "coverage",
     "corpus",
     "experiments",
+    "detect",
     "bench",
     "gate",
     "oss_fuzz",

@@ -20,11 +20,12 @@ from framestorm_cli.base.files import write_if_different
 
 FOLDER = paths.CHECKOUT / "harness" / "hotspot"
 _INSTALLED = "installed.json"
+_WHERE = ("before", "after", "replace")
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Text that goes before or after the one place where `anchor` matches."""
+    """Text that goes before or after the one place where `anchor` matches, or instead of what it matches."""
 
     file: str
     anchor: str
@@ -40,8 +41,12 @@ class Edit:
                 f"{len(matches)} times, not once. framestorm does not know this version of the file: "
                 f"see harness/hotspot/edits.toml"
             )
-        at = matches[0].start() if self.where == "before" else matches[0].end()
-        return text[:at] + self.insert + text[at:]
+        start, end = matches[0].span()
+        if self.where == "before":
+            end = start
+        elif self.where == "after":
+            start = end
+        return text[:start] + self.insert + text[end:]
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,18 @@ class Additions:
     def edited(self) -> set[str]:
         return {edit.file for edit in self.edits}
 
+    def with_edits(self, edits: Iterable[Edit], files: dict[str, bytes]) -> "Additions":
+        """With more files, and edits that come after these; files that are added can be edited, too. Raises
+        FramestormError."""
+        every = {**self.files, **files}
+        more = list(self.edits)
+        for edit in edits:
+            if edit.file in every:
+                every[edit.file] = edit.apply(every[edit.file].decode()).encode()
+            else:
+                more.append(edit)
+        return Additions(every, tuple(more), self.jdk)
+
 
 NONE = Additions({}, ())
 
@@ -89,17 +106,16 @@ def load(folder: Path = FOLDER) -> Additions:
     jdk = table.get("jdk", [])
     if not isinstance(jdk, list) or not all(isinstance(feature, int) for feature in jdk):
         raise FramestormError(f"{listed}: `jdk` is a list of feature releases; this one is {jdk!r}")
-    edits = tuple(_edit(listed, entry) for entry in table.get("edit", []))
+    edits = tuple(read_edit(listed, entry) for entry in table.get("edit", []))
     return Additions(files, edits, tuple(jdk))
 
 
-def _edit(listed: Path, entry: dict[str, Any]) -> Edit:
-    if set(entry) != {"file", "anchor", "where", "insert"} or entry["where"] not in (
-        "before",
-        "after",
-    ):
+def read_edit(listed: Path, entry: dict[str, Any]) -> Edit:
+    """An entry of the file `listed`. Raises FramestormError."""
+    if set(entry) != {"file", "anchor", "where", "insert"} or entry["where"] not in _WHERE:
         raise FramestormError(
-            f"{listed}: an edit has file, anchor, insert, and where = before or after; this one is {entry}"
+            f"{listed}: an edit has file, anchor, insert, and where = {', '.join(_WHERE)}; this one "
+            f"is {entry}"
         )
     try:
         re.compile(entry["anchor"])

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from framestorm_cli.hotspot import (
     sources,
     variants,
 )
-from framestorm_cli.hotspot.additions import PatchedTree
+from framestorm_cli.hotspot.additions import Additions, PatchedTree
 from framestorm_cli.hotspot.errors import writing
 from framestorm_cli.hotspot.sources import Source
 from framestorm_cli.hotspot.variants import Variant
@@ -88,24 +89,30 @@ class Request:
 
 def ensure(request: Request) -> Path:
     """The finished JDK for a request: the one that is there, or a new one. Raises FramestormError."""
-    variant = variants.named(request.variant)
-    gcs = variants.collectors(request.gcs)
-    cache = store.folder()
-    with writing(cache):
-        cache.mkdir(parents=True, exist_ok=True)
-        source = sources.resolve(request.source, cache / "downloads")
-        _check_variant(variant, source)
-        boot_jdk = boot.choose(request.boot_jdk, source.version)
-        packages.ensure(PACKAGES)
-        build = Build(source, boot_jdk, variant, gcs, request.jobs or os.cpu_count() or 1)
+    with writing(store.folder()):
+        build = build_of(request)
         home = build.home()
         if store.read(home) is None:
-            with steps.locked(f"jdk-{build.tree_name}", f"building JDK {source.version}") as lock:
+            with build.locked() as lock:
                 home = build.home()
                 if store.read(home) is None:
                     home = build.make(lock)
         store.used(home)
     return home
+
+
+def build_of(request: Request, added: Additions | None = None) -> "Build":
+    """What a request comes to; what a build needs is downloaded and installed. `added`: instead of
+    harness/hotspot's. Raises FramestormError."""
+    variant = variants.named(request.variant)
+    gcs = variants.collectors(request.gcs)
+    cache = store.folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    source = sources.resolve(request.source, cache / "downloads")
+    _check_variant(variant, source)
+    boot_jdk = boot.choose(request.boot_jdk, source.version)
+    packages.ensure(PACKAGES)
+    return Build(source, boot_jdk, variant, gcs, request.jobs or os.cpu_count() or 1, added)
 
 
 def _check_variant(variant: Variant, source: Source) -> None:
@@ -126,14 +133,20 @@ class Build:
     """One variant of one source with one boot JDK. make() needs the tree's lock to be held."""
 
     def __init__(
-        self, source: Source, boot_jdk: Jdk, variant: Variant, gcs: tuple[str, ...], jobs: int
+        self,
+        source: Source,
+        boot_jdk: Jdk,
+        variant: Variant,
+        gcs: tuple[str, ...],
+        jobs: int,
+        added: Additions | None = None,
     ) -> None:
         self.source = source
         self.boot_jdk = boot_jdk
         self.variant = variant
         self.gcs = gcs
         self.jobs = jobs
-        added = additions.load()
+        added = added or additions.load()
         # A JDK of another release has the walkers that it is shipped with.
         self.added = added if added.fit(source.version.feature) else additions.NONE
         self.compiler = _compiler_version()
@@ -169,6 +182,15 @@ class Build:
     def home(self) -> Path:
         return store.home_of(self.variant.name, str(self.source.version), self.key)
 
+    def locked(self) -> AbstractContextManager[int]:
+        """The tree's lock: its descriptor."""
+        return steps.locked(f"jdk-{self.tree_name}", f"building JDK {self.source.version}")
+
+    def library(self, lock: int) -> Path:
+        """Builds libjvm.so alone; where it is in the tree until the next build there. `lock` as of make()."""
+        self._prepare(lock)
+        return self._libjvm()
+
     def make(self, lock: int) -> Path:
         """Builds and assembles. What is interrupted goes on from there the next time.
 
@@ -177,8 +199,11 @@ class Build:
         began = time.monotonic()
         self._prepare(lock)
         base = self._base()
+        return self._assemble(base, self._libjvm(), began)
+
+    def _libjvm(self) -> Path:
         self._build("hotspot")
-        return self._assemble(base, began)
+        return self.folder / "support" / "modules_libs" / "java.base" / "server" / "libjvm.so"
 
     def _prepare(self, lock: int) -> None:
         """Makes the tree's copy of the source current."""
@@ -292,7 +317,7 @@ class Build:
         )
         stamp.write_text(wanted, encoding="utf-8")
 
-    def _assemble(self, base: Path, began: float) -> Path:
+    def _assemble(self, base: Path, library: Path, began: float) -> Path:
         home = self.home()
         home.parent.mkdir(parents=True, exist_ok=True)
         for left in home.parent.glob(f".new-{self.tree_name}-*"):
@@ -302,11 +327,7 @@ class Build:
         log.write_bytes(b"")
         try:
             folder.link_base(base, scratch)
-            folder.put_libjvm(
-                self.folder / "support" / "modules_libs" / "java.base" / "server" / "libjvm.so",
-                scratch,
-                with_additions=bool(self.added.files),
-            )
+            folder.put_libjvm(library, scratch, with_additions=bool(self.added.files))
             folder.put_headers(self.added, scratch)
             folder.finish(scratch, log)
             store.write(

@@ -1,0 +1,28 @@
+"""What a planted bug's canary counted: the file that libjvm maps (framestorm_canary.cpp)."""
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+VARIABLE = "FRAMESTORM_CANARY"
+_LAYOUT = struct.Struct("<4Q")
+
+
+@dataclass(frozen=True)
+class Canary:
+    """`reached`: the place of the fix was executed so often; `triggered`: the fix would have acted so often.
+    `first_triggered`: CLOCK_MONOTONIC seconds; None: never."""
+
+    reached: int
+    triggered: int
+    first_triggered: float | None
+
+
+def prepare(file: Path) -> None:
+    """An untouched file for a run."""
+    file.write_bytes(bytes(_LAYOUT.size))
+
+
+def read(file: Path) -> Canary:
+    reached, triggered, _, first = _LAYOUT.unpack(file.read_bytes())
+    return Canary(reached, triggered, first / 1e9 if first else None)

@@ -1,0 +1,191 @@
+"""What looks for planted bugs: each a way to spend a budget of one core on a JDK, with the findings by when.
+
+Every run starts from framestorm's seeds, in its own folder, on a JDK that has at most one planted bug.
+"""
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from framestorm_cli.base import paths
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.findings import records
+from framestorm_cli.findings.finding import Finding, Signature
+from framestorm_cli.fuzz import afl, results
+from framestorm_cli.fuzz.fuzzing import Fuzzer, Run
+from framestorm_cli.fuzz.target_process import FuzzOptions
+from framestorm_cli.native import walkers as walker_table
+from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.profilers import outside
+from framestorm_cli.step import run as stepping
+from framestorm_cli.stress import agent
+from framestorm_cli.triage import collecting
+
+STRESS_GRACE = 180.0  # seconds that a stress run may take beyond its time
+_LOOK = 0.5  # seconds between looks at what was found
+STOPPED = "detected"
+
+
+@dataclass
+class Timed:
+    """A finding, and seconds from the run's start until it was there, the JVM's start included."""
+
+    seconds: float
+    finding: Finding
+
+
+@dataclass
+class Looked:
+    """What a run came to. `problem`: why it did not look; such a run counts as none."""
+
+    found: list[Timed] = field(default_factory=list)
+    walks: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """`wanted`: whether a finding is worth ending the run for."""
+
+    tools: Toolchain
+    walkers: tuple[str, ...]
+    seconds: float
+    seed: int
+    out: Path
+    symbolizer: Symbolizer
+    wanted: Callable[[Finding], bool]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """`variant` of the JDK that it looks on. `replays`: whether its findings have artifacts that replay.
+    `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm."""
+
+    name: str
+    what: str
+    variant: str
+    look: Callable[[Task], Looked]
+    replays: bool = True
+    hears: Callable[[Finding], bool] = lambda _: True
+
+
+def _fuzz(task: Task, engine: str = "libfuzzer", *, unguided: bool = False) -> Looked:
+    if engine == "afl":
+        afl.ensure(task.tools)
+    walker = ",".join(task.walkers)
+    table = walker_table.table(task.tools.program(NATIVE))
+    targets = table.usable_targets(task.tools.jdk.libjvm, walker)[0]
+    options = FuzzOptions(
+        tuple(targets),
+        task.seconds,
+        None,
+        task.seed,
+        1,
+        task.out,
+        walker,
+        engine=engine,
+        unguided=unguided,
+    )
+    began = time.monotonic()
+    found: list[Timed] = []
+    taken: dict[Path, int] = {}
+    last = 0.0
+
+    def watch(run: Run) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < _LOOK:
+            return
+        last = now
+        for process in run.processes:
+            start = taken.get(process.folder, 0)
+            new = collecting.of_file(process.file, task.symbolizer, process.target, start)
+            taken[process.folder] = start + len(new)
+            found.extend(Timed(now - began, one) for one in new)
+            if any(map(task.wanted, new)):
+                run.stopped = STOPPED
+
+    run = Fuzzer(task.tools, options).fuzz(watch)
+    for process in run.processes:
+        known = taken.get(process.folder, 0)
+        late = results.findings_of(process, task.tools, task.symbolizer)[known:]
+        ended = process.ended_at or time.monotonic()
+        found.extend(Timed(ended - began, one) for one in late)
+    problem = "; ".join(f"{target}: {why}" for target, why in run.unable.items())
+    walks = sum(process.walks for process in run.processes)
+    return Looked(found, walks, problem if not walks else "")
+
+
+def _step(task: Task) -> Looked:
+    done = stepping.run(
+        task.tools, task.out, task.seconds, (), task.walkers, (), outside.NONE, task.symbolizer
+    )
+    walked = done.results.counts.walked if done.results else 0
+    found = [Timed(one.t, one) for one in done.findings]
+    return Looked(found, walked, "" if walked or found else "; ".join(done.problems))
+
+
+def _stress(task: Task, *options: str) -> Looked:
+    command = [
+        sys.executable, "-m", "framestorm_cli.main", "stress", "--jdk", str(task.tools.jdk.home), "--out",
+        str(task.out / "stress"), "--duration", f"{task.seconds:.0f}s", "--seed", str(task.seed),
+        "--walker", "+".join(task.walkers), *options,
+    ]  # fmt: skip
+    with (task.out / "log.txt").open("wb") as log:
+        done = subprocess.run(
+            command, stdout=log, stderr=log, cwd=paths.SCRIPTS, check=False,
+            timeout=task.seconds + STRESS_GRACE,
+        )  # fmt: skip
+    summary = records.read_json(task.out / "stress" / "summary.json")
+    if not summary:
+        return Looked(problem=f"stress ended with {done.returncode} and no summary.json")
+    cells = summary["cells"]
+    each = task.seconds / max(1, len(cells))
+    when: dict[Signature, float] = {}
+    for number, cell in enumerate(cells):
+        for finding in collecting.of_process(
+            task.out / "stress" / cell["folder"] / agent.OUT, task.symbolizer
+        ):
+            when.setdefault(finding.signature, each * number + finding.t)
+    looked = Looked(walks=sum(int(cell["samples"]) for cell in cells))
+    for bucket in summary["buckets"]:
+        signature = Signature.from_json(bucket["signature"])
+        seconds = when.get(signature, task.seconds)
+        looked.found.append(Timed(seconds, Finding(kind=signature.kind, signature=signature)))
+    return looked
+
+
+def _baseline_sampling(task: Task) -> Looked:
+    return _stress(task, "--mode", "same-thread", "--interval", "100us")
+
+
+def _dies(finding: Finding) -> bool:
+    """What is noticed by who only looks whether the process lives."""
+    return finding.signature.kind in ("fault", "process_death", "vm_error", "hang")
+
+
+CONTESTANTS = {
+    one.name: one
+    for one in (
+        Contestant("libfuzzer", "`fuzz`, guided by coverage", "sanitized", _fuzz),
+        Contestant("libfuzzer-unguided", "`fuzz` without coverage's feedback", "sanitized",
+                   lambda task: _fuzz(task, unguided=True)),
+        Contestant("libfuzzer-plain", "`fuzz` on the build without sanitizers", "plain", _fuzz),
+        Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, "afl")),
+        Contestant("step", "`step`, all scenarios", "plain", _step),
+        Contestant("stress", "`stress`, all built-in workloads", "plain", _stress, replays=False),
+        Contestant("sampling", "sampling every 0.1 ms, deaths only", "plain", _baseline_sampling,
+                   replays=False, hears=_dies),
+    )
+}  # fmt: skip
+
+
+def clean(out: Path) -> Path:
+    """An empty folder for a run."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    return out

@@ -1,0 +1,257 @@
+"""The runs: planned so that interrupted ones go on, one core each, written down as they end."""
+
+import os
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+
+from framestorm_cli.base import steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.detect import canary, catalogue, judging, libraries
+from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Task, Timed, clean
+from framestorm_cli.detect.judging import Detection, Side
+from framestorm_cli.findings.finding import Finding, Signature
+from framestorm_cli.native import toolchain
+from framestorm_cli.native.toolchain import Toolchain
+from framestorm_cli.triage.explain import explain
+
+DATA = "runs.jsonl"
+CONTROL = "control"  # in place of a bug's id: the JDK without one
+CONTROL_RUNS = 3
+_ATTEMPTS = 4  # of a run that ended at what was not the bug; the last goes on to its end
+
+
+class Measured(msgspec.Struct):
+    """One run of one contestant on one bug. Seconds are of one core's wall time, from the run's start."""
+
+    bug: str
+    contestant: str
+    walkers: tuple[str, ...]
+    repetition: int  # from 1
+    seed: int
+    budget: float
+    wall: float
+    cpu: float  # seconds of all processes of the run
+    walks: int
+    problem: str = ""  # why it does not count
+    reached: int = 0
+    triggered: int = 0
+    first_triggered: float | None = None
+    found: float | None = None
+    signature: Signature | None = None
+    explanation: str = ""
+    names_it: bool | None = None
+    replayed: int = 0
+    replays: int = 0
+    signatures: list[Signature] = []  # all that it reported
+
+    @property
+    def key(self) -> tuple[str, str, tuple[str, ...], int]:
+        return self.bug, self.contestant, self.walkers, self.repetition
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Picklable: it is made in a process of its own."""
+
+    bug: str
+    contestant: str
+    walkers: tuple[str, ...]
+    repetition: int
+    seed: int
+    budget: float
+    replays: int
+    out: Path
+
+    @property
+    def key(self) -> tuple[str, str, tuple[str, ...], int]:
+        return self.bug, self.contestant, self.walkers, self.repetition
+
+    def __str__(self) -> str:
+        return f"{self.bug} by {self.contestant}, run {self.repetition}"
+
+
+def plan(
+    bugs: Sequence[catalogue.Bug], contestants: Sequence[str], runs: int, seed: int, budget: float,
+    replays: int, out: Path,
+) -> Iterator[Planned]:  # fmt: skip
+    """Repetition by repetition, bug by bug, the contestants in turn; the JDK without a bug first. All of a
+    repetition have the same seed."""
+    for repetition in range(1, runs + 1):
+        at = seed + 1000 * repetition
+        if repetition <= CONTROL_RUNS:
+            for walkers in dict.fromkeys(bug.walkers for bug in bugs):
+                for name in contestants:
+                    yield Planned(CONTROL, name, walkers, repetition, at, budget, replays, out)
+        for bug in bugs:
+            for name in contestants:
+                yield Planned(bug.id, name, bug.walkers, repetition, at, budget, replays, out)
+
+
+def read(folder: Path) -> list[Measured]:
+    """The runs that were made. A torn last line is no run. Raises FramestormError."""
+    try:
+        lines = (folder / DATA).read_bytes().split(b"\n")[:-1]
+    except FileNotFoundError:
+        return []
+    try:
+        return [msgspec.json.decode(line, type=Measured) for line in lines if line]
+    except msgspec.MsgspecError as error:
+        raise FramestormError(f"{folder / DATA}: {error}") from error
+
+
+def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
+    """Makes the runs that were not made yet, `jobs` at once, each on a core of its own. Returns all."""
+    done = {one.key: one for one in read(folder)}
+    missing = [one for one in planned if one.key not in done]
+    controls = [one for one in missing if one.bug == CONTROL]
+    others = [one for one in missing if one.bug != CONTROL]
+    number = 0
+    # What the JDK without a bug shows is asked for by the others.
+    for group in (controls, others):
+        with ProcessPoolExecutor(
+            jobs, get_context("spawn"), _pin, (get_context("spawn").Value("i", 0),)
+        ) as pool:
+            pending = {pool.submit(run, one): one for one in group}
+            try:
+                for future in as_completed(pending):
+                    measured = future.result()
+                    number += 1
+                    steps.say(
+                        f"{number} of {len(missing)}: {pending[future]}: {_outcome(measured)}"
+                    )
+                    with (folder / DATA).open("ab") as file:
+                        file.write(msgspec.json.encode(measured) + b"\n")
+                    done[measured.key] = measured
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return list(done.values())
+
+
+def _pin(taken) -> None:  # type: ignore[no-untyped-def]
+    """Equal CPU for all: a run has one core, whatever it starts."""
+    with taken.get_lock():
+        number = taken.value
+        taken.value += 1
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[number % len(cores)]})
+
+
+def _outcome(one: Measured) -> str:
+    if one.problem:
+        return f"does not count: {one.problem}"
+    if one.bug == CONTROL:
+        return f"{len(one.signatures)} signatures without a bug"
+    canaried = f"canary reached {one.reached:,}, triggered {one.triggered:,}"
+    if one.found is None:
+        return f"not found in {one.budget:.0f} s; {canaried}"
+    return f"found after {one.found:.1f} s: {one.signature}; {canaried}"
+
+
+def run(planned: Planned) -> Measured:
+    """One run, in this process.
+
+    It ends at the first finding that may be the bug. Where replay says that it is not, the run is made again
+    from its start, with that signature left alone: what it is measured by has no interruption.
+    """
+    contestant = CONTESTANTS[planned.contestant]
+    bug = None if planned.bug == CONTROL else catalogue.chosen((planned.bug,))[0]
+    without = toolchain.prepare(libraries.control(contestant.variant))
+    tools = toolchain.prepare(libraries.planted(bug, contestant.variant)) if bug else without
+    symbolizer = Symbolizer()
+    passed = _of_control(planned)
+    for attempt in range(_ATTEMPTS):
+        last = attempt == _ATTEMPTS - 1
+        made, heard = _look(
+            planned, contestant, bug, tools, symbolizer, None if last else frozenset(passed)
+        )
+        if bug is None or made.problem:
+            break
+        scratch = planned.out / "work" / _name(planned) / "replays"
+        here, there = Side(tools, symbolizer, scratch), Side(without, symbolizer, scratch)
+        control = _of_control(planned)
+        detection = (
+            judging.detect(heard, control, here, there, planned.replays)
+            if contestant.replays
+            else judging.detect_by_signature(heard, control)
+        )
+        if detection is not None:
+            _write_down(made, detection, bug)
+            break
+        more = set(made.signatures) - passed
+        if not more:
+            break
+        passed |= more
+    return made
+
+
+def _look(
+    planned: Planned, contestant: Contestant, bug: catalogue.Bug | None, tools: Toolchain,
+    symbolizer: Symbolizer, passed: frozenset[Signature] | None,
+) -> tuple[Measured, list[Timed]]:  # fmt: skip
+    """What it came to, and what it heard. `passed`: signatures that do not end it; None: nothing does."""
+    out = clean(planned.out / "work" / _name(planned))
+    file = out / "canary"
+    canary.prepare(file)
+
+    def wanted(finding: Finding) -> bool:
+        if bug is None or passed is None:
+            return False
+        return finding.signature not in passed and contestant.hears(finding)
+
+    task = Task(tools, planned.walkers, planned.budget, planned.seed, out, symbolizer, wanted)
+    os.environ[canary.VARIABLE] = str(file)
+    began, cpu = time.monotonic(), _cpu()
+    try:
+        looked = contestant.look(task)
+    finally:
+        del os.environ[canary.VARIABLE]
+    made = Measured(
+        planned.bug, planned.contestant, planned.walkers, planned.repetition, planned.seed, planned.budget,
+        round(time.monotonic() - began, 3), round(_cpu() - cpu, 3), looked.walks, looked.problem,
+    )  # fmt: skip
+    heard = [one for one in looked.found if contestant.hears(one.finding)]
+    made.signatures = sorted({one.finding.signature for one in heard}, key=str)
+    counted = canary.read(file)
+    made.reached, made.triggered = counted.reached, counted.triggered
+    if counted.first_triggered is not None:
+        made.first_triggered = round(counted.first_triggered - began, 3)
+    return made, heard
+
+
+def _write_down(made: Measured, detection: Detection, bug: catalogue.Bug) -> None:
+    finding = detection.timed.finding
+    made.found = round(detection.timed.seconds, 3)
+    made.signature, made.explanation = finding.signature, explain(finding)
+    made.names_it = judging.names_it(finding, bug.functions)
+    made.replayed, made.replays = detection.replayed, detection.replays
+
+
+def _name(planned: Planned) -> str:
+    return (
+        f"{planned.repetition:02d}-{planned.bug}-{planned.contestant}-{'+'.join(planned.walkers)}"
+    )
+
+
+def _of_control(planned: Planned) -> set[Signature]:
+    """What the JDK without the bug showed to the same contestant."""
+    return {
+        signature
+        for one in read(planned.out)
+        if (one.bug, one.contestant, one.walkers) == (CONTROL, planned.contestant, planned.walkers)
+        for signature in one.signatures
+    }
+
+
+def _cpu() -> float:
+    """Seconds of this process's children that have ended; all of a run's have when it has."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,93 @@
+"""`framestorm detect`: the runs, then what they come to."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from framestorm_cli.base import files, paths, run_folder, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.live import results_console
+from framestorm_cli.base.machine import machine
+from framestorm_cli.detect import catalogue, libraries, measuring, tables
+from framestorm_cli.detect.catalogue import Bug
+from framestorm_cli.detect.contestants import CONTESTANTS
+from framestorm_cli.detect.measuring import Measured
+from framestorm_cli.native import toolchain
+from framestorm_cli.native.names import known
+
+_DEFAULT = ("libfuzzer",)
+
+
+def detect_command(
+    *,
+    names: tuple[str, ...],
+    listing: bool,
+    contestants: tuple[str, ...],
+    seconds: float,
+    runs: int,
+    replays: int,
+    seed: int,
+    jobs: int | None,
+    out: Path | None,
+    again: bool,
+) -> int:
+    """Returns the exit code: 0 every triggered bug was found, 1 not, 2 a run did not look."""
+    bugs = catalogue.chosen(names)
+    if listing:
+        return _list(bugs)
+    known("contestant", contestants, list(CONTESTANTS))
+    contestants = tuple(dict.fromkeys(contestants)) or _DEFAULT
+    if again and out is None:
+        raise FramestormError("--again needs --out: the folder of the runs")
+    folder = (
+        out.resolve()
+        if out and (out / measuring.DATA).exists()
+        else run_folder.new_folder(out, "detect")
+    )
+    run_folder.check_room(folder)
+    if not again:
+        _prepare(bugs, contestants)
+        planned = list(measuring.plan(bugs, contestants, runs, seed, seconds, replays, folder))
+        with steps.termination_interrupts():
+            measuring.make(planned, folder, jobs or os.cpu_count() or 1)
+    return _conclude(measuring.read(folder), folder)
+
+
+def _prepare(bugs: Sequence[Bug], contestants: Sequence[str]) -> None:
+    """All that is built, before the first run: nothing compiles beside one."""
+    for variant in dict.fromkeys(CONTESTANTS[name].variant for name in contestants):
+        toolchain.prepare(libraries.control(variant))
+        for bug in bugs:
+            libraries.planted(bug, variant)
+
+
+def _list(bugs: Sequence[Bug]) -> int:
+    console = results_console()
+    table = Table(box=None, pad_edge=False)
+    for title in ("bug", "year", "class", "walkers", "what"):
+        table.add_column(title, overflow="fold")
+    for bug in bugs:
+        table.add_row(bug.id, str(bug.year), bug.kind, ", ".join(bug.walkers), bug.title)
+    console.print(table)
+    console.print(f"\n{len(bugs)} planted bugs. Contestants:")
+    for one in CONTESTANTS.values():
+        console.print(f"  {one.name}: {one.what}", highlight=False)
+    return 0
+
+
+def _conclude(runs: Sequence[Measured], folder: Path) -> int:
+    if not runs:
+        raise FramestormError(f"{folder} has no run")
+    text = tables.markdown(runs, machine())
+    files.write_bytes(folder / "detect.md", text.encode())
+    click.echo(text)
+    click.echo(paths.shown(folder))
+    failed = [one for one in runs if one.problem]
+    for one in failed:
+        FramestormError(f"{one.bug} by {one.contestant} does not count: {one.problem}").show()
+    if failed:
+        return 2
+    return 1 if tables.missed(runs) else 0

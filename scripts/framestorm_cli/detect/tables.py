@@ -1,0 +1,114 @@
+"""What the runs come to: per contestant, and per bug."""
+
+import statistics
+from collections.abc import Sequence
+
+from framestorm_cli.base.machine import Machine
+from framestorm_cli.detect import catalogue
+from framestorm_cli.detect.measuring import CONTROL, Measured
+from framestorm_cli.experiments.shared import table
+from framestorm_cli.stress.proportion import Proportion
+
+
+def counted(runs: Sequence[Measured]) -> list[Measured]:
+    """Runs on a bug that looked."""
+    return [one for one in runs if one.bug != CONTROL and not one.problem]
+
+
+def missed(runs: Sequence[Measured]) -> list[str]:
+    """Bugs whose canary was triggered and that nobody found."""
+    own = counted(runs)
+    found = {one.bug for one in own if one.found is not None}
+    return sorted({one.bug for one in own if one.triggered} - found)
+
+
+def contestants(runs: Sequence[Measured]) -> list[str]:
+    return list(dict.fromkeys(one.contestant for one in runs))
+
+
+def median_time(runs: Sequence[Measured]) -> float | None:
+    """The median over runs of seconds until found; None: half of them or more did not find it."""
+    times = [one.found if one.found is not None else float("inf") for one in runs]
+    middle = statistics.median_low(times) if times else float("inf")
+    return None if middle == float("inf") else middle
+
+
+def markdown(runs: Sequence[Measured], machine: Machine) -> str:
+    own = counted(runs)
+    if not own:
+        return "No run on a planted bug counts.\n"
+    budgets = sorted({one.budget for one in own})
+    head = (
+        f"{len({one.bug for one in own})} planted bugs, {len(own)} runs of "
+        f"{', '.join(f'{one:.0f} s' for one in budgets)} on one core each "
+        f"({machine.cores} cores, {machine.arch})."
+    )
+    return "\n\n".join((head, _by_contestant(runs), _by_bug(own))) + "\n"
+
+
+def _by_contestant(runs: Sequence[Measured]) -> str:
+    titles = ("contestant", "bugs found", "of those triggered", "runs that found", "median s",
+              "replays", "names the function", "reports without a bug, per CPU hour")  # fmt: skip
+    return table(titles, contestant_rows(runs), 7)
+
+
+def contestant_rows(runs: Sequence[Measured]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for name in contestants(runs):
+        own = [one for one in counted(runs) if one.contestant == name]
+        if not own:
+            continue
+        bugs = {one.bug for one in own}
+        triggered = {one.bug for one in own if one.triggered}
+        found = {one.bug for one in own if one.found is not None}
+        hits = [one for one in own if one.found is not None]
+        named = [one for one in hits if one.names_it is not None]
+        rows.append(
+            (
+                name,
+                f"{len(found)} of {len(bugs)}",
+                str(Proportion.of(len(found & triggered), len(triggered))),
+                str(Proportion.of(len(hits), len(own))),
+                _seconds(median_time(own)),
+                str(
+                    Proportion.of(
+                        sum(one.replayed for one in hits), sum(one.replays for one in hits)
+                    )
+                ),
+                str(Proportion.of(sum(bool(one.names_it) for one in named), len(named))),
+                _false_alarms(runs, name),
+            )
+        )
+    return rows
+
+
+def _replays(hits: Sequence[Measured]) -> str:
+    return str(Proportion.of(sum(one.replayed for one in hits), sum(one.replays for one in hits)))
+
+
+def _false_alarms(runs: Sequence[Measured], name: str) -> str:
+    """Signatures that the JDK without a bug showed. AsyncGetCallTrace's own bugs are among them."""
+    own = [one for one in runs if one.bug == CONTROL and one.contestant == name and not one.problem]
+    hours = sum(one.cpu for one in own) / 3600
+    return f"{sum(len(one.signatures) for one in own) / hours:.0f}" if hours else "-"
+
+
+def _by_bug(own: Sequence[Measured]) -> str:
+    known = catalogue.bugs()
+    names = contestants(own)
+    rows = []
+    for bug in dict.fromkeys(one.bug for one in own):
+        of_bug = [one for one in own if one.bug == bug]
+        triggered = sum(1 for one in of_bug if one.triggered)
+        cells = []
+        for name in names:
+            runs = [one for one in of_bug if one.contestant == name]
+            hits = sum(1 for one in runs if one.found is not None)
+            cells.append(f"{hits} of {len(runs)}, {_seconds(median_time(runs))}" if runs else "")
+        entry = known.get(bug)
+        rows.append((bug, entry.kind if entry else "", f"{triggered} of {len(of_bug)}", *cells))
+    return table(("bug", "class", "triggered in runs", *names), rows, len(names) + 1)
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"

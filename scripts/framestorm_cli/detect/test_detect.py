@@ -1,0 +1,127 @@
+"""`framestorm detect` on native programs that do what the test says; the JDKs with a bug are stand-ins."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from framestorm_cli.conftest import FakePrograms, Run
+from framestorm_cli.detect import catalogue, judging, libraries, measuring, tables
+from framestorm_cli.detect.measuring import CONTROL, Measured, Planned
+from framestorm_cli.findings.finding import Finding
+
+BUG = next(iter(catalogue.bugs()))
+ONE = catalogue.chosen((BUG,))[0]
+
+
+@pytest.fixture
+def homes(fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    control = fakes.tools.jdk.home
+    planted = Path(shutil.copytree(control, tmp_path / "planted"))
+    monkeypatch.setattr(libraries, "control", lambda _: control)
+    monkeypatch.setattr(libraries, "planted", lambda _bug, _variant: planted)
+
+
+def planned(bug: str, out: Path) -> Planned:
+    return Planned(bug, "libfuzzer", ONE.walkers, 1, 7, 2.0, 3, out)
+
+
+def measured(bug: str, found: float | None, **more: object) -> Measured:
+    runs = {
+        "contestant": "libfuzzer",
+        "walkers": ("asgct",),
+        "repetition": 1,
+        "seed": 1,
+        "budget": 60.0,
+    }
+    return msgspec.convert(
+        {**runs, "bug": bug, "wall": 60.0, "cpu": 60.0, "walks": 10, "found": found, **more},
+        Measured,
+    )
+
+
+def replays_on(monkeypatch: pytest.MonkeyPatch, *homes: str) -> None:
+    """Findings come back on the JDKs in folders of these names, always, and on no other."""
+
+    def hits(side: judging.Side, _finding: Finding, tries: int) -> tuple[int, int]:
+        return (tries if side.tools.jdk.home.name in homes else 0), tries
+
+    monkeypatch.setattr(judging.Side, "hits", hits)
+
+
+@pytest.mark.usefixtures("homes")
+def test_what_comes_back_with_the_bug_only_is_its_detection(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replays_on(monkeypatch, "planted")
+    fakes.plan("fuzz_call", {"findings": [fakes.fault("k", "frame::sender", t=0.5)]})
+    made = measuring.run(planned(BUG, tmp_path))
+    assert made.problem == ""
+    assert made.found is not None
+    assert made.signature is not None
+    assert made.signature.frames[0] == "frame::sender"
+    assert (made.replayed, made.replays) == (3, 3)
+    assert (made.reached, made.triggered) == (0, 0)  # the stand-in has no canary
+
+
+@pytest.mark.usefixtures("homes")
+def test_what_comes_back_without_the_bug_too_is_none(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replays_on(monkeypatch, "planted", fakes.tools.jdk.home.name)
+    fakes.plan("fuzz_call", {"findings": [fakes.fault("k", "frame::sender", t=0.5)]})
+    made = measuring.run(planned(BUG, tmp_path))
+    assert made.found is None
+    assert len(made.signatures) == 1
+
+
+def test_the_jdk_without_a_bug_comes_first_and_seeds_are_shared(tmp_path: Path) -> None:
+    plan = list(measuring.plan([ONE], ["libfuzzer", "afl"], 2, 1, 60.0, 3, tmp_path))
+    assert [one.bug for one in plan] == [CONTROL, CONTROL, BUG, BUG] * 2
+    assert len({one.seed for one in plan if one.repetition == 1}) == 1
+    assert len({one.key for one in plan}) == len(plan)
+
+
+def test_runs_that_were_made_are_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = measured(CONTROL, None), measured(BUG, 3.0)
+    lines = b"\n".join(msgspec.json.encode(one) for one in (first, second))
+    (tmp_path / measuring.DATA).write_bytes(lines + b'\n{"bug": "torn')
+    assert [one.bug for one in measuring.read(tmp_path)] == [CONTROL, BUG]
+    plan = [
+        Planned(one.bug, one.contestant, one.walkers, one.repetition, 1, 60.0, 3, tmp_path)
+        for one in (first, second)
+    ]
+    monkeypatch.setattr(measuring, "run", None)
+    assert len(measuring.make(plan, tmp_path, 1)) == 2
+
+
+def test_tables_tell_missed_from_never_triggered() -> None:
+    runs = [
+        measured(
+            CONTROL, None, cpu=1800.0, signatures=[{"kind": "fault", "clause": "", "frames": []}]
+        ),
+        measured("found", 4.0, triggered=9, names_it=True, replayed=9, replays=10),
+        measured("missed", None, triggered=2),
+        measured("untouched", None),
+    ]
+    assert tables.missed(runs) == ["missed"]
+    by_contestant = tables.contestant_rows(runs)
+    assert by_contestant[0][:3] == ("libfuzzer", "1 of 3", "1 of 2 (9.5 % to 91 %)")
+    assert by_contestant[0][-1] == "2"  # one report in half an hour
+    assert tables.median_time(runs[1:]) is None
+
+
+def test_the_list_names_bugs_and_contestants(framestorm: Run) -> None:
+    code, out, err = framestorm("detect", "--list")
+    assert code == 0, err
+    assert BUG in out.replace("\n", "")
+    assert "libfuzzer-unguided" in out
+
+
+def test_a_name_that_is_none(framestorm: Run) -> None:
+    code, _, err = framestorm("detect", "no-such-bug")
+    assert code == 2
+    assert "no planted bug no-such-bug" in err
