@@ -298,7 +298,7 @@ TEST_F(IteratorTest, AWalkThatStopsSaysWhere) {
 TEST_F(IteratorTest, TheThreadsStateAndTheCapabilities) {
   begin(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
-  EXPECT_EQ(capabilities_(), 0);
+  EXPECT_EQ(capabilities_(), ASGST_REGISTER_QUEUE);
   {
     const ThreadIdentity::Scoped as_victim(session().jvm().identity(),
                                            victim(scenario_).java_thread);

@@ -12,7 +12,7 @@
  * version 2 for more details.
  */
 
-#include "profile2.h"
+#include "prims/asyncStackIterator.hpp"
 
 #include "prims/asyncStackWalker.hpp"
 #include "prims/asyncThreads.hpp"
@@ -31,7 +31,7 @@ namespace {
 // is sealed whenever it is left alone, and what is not whole is not used.
 class Iteration {
  public:
-  explicit Iteration(const AsyncStackWalker& at_top) : _state(at_top) {}
+  explicit Iteration(const AsyncStackIterator::Source& source) : _state(source) {}
 
   ASGST_Iterator* accept(uintptr_t ticket) {
     _ticket = ticket;
@@ -40,8 +40,9 @@ class Iteration {
   }
 
   void rewind() {
-    ::new (static_cast<void*>(&_state.walker)) AsyncStackWalker(_state.at_top);
+    ::new (static_cast<void*>(&_state.walker)) AsyncStackWalker(_state.source.walker);
     _state.looked = false;
+    _state.has_first = _state.source.has_first;
     seal();
   }
 
@@ -79,10 +80,12 @@ class Iteration {
 
  private:
   struct State {
-    explicit State(const AsyncStackWalker& top) : at_top(top), walker(top) {}
-    const AsyncStackWalker at_top;
+    explicit State(const AsyncStackIterator::Source& s)
+        : source(s), walker(s.walker), has_first(s.has_first) {}
+    const AsyncStackIterator::Source source;
     AsyncStackWalker walker;
     AsyncStackWalker::Frame next = {};
+    bool has_first;  // still to be given
     bool looked = false;
     bool has_next = false;
   };
@@ -107,8 +110,12 @@ class Iteration {
 
   // What next() will return; looks one frame ahead.
   int look() {
+    const int error = _state.source.error;
+    if (error < 0) return error;
     if (!_state.looked) {
-      _state.has_next = _state.walker.next(&_state.next);
+      _state.has_next = _state.has_first || _state.walker.next(&_state.next);
+      if (_state.has_first) _state.next = _state.source.first;
+      _state.has_first = false;
       _state.looked = true;
     }
     return _state.has_next ? 1 : code_of(_state.walker.stop());
@@ -219,10 +226,7 @@ Iteration* resolve(const ASGST_Iterator* ticket) {
 }
 
 int run(const AsyncStackWalker& walker, int kind, ASGST_IteratorHandler fun, void* argument) {
-  Iteration iteration(walker);
-  ASGST_Iterator* const ticket = claim(&iteration);
-  fun(ticket, argument);
-  release(ticket, &iteration);
+  AsyncStackIterator::run(AsyncStackIterator::Source(walker), fun, argument);
   return kind;
 }
 
@@ -239,23 +243,34 @@ int error_of(AsyncWalkedThread::Refusal refusal) {
 
 bool has(int options, int option) { return (options & option) != 0; }
 
-// The part both ways to run share: whether the thread may be walked now; kind or error.
-int judge(const AsyncWalkedThread& thread, int options) {
+}  // namespace
+
+void AsyncStackIterator::run(const Source& source, ASGST_IteratorHandler fun, void* argument) {
+  Iteration iteration(source);
+  ASGST_Iterator* const ticket = claim(&iteration);
+  fun(ticket, argument);
+  release(ticket, &iteration);
+}
+
+int AsyncStackIterator::judge(const AsyncWalkedThread& thread, int options) {
   if (thread.java_thread() != nullptr) {
     const AsyncWalkedThread::Refusal refusal =
         thread.refusal(has(options, ASGST_WALK_DURING_UNSAFE_STATES));
-    if (refusal != AsyncWalkedThread::Refusal::none) return error_of(refusal);
+    if (refusal != AsyncWalkedThread::Refusal::none) return ::error_of(refusal);
   } else if (!has(options, ASGST_INCLUDE_NON_JAVA_THREADS)) {
     return ASGST_NO_THREAD;
   }
   return thread.kind();
 }
 
-}  // namespace
+int AsyncStackIterator::error_of(AsyncWalkedThread::Start start) {
+  return start == AsyncWalkedThread::Start::unknown_state ? ASGST_UNSAFE_STATE
+                                                          : ASGST_NO_TOP_JAVA_FRAME;
+}
 
 extern "C" {
 
-JNIEXPORT int JNICALL ASGST_Capabilities(void) { return 0; }
+JNIEXPORT int JNICALL ASGST_Capabilities(void) { return ASGST_REGISTER_QUEUE; }
 
 JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
                                             ASGST_IteratorHandler fun, void* argument) {
@@ -263,7 +278,7 @@ JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
   AsyncContext context;
   const bool has_context = AsyncWalkedThread::context_of(ucontext, &context);
   AsyncWalkedThread thread = AsyncWalkedThread::current();
-  const int kind = judge(thread, options);
+  const int kind = AsyncStackIterator::judge(thread, options);
   if (kind <= 0) return kind;
   const bool c_frames = has(options, ASGST_INCLUDE_NON_JAVA_FRAMES);
   if (thread.java_thread() == nullptr) {
@@ -274,16 +289,10 @@ JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
     return run(walker, kind, fun, argument);
   }
   AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
-  switch (thread.start(&walker, has_context ? &context : nullptr, c_frames)) {
-    case AsyncWalkedThread::Start::started:
-      return run(walker, kind, fun, argument);
-    case AsyncWalkedThread::Start::unknown_state:
-      return ASGST_UNSAFE_STATE;
-    case AsyncWalkedThread::Start::no_java_frame:
-    case AsyncWalkedThread::Start::failed:
-      break;
-  }
-  return ASGST_NO_TOP_JAVA_FRAME;
+  const AsyncWalkedThread::Start start =
+      thread.start(&walker, has_context ? &context : nullptr, c_frames);
+  return start == AsyncWalkedThread::Start::started ? run(walker, kind, fun, argument)
+                                                    : AsyncStackIterator::error_of(start);
 }
 
 JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* pc, int options,
@@ -291,7 +300,7 @@ JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* p
   if (fun == nullptr) return ASGST_INVALID_ARGUMENT;
   AsyncWalkedThread thread;
   if (!AsyncWalkedThread::with_stack(p2u(sp), &thread)) thread.assume_stack(p2u(sp));
-  const int kind = judge(thread, options);
+  const int kind = AsyncStackIterator::judge(thread, options);
   if (kind <= 0) return kind;
   const bool c_frames =
       has(options, ASGST_INCLUDE_NON_JAVA_FRAMES) || thread.java_thread() == nullptr;

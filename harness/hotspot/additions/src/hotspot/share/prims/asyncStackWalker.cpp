@@ -220,6 +220,18 @@ bool AsyncStackWalker::start_at_anchor(const AsyncAnchor& anchor, const AsyncCon
   return arrive_at_anchor();
 }
 
+bool AsyncStackWalker::start_below(const Physical& frame, const Physical& caller, bool give) {
+  _at = {frame.pc, frame.sp, frame.fp};
+  _interrupted = frame.interrupted;
+  if (frame.sp < _low || !on_stack(frame.sp)) return fail(Stop::bad_stack);
+  _low = frame.sp;
+  if (!classify(Place(frame.pc))) return false;
+  _given = !give;
+  _caller_known = true;
+  _caller = {caller.pc, caller.sp, caller.fp};
+  return true;
+}
+
 // Takes what is at _at.pc for the frame's code.
 bool AsyncStackWalker::classify(const Place& place) {
   _given = false;

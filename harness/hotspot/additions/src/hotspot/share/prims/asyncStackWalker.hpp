@@ -96,6 +96,27 @@ class AsyncStackWalker {
   // False at the end, which stop() explains. *frame is then unchanged.
   bool next(Frame* frame);
 
+  // The frame it stands at, apart from what is inlined in it.
+  struct Physical {
+    uintptr_t pc;
+    uintptr_t sp;
+    uintptr_t fp;
+    CodeBlob* blob;  // null in the interpreter and outside the code cache
+    bool interpreter;
+    bool interrupted;  // pc is no return address
+  };
+  Physical at() const {
+    return {_at.pc, _at.sp, _at.fp, _blob, _code == Code::interpreter, _interrupted};
+  }
+  // Goes to its caller. As next(), without giving frames; what is inlined is left out.
+  bool leave() {
+    _scope = 0;
+    return _stop == Stop::none && caller();
+  }
+  // Another start: from a frame whose caller is known, so that nothing is read from its memory.
+  // `give`: or from its caller.
+  bool start_below(const Physical& frame, const Physical& caller, bool give);
+
   Stop stop() const { return _stop; }
   // "no return address that a call leaves", for people; constant. Null for none and end.
   static const char* explain(Stop stop);

@@ -57,13 +57,17 @@ bool AsyncWalkedThread::with_os_thread_id(jlong id, AsyncWalkedThread* thread) {
   return true;
 }
 
-bool AsyncWalkedThread::with_env(const void* env, AsyncWalkedThread* thread) {
+bool AsyncWalkedThread::of(const void* thread, AsyncWalkedThread* walked) {
   AsyncThreads::Entry entry;
+  if (thread == nullptr || !AsyncThreads::find_by_thread(thread, &entry)) return false;
+  *walked = from(entry);
+  return true;
+}
+
+bool AsyncWalkedThread::with_env(const void* env, AsyncWalkedThread* thread) {
   const uintptr_t offset = in_bytes(JavaThread::jni_environment_offset());
-  const void* const candidate = reinterpret_cast<const void*>(p2u(env) - offset);
-  if (env == nullptr || !AsyncThreads::find_by_thread(candidate, &entry)) return false;
-  *thread = from(entry);
-  return thread->_java != nullptr;
+  return env != nullptr && of(reinterpret_cast<const void*>(p2u(env) - offset), thread) &&
+         thread->_java != nullptr;
 }
 
 void AsyncWalkedThread::assume_stack(uintptr_t sp) {

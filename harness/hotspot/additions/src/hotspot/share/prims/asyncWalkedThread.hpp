@@ -42,6 +42,8 @@ class AsyncWalkedThread {
   // False when there is none.
   static bool with_stack(uintptr_t stack_address, AsyncWalkedThread* thread);
   static bool with_os_thread_id(jlong id, AsyncWalkedThread* thread);
+  // `thread` may be anything.
+  static bool of(const void* thread, AsyncWalkedThread* walked);
   // `env` may be anything.
   static bool with_env(const void* env, AsyncWalkedThread* thread);
 

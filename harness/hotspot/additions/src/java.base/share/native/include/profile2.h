@@ -13,10 +13,11 @@
  */
 
 /*
- * Stack walking frame by frame, and methods and classes without jmethodIDs. C and C++.
+ * Stack walking frame by frame, in signal handlers and at safepoints, and methods and classes
+ * without jmethodIDs. C and C++.
  *
- * The safepoint queues of this interface (ASGST_REGISTER_QUEUE) and frame marks
- * (ASGST_MARK_FRAME) are capabilities that this VM does not have; see ASGST_Capabilities().
+ * Frame marks (ASGST_MARK_FRAME) are a capability that this VM does not have; see
+ * ASGST_Capabilities().
  */
 #ifndef PROFILE2_H
 #define PROFILE2_H
@@ -35,7 +36,7 @@ extern "C" {
 
 /* ---- What there is -------------------------------------------------------------------------- */
 
-enum ASGST_Capability {
+enum ASGST_Capabilities {
   ASGST_REGISTER_QUEUE = 1, /* everything with safepoint queues */
   ASGST_MARK_FRAME = 2      /* everything with marked frames */
 };
@@ -96,7 +97,8 @@ enum ASGST_Error {
   ASGST_STOPPED_NO_UNWIND_INFO = -20, /* C code without frame pointer and unwind table */
   ASGST_STOPPED_TOO_DEEP = -21,       /* more frames than a stack can have */
   ASGST_INVALID_ITERATOR = -22,       /* null, or its handler has returned */
-  ASGST_INVALID_ARGUMENT = -24        /* a null handler or frame */
+  ASGST_INVALID_ARGUMENT = -24,       /* a null handler or frame */
+  ASGST_SAMPLE_LEFT = -25             /* of a queue: the sampled frame had been left, see there */
 };
 
 typedef struct ASGST_Iterator ASGST_Iterator;
@@ -135,6 +137,127 @@ JNIEXPORT int JNICALL ASGST_State(ASGST_Iterator* iterator);
  * Async-signal-safe.
  */
 JNIEXPORT int JNICALL ASGST_ThreadState(void);
+
+/* ---- Safepoint queues (ASGST_REGISTER_QUEUE) -------------------------------------------------- */
+
+/*
+ * A signal handler notes where the thread is (ASGST_Enqueue). At the thread's next safepoint, which
+ * is at the latest where the frame noted is returned from, the queue's handler is called for each
+ * element with an iterator over the stack as it was.
+ *
+ * An ASGST_Queue* belongs to one thread, and ends with ASGST_DeregisterQueue or with the thread. A
+ * queue that has ended is never taken for another one: every function refuses it for ever.
+ */
+typedef struct ASGST_Queue ASGST_Queue;
+
+/*
+ * Called on the queue's thread, at a safepoint of it alone, in the order of the calls to
+ * ASGST_Enqueue, once for each that returned a kind. It may allocate, take locks, iterate, and call
+ * any function of this header. It must return, and must not call JNI or JVMTI, wait for what other
+ * threads do at safepoints, or throw.
+ *
+ * The iterator ends with the handler. Its first frame is the topmost Java frame, native methods
+ * included, as it was when ASGST_Enqueue was called. Of a sample that cannot be told any more it
+ * gives an error and no frame:
+ *   ASGST_SAMPLE_LEFT   the frame was left without a safepoint: it threw, was sampled behind the
+ *                       poll of its return, jumped to another method, or became another activation
+ *   ASGST_THREAD_EXIT   the thread ended first
+ * A frame that is deoptimised, replaced on the stack (OSR) or frozen with its virtual thread is
+ * told before that.
+ */
+typedef void (*ASGST_Handler)(ASGST_Iterator* iterator, void* queue_arg, void* arg);
+
+/*
+ * A queue of `size` elements for the thread of `env` (null: the calling one). Several for one
+ * thread are handled in the order of their registration. `options` (ASGST_Options) hold for the
+ * iterators; ASGST_WALK_DURING_UNSAFE_STATES lets elements be enqueued in such states, too.
+ *
+ * Null: the thread is none of Java's or is ending, size is not within 1 and 1,048,576, `fun` is
+ * null, there are 65,536 queues already, or no memory. Any thread; not for signal handlers.
+ */
+JNIEXPORT ASGST_Queue* JNICALL ASGST_RegisterQueue(JNIEnv* env, int size, int options,
+                                                   ASGST_Handler fun, void* argument);
+
+/*
+ * Ends a queue of the thread of `env` (null: the calling one). Its elements are dropped: those
+ * whose handler has not been called are not told, also when a handler of the queue itself calls
+ * this. By another thread: a handler may still run until that thread's current safepoint is over.
+ *
+ * False for what is no queue of that thread. Any thread, handlers too; not for signal handlers.
+ */
+JNIEXPORT bool JNICALL ASGST_DeregisterQueue(JNIEnv* env, ASGST_Queue* queue);
+
+/*
+ * Notes the topmost Java frame of the queue's thread, which was interrupted with `ucontext` (null:
+ * only when it is outside Java), and asks for a safepoint of that thread. What is enqueued while the
+ * queue's elements are being handled is told at the next safepoint.
+ *
+ * Returns a kind (> 0), or an error, when nothing is enqueued: ASGST_ENQUEUE_NO_QUEUE for null and
+ * for a queue that has ended, ASGST_ENQUEUE_FULL_QUEUE, ASGST_ENQUEUE_OTHER_ERROR while the queue is
+ * being resized, or an error of ASGST_RunWithIterator. Async-signal-safe. On the queue's thread, or
+ * while that is stopped.
+ */
+JNIEXPORT int JNICALL ASGST_Enqueue(ASGST_Queue* queue, void* ucontext, void* argument);
+
+typedef struct {
+  void* pc; /* of the topmost Java frame */
+  void* fp;
+  void* sp;
+  void* arg;
+} ASGST_QueueElement;
+
+/*
+ * What ASGST_Enqueue would note of the calling thread; arg is null. Its result, but that no queue is
+ * asked; *element is unchanged by errors. Async-signal-safe.
+ */
+JNIEXPORT int JNICALL ASGST_GetEnqueuableElement(void* ucontext, ASGST_QueueElement* element);
+
+/*
+ * The nth element from the oldest on (0), or from the youngest (-1) back; null when there is none.
+ * Until the queue's next safepoint ends, its arg may be changed: the handler gets what is there
+ * then. What else is changed has no effect. Elements stay in the queue while they are handled.
+ *
+ * Async-signal-safe. On the queue's thread, or while that is stopped.
+ */
+JNIEXPORT ASGST_QueueElement* JNICALL ASGST_GetQueueElement(ASGST_Queue* queue, int n);
+
+/*
+ * Resizes when the queue's next safepoint ends (the current one in a handler); with more elements
+ * than that in it, at a later one. Nothing for sizes outside those of ASGST_RegisterQueue, or when
+ * there is no memory. Async-signal-safe. On the queue's thread, or while that is stopped.
+ */
+JNIEXPORT void JNICALL ASGST_ResizeQueue(ASGST_Queue* queue, int size);
+
+typedef struct {
+  jint size;     /* elements */
+  jint capacity; /* and how many there is room for */
+  jint
+      attempts; /* calls of ASGST_Enqueue since the queue's last safepoint ended, errors included */
+} ASGST_QueueSizeInfo;
+
+/* All 0 for what is no queue. Async-signal-safe; exact on the queue's thread only. */
+JNIEXPORT ASGST_QueueSizeInfo JNICALL ASGST_GetQueueSizeInfo(ASGST_Queue* queue);
+
+/*
+ * Called as ASGST_Handler is, around the handling of a queue that is not empty; `iterator` is over
+ * the stack at the safepoint, null when none was asked for.
+ */
+typedef void (*ASGST_OnQueueSafepointHandler)(ASGST_Queue* queue, ASGST_Iterator* iterator,
+                                              void* arg);
+
+/* Null removes it. The second is not called for a queue that a handler ended. Any thread; not for
+   signal handlers. */
+JNIEXPORT void JNICALL ASGST_SetOnQueueProcessingStart(ASGST_Queue* queue, int options,
+                                                       bool offerIterator,
+                                                       ASGST_OnQueueSafepointHandler before,
+                                                       void* arg);
+JNIEXPORT void JNICALL ASGST_SetOnQueueProcessingEnd(ASGST_Queue* queue, int options,
+                                                     bool offerIterator,
+                                                     ASGST_OnQueueSafepointHandler end, void* arg);
+
+/*
+ * When the VM ends, threads stop wherever they are: elements that were not told until then are not.
+ */
 
 /* ---- Methods and classes -------------------------------------------------------------------- */
 

@@ -1,0 +1,239 @@
+// Holds safepoint queues (profile2.h) to the truth in any program: a JVMTI agent that walks each
+// Java thread in a signal handler and enqueues the same moment. What the queue's handler is told
+// later has to be what was walked then, or an error.
+//
+//   java -agentpath:libqueue_agent.so=interval=100,output=queue.json ...
+//
+// interval is in microseconds of the clock, for each thread. The file says when the program ended:
+// how many were enqueued, told right, told as errors, told wrong, and not told.
+#include <jvmti.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
+
+// After jni.h and jvmti.h: it is of the JDK under test, they may be of another.
+#include "profile2.h"
+
+namespace {
+
+constexpr size_t kMaxDepth = 400;
+constexpr size_t kRing = 64;
+
+struct Walked {
+  ASGST_Method method;
+  int bci;
+  int comp_level;
+  uint8_t type;
+  bool operator==(const Walked&) const = default;
+};
+
+struct Trace {
+  int depth = 0;
+  std::array<Walked, kMaxDepth> frames;
+};
+
+std::atomic<long> enqueued{0}, right{0}, wrong{0}, full{0}, refused{0}, handler_calls{0};
+std::array<std::atomic<long>, 64> errors;  // by -code
+std::atomic<bool> running{false};
+std::mutex print_mutex;
+long interval_us = 100;
+std::string output = "queue.json";
+
+// Of one thread; never freed, since a signal may come late.
+struct OfThread {
+  ASGST_Queue* queue = nullptr;
+  timer_t timer{};
+  std::array<Trace, kRing> traces;  // of the elements in the queue, in turn
+  size_t next = 0;
+};
+thread_local OfThread* of_thread = nullptr;
+std::mutex threads_mutex;
+std::map<pid_t, OfThread*> threads;
+
+void copy(ASGST_Iterator* iterator, void* argument) {
+  auto* trace = static_cast<Trace*>(argument);
+  ASGST_Frame frame;
+  trace->depth = 0;
+  while (trace->depth < static_cast<int>(kMaxDepth) && ASGST_NextFrame(iterator, &frame) == 1) {
+    trace->frames[trace->depth++] = {frame.method, frame.bci, frame.comp_level, frame.type};
+  }
+}
+
+std::string name_of(ASGST_Method method) {
+  std::array<char, 200> method_name{};
+  std::array<char, 200> class_name{};
+  ASGST_MethodInfo info{};
+  info.method_name = method_name.data();
+  info.method_name_length = method_name.size();
+  ASGST_ClassInfo class_info{};
+  class_info.class_name = class_name.data();
+  class_info.class_name_length = class_name.size();
+  if (ASGST_GetMethodInfo(method, &info) != 1 || ASGST_GetClassInfo(info.klass, &class_info) != 1) {
+    return "?";
+  }
+  return std::string(class_name.data()) + "." + method_name.data();
+}
+
+// Queues begin below what method handles jump through, which has no bytecodes.
+bool is_intrinsic(const Walked& frame) {
+  if (frame.type != ASGST_FRAME_JAVA_NATIVE) return false;
+  const std::string name = name_of(frame.method);
+  return name.starts_with("java/lang/invoke/MethodHandle.linkTo") ||
+         name == "java/lang/invoke/MethodHandle.invokeBasic";
+}
+
+void print(const char* what, const Trace& trace, int from) {
+  std::fprintf(stderr, "%s:\n", what);
+  for (int i = from; i < trace.depth && i < from + 12; ++i) {
+    const Walked& frame = trace.frames[i];
+    std::fprintf(stderr, "  %s bci %d level %d type %d\n", name_of(frame.method).c_str(), frame.bci,
+                 frame.comp_level, frame.type);
+  }
+}
+
+void on_sample(ASGST_Iterator* iterator, void*, void* argument) {
+  handler_calls.fetch_add(1);
+  const Trace& walked = *static_cast<const Trace*>(argument);
+  const int state = ASGST_State(iterator);
+  if (state != 1) {
+    errors[static_cast<size_t>(-state) % errors.size()].fetch_add(1);
+    return;
+  }
+  static thread_local Trace told;
+  copy(iterator, &told);
+  int from = 0;
+  while (from < walked.depth && is_intrinsic(walked.frames[from])) ++from;
+  // Both are cut at the same depth.
+  bool same = told.depth == walked.depth - from ||
+              (walked.depth == static_cast<int>(kMaxDepth) && told.depth >= walked.depth - from);
+  for (int i = 0; same && i < walked.depth - from; ++i) {
+    same = told.frames[i] == walked.frames[from + i];
+  }
+  if (same) {
+    right.fetch_add(1);
+    return;
+  }
+  if (wrong.fetch_add(1) < 5) {
+    const std::lock_guard lock(print_mutex);
+    print("walked", walked, from);
+    print("told", told, 0);
+  }
+}
+
+// Async-signal-safe.
+void on_signal(int, siginfo_t*, void* ucontext) {
+  const int saved = errno;
+  OfThread* const self = of_thread;
+  if (self != nullptr && running.load(std::memory_order_relaxed)) {
+    Trace& trace = self->traces[self->next % kRing];
+    const ASGST_QueueSizeInfo info = ASGST_GetQueueSizeInfo(self->queue);
+    // One place more is kept free: the oldest element's trace may be being compared.
+    if (info.size >= static_cast<int>(kRing) - 1) {
+      full.fetch_add(1);
+    } else if (ASGST_RunWithIterator(ucontext, 0, &copy, &trace) == ASGST_JAVA_TRACE &&
+               ASGST_Enqueue(self->queue, ucontext, &trace) > 0) {
+      self->next++;
+      enqueued.fetch_add(1);
+    } else {
+      refused.fetch_add(1);
+    }
+  }
+  errno = saved;
+}
+
+void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread) {
+  auto* self = new OfThread;
+  self->queue = ASGST_RegisterQueue(jni, kRing, 0, &on_sample, nullptr);
+  if (self->queue == nullptr) {
+    std::fprintf(stderr, "queue_agent: no queue\n");
+    return;
+  }
+  of_thread = self;
+  {
+    const std::lock_guard lock(threads_mutex);
+    threads[gettid()] = self;
+  }
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGPROF;
+  event._sigev_un._tid = gettid();
+  timer_create(CLOCK_MONOTONIC, &event, &self->timer);
+  itimerspec every{};
+  every.it_interval = {interval_us / 1000000, interval_us % 1000000 * 1000};
+  every.it_value = every.it_interval;
+  timer_settime(self->timer, 0, &every, nullptr);
+}
+
+void JNICALL on_thread_end(jvmtiEnv*, JNIEnv*, jthread) {
+  OfThread* const self = of_thread;
+  if (self == nullptr) return;
+  timer_delete(self->timer);
+  const std::lock_guard lock(threads_mutex);
+  threads.erase(gettid());
+}
+
+void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread thread) {
+  struct sigaction action{};
+  action.sa_sigaction = &on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGPROF, &action, nullptr);
+  running.store(true);
+  on_thread_start(nullptr, jni, thread);
+}
+
+void JNICALL on_vm_death(jvmtiEnv*, JNIEnv*) {
+  running.store(false);
+  usleep(100'000);  // handlers that run
+  long left = 0;
+  {
+    const std::lock_guard lock(threads_mutex);
+    for (const auto& [id, thread] : threads) left += ASGST_GetQueueSizeInfo(thread->queue).size;
+  }
+  std::ofstream out(output);
+  out << "{\"enqueued\": " << enqueued << ", \"handler_calls\": " << handler_calls
+      << ", \"right\": " << right << ", \"wrong\": " << wrong << ", \"left\": " << left
+      << ", \"full\": " << full << ", \"refused\": " << refused;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    if (errors[i] != 0) out << ", \"error" << -static_cast<int>(i) << "\": " << errors[i];
+  }
+  out << "}\n";
+}
+
+}  // namespace
+
+extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
+  const std::string options = text == nullptr ? "" : text;
+  if (const size_t at = options.find("interval="); at != std::string::npos) {
+    interval_us = std::atol(options.c_str() + at + 9);
+  }
+  if (const size_t at = options.find("output="); at != std::string::npos) {
+    output = options.substr(at + 7, options.find(',', at) - at - 7);
+  }
+  jvmtiEnv* jvmti = nullptr;
+  if (interval_us <= 0 ||
+      vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11) != JNI_OK) {
+    return JNI_ERR;
+  }
+  jvmtiEventCallbacks callbacks{};
+  callbacks.VMInit = &on_vm_init;
+  callbacks.VMDeath = &on_vm_death;
+  callbacks.ThreadStart = &on_thread_start;
+  callbacks.ThreadEnd = &on_thread_end;
+  jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks));
+  for (const jvmtiEvent event : {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH,
+                                 JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END}) {
+    jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr);
+  }
+  return JNI_OK;
+}
