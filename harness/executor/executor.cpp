@@ -61,7 +61,9 @@ struct HostedWalk {
 // was in the midst of something else, often by a wild jump: what it did is not known.
 bool ends_reuse(const WalkRecord& record, const Walker& walker) {
   const Incidents& incidents = *record.incidents;
-  if (record.end == WalkEnd::returned) return incidents.contained.locks_held > 0;
+  if (record.end == WalkEnd::returned) {
+    return incidents.contained.locks_held > 0 || incidents.unsafe.locks_held > 0;
+  }
   // What a profiler had begun to store is begun for good, unless it stores it in the thread.
   if (walker.traits().keeps_its_traces && !walker.keeps_state_in_thread()) return true;
   const bool dying = record.end == WalkEnd::terminal_call &&
@@ -79,7 +81,6 @@ struct Executor::Prepared {
   AppliedMutations mutations;
   ucontext_t expected_context;
   GivenContext context;
-  bool check_mask = false;
   WalkRecord record;
   Incidents incidents;
 };
@@ -89,17 +90,19 @@ class Executor::FurtherWalker final : public WalkMaker {
  public:
   explicit FurtherWalker(Executor* executor) : executor_(*executor) {}
 
-  void begin(const WalkView& first) {
+  void begin(const WalkView& first, bool not_reusable) {
     first_ = &first;
     kept_count_ = 0;
-    abandoned_ = not_reusable_ = false;
+    abandoned_ = false;
+    not_reusable_ = not_reusable;
   }
 
   const Walker* walker(WalkerId id) const override { return executor_.walker(id); }
   bool offers(const FurtherWalk& walk) const override { return walker(walk.walker) != nullptr; }
   const WalkRecord* make(const FurtherWalk& walk) override;
 
-  // A walk did not return; then no further one is made.
+  // A walk did not return, or was one after which the process must not walk on (a lock that it
+  // keeps, the next one would wait for); then no further one is made.
   bool abandoned() const { return abandoned_; }
   bool not_reusable() const { return not_reusable_; }
   std::vector<Finding> take_findings() { return std::exchange(findings_, {}); }
@@ -126,7 +129,7 @@ class Executor::FurtherWalker final : public WalkMaker {
 };
 
 const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
-  if (abandoned_) return nullptr;
+  if (abandoned_ || not_reusable_) return nullptr;
   const Coverage::Aside aside(executor_.coverage_);
   const Prepared& prepared = *executor_.prepared_;
   const Walkable& by = executor_.walkable(walk.walker);
@@ -146,7 +149,7 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
                                 .depth = walk.depth,
                                 .context = context_.get(),
                                 .identity = &executor_.jvm_.identity(),
-                                .check_mask = prepared.check_mask},
+                                .mask = executor_.mask_of_host()},
                        .record = &record,
                        .incidents = &incidents_};
   if (walk.place == FurtherWalk::Place::same) {
@@ -282,9 +285,15 @@ Needs Executor::offered_by(const Walker& walker) const {
   return walker.traits().keeps_its_traces ? offered.without({Need::trace}) : offered;
 }
 
+const uint64_t* Executor::mask_of_host() const {
+  return rigour_ == Rigour::bare ? nullptr : &MigratingLoop::get().host_mask();
+}
+
 void Executor::walk(Prepared* p) {
   FrameBuffer& buffer = *walkable(p->input->walker).frames;
   const int32_t depth = depth_of(*p->input, *p->victim);
+  MigratingLoop& loop = MigratingLoop::get();
+  loop.move_to(p->target.same_thread ? p->victim->slot : nullptr);
   WalkRecord& record = p->record;
   record.thread_state = p->victim->thread_state(jvm_.layout());
   record.last_java_pc = p->victim->last_java_pc(jvm_.layout());
@@ -296,11 +305,9 @@ void Executor::walk(Prepared* p) {
                                 .depth = depth,
                                 .context = p->context.get(),
                                 .identity = &jvm_.identity(),
-                                .check_mask = p->check_mask},
+                                .mask = mask_of_host()},
                        .record = &record,
                        .incidents = &p->incidents};
-  MigratingLoop& loop = MigratingLoop::get();
-  loop.move_to(p->target.same_thread ? p->victim->slot : nullptr);
   loop.call_on_host(&HostedWalk::run, &hosted);
   p->walker->resolve_methods(hosted.call.frames, record.frame_count());
 }
@@ -379,7 +386,6 @@ Outcome Executor::execute(const Input& input) {
   Prepared& prepared = *prepared_;
   const WalkRecord& record = prepared.record;
   prepare(input, &victim, &prepared);
-  prepared.check_mask = rigour_ == Rigour::everything || walks_ % kCostlyShare == 0;
   coverage_.begin_walk();
   walk(&prepared);
 
@@ -403,13 +409,13 @@ Outcome Executor::execute(const Input& input) {
                            .unmutated = outcome.unmutated,
                            .mutated = prepared.mutations.applied > 0};
   const WalkView view = {record, subject};
-  further_->begin(view);
+  further_->begin(view, outcome.not_reusable);
   if (rigour_ != Rigour::bare) {
     const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
     const Needs offered = offered_by(*prepared.walker);
     oracles_.judge(view, *further_, costly ? offered : offered.without({Need::further_walks}),
                    &violations_);
-    outcome.not_reusable = outcome.not_reusable || further_->not_reusable();
+    outcome.not_reusable = further_->not_reusable();
   }
   if (!undo_.revert()) {
     violations_.broken("undo-failed",

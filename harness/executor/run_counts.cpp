@@ -157,7 +157,7 @@ json RunCounts::summary() const {
           {"startup", first_walk_ == 0 ? 0 : first_walk_ - process_start_},
           {"walks", walks()},
           {"succeeded", all_.succeeded},
-          {"mutated", walks() - all_.unmutated},
+          {"unmutated", all_.unmutated},
           {"unmutated_java", unmutated_java()},
           {"unmutated_java_succeeded", unmutated_java_succeeded()},
           {"findings", findings_},

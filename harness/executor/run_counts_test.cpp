@@ -42,7 +42,7 @@ TEST_F(RunCountsTest, AWalkerThatDoesNothingIsTold) {
   const auto idle = run(WalkerId::plugin);
   for (const auto& summary : {right, idle}) {
     EXPECT_EQ(summary["walks"], 40);
-    EXPECT_EQ(summary["mutated"], 20);
+    EXPECT_EQ(summary["unmutated"], 20);
     EXPECT_EQ(summary["unmutated_java"], 20);
     EXPECT_EQ(summary["by_walker"].size(), 1U);
   }

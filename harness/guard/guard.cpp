@@ -264,12 +264,9 @@ void Guard::install(const HotSpotHooks& hooks, const GuardLimits& limits) {
   }
 }
 
-// Not by pthread_sigmask, which is interposed.
 void ContainedFaults::finish(int32_t locks) {
   locks_held = static_cast<uint32_t>(std::max(locks, 0));
-  uint64_t now = 0;
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask_before, &now, sizeof(now));
-  mask_changed = now != mask_before;
+  mask_changed = signals::set_mask(mask_before) != mask_before;
 }
 
 std::vector<std::pair<uintptr_t, uint64_t>> Guard::contained_places() {
@@ -361,7 +358,7 @@ void Guard::Watch::give_back() {
   // A handler may have interrupted the allocator: that is not the walk's doing.
   const uint32_t saved_depth = walk.allocator_depth;
   walk.allocator_depth = 0;
-  unsafe->count = 0;
+  unsafe->count = unsafe->locks_held = 0;
   walk.fault = fault;
   walk.unsafe = unsafe;
   walk.reports = reports;
@@ -394,6 +391,8 @@ void Guard::Watch::give_back() {
     walk.libc_entry_frame = 0;
     AllocatorScope::run_exit_action();
     errno = saved_errno;
+  } else {
+    unsafe->locks_held = static_cast<uint32_t>(std::max(walk.locks_held, 0));
   }
   return end;
 }

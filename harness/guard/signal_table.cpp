@@ -149,6 +149,18 @@ bool is_behind_jvms(int signo) {
   return !is_default(action) && action.sa_sigaction != jvms_handler(signo);
 }
 
+uint64_t mask() {
+  uint64_t now = 0;
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &now, kSignalSetBytes);
+  return now;
+}
+
+uint64_t set_mask(uint64_t mask) {
+  uint64_t before = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, kSignalSetBytes);
+  return before;
+}
+
 Handler jvms_handler(int signo) { return entry_of(signo).jvms.load(std::memory_order_acquire); }
 
 void take_default_action(int signo, const siginfo_t* info) {

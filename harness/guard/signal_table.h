@@ -13,6 +13,8 @@
 
 #include <signal.h>
 
+#include <cstdint>
+
 namespace framestorm::signals {
 
 using Handler = void (*)(int signo, siginfo_t* info, void* context);
@@ -35,6 +37,11 @@ void forward(int signo, siginfo_t* info, void* context);
 
 // The kernel's default for what came, for a handler that then returns. Async-signal-safe.
 void take_default_action(int signo, const siginfo_t* info);
+
+// The calling thread's mask as the kernel has it; and sets it, and says what it was. By a system call,
+// not by pthread_sigmask, which a walk may not call and which is interposed. Async-signal-safe.
+uint64_t mask();
+uint64_t set_mask(uint64_t mask);
 
 // HotSpot's handler of a fault: the first that was set. Async-signal-safe.
 Handler jvms_handler(int signo);

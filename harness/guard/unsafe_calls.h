@@ -32,6 +32,8 @@ struct UnsafeCall {
 struct UnsafeCalls {
   uint32_t count = 0;  // all of them; the first kMaxUnsafeCalls are in `calls`
   UnsafeCall calls[kMaxUnsafeCalls];
+  // pthread locks that it took and did not give back, when it returned.
+  uint32_t locks_held = 0;
   // Whether the walk changed the signal mask by a call and did not put it back, as the guard does
   // then. Written by such calls only: who asks clears it before the walk.
   bool mask_changed = false;

@@ -44,8 +44,7 @@
 //   a walker of a user (plugin)   It may refuse what others walk, and have an innermost bci of its
 //                                 own. Its frames without a method are not Java's. It may end where
 //                                 it likes only when it says so, and where a continuation begins
-//                                 when it declares that; behind ABI 1 it has no way to say it. In a
-//                                 scenario oracle `truth` judges it.
+//                                 when it declares that; behind ABI 1 it has no way to say it.
 //
 //   a walk that is wrong          Oracle `truth` reports it by its own walker.
 //
@@ -152,6 +151,7 @@ class AgreementOracle final : public Oracle {
     if (!applies(view)) return;
     const WalkRecord& record = view.record;
     const WalkerTraits& own = view.subject.walker->traits();
+    if (is_somebody_elses(own) && is_known_wrong(*out)) return;
     if (is_exempt(own, view, record.result, record.stopped())) return;
     const std::string_view error =
         record.result <= 0 ? view.subject.walker->error_name(record.result) : std::string_view();
@@ -202,8 +202,13 @@ class AgreementOracle final : public Oracle {
     const ScenarioInfo* const scenario = scenario_of(view);
     if (scenario != nullptr && !scenario->java) return false;
     const WalkerTraits& own = view.subject.walker->traits();
-    if (is_somebody_elses(own)) return scenario == nullptr && record.result > 0;
+    if (is_somebody_elses(own)) return record.result > 0;
     return own.is_fuzzed() && own.gives_traces();
+  }
+
+  // Oracle `truth` knows that the methods are wrong; here are their bcis, too.
+  static bool is_known_wrong(const Violations& found) {
+    return std::ranges::count(found.findings(), kWrongFrames, &Finding::clause) > 0;
   }
 
   static bool is_somebody_elses(const WalkerTraits& walker) {

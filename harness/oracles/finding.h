@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/guard/guard.h"
@@ -22,6 +23,9 @@ enum class FindingKind : uint8_t {
   count
 };
 std::string_view name_of(FindingKind kind);
+
+// Clause of oracle `truth`.
+inline constexpr std::string_view kWrongFrames = "wrong-frames";
 
 struct Finding {
   FindingKind kind = FindingKind::fault;

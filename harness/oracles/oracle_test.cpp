@@ -126,6 +126,25 @@ const std::array kDefects = {
              return walk.right();
            },
            {"contract:signal-mask-changed"}},
+    Defect{"BlocksASamplingSignal",  // which no handler of the harness has blocked already
+           [](const FakeWalk& walk) -> int32_t {
+             const uint64_t mask = uint64_t{1} << (SIGPROF - 1);
+             syscall(SYS_rt_sigprocmask, SIG_BLOCK, &mask, nullptr, sizeof mask);
+             return walk.right();
+           },
+           {"contract:signal-mask-changed"}},
+    Defect{"BlocksAndRestores",
+           [](const FakeWalk& walk) -> int32_t {
+             sigset_t set;
+             sigset_t before;
+             sigemptyset(&set);
+             sigaddset(&set, SIGPROF);
+             pthread_sigmask(SIG_BLOCK, &set, &before);
+             const int32_t count = walk.right();
+             pthread_sigmask(SIG_SETMASK, &before, nullptr);
+             return count;
+           },
+           {}},
     Defect{"LeavesAMaskByPthreadSigmask",
            [](const FakeWalk& walk) -> int32_t {
              sigset_t set;
@@ -182,6 +201,13 @@ const std::array kDefects = {
              return count;
            },
            {"contract:bci-out-of-range"}},
+    Defect{"WrongBciOfACaller",  // in range
+           [](const FakeWalk& walk) -> int32_t {
+             const int32_t count = walk.right();
+             if (count > 1) walk.frames[1].bci = walk.frames[1].bci == 0 ? 1 : 0;
+             return count;
+           },
+           {"contract:disagrees-with-asgct"}},
     Defect{"SpStandsStill",
            [](const FakeWalk& walk) -> int32_t {
              const int32_t count = walk.right();
@@ -292,6 +318,54 @@ TEST_P(EachDefect, IsReported) {
 }
 
 // -------------------------------------------------------------------------------------------------
+
+// As a fuzz run judges: a mask that a raw system call left is seen in each walk, and put back.
+TEST_F(OracleTest, AChangedMaskIsTheWalksThatChangedIt) {
+  static bool changes;
+  static uint64_t seen;
+  start([](const FakeWalk& walk) -> int32_t {
+    const uint64_t mask = uint64_t{1} << (SIGUSR2 - 1);
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, changes ? &mask : nullptr, &seen, sizeof mask);
+    return walk.right();
+  });
+  ASSERT_FALSE(HasFatalFailure());
+  executor().set_rigour(Rigour::per_walk);
+  for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+    halt_in_java(ScenarioId::c1);
+    ASSERT_FALSE(HasFatalFailure());
+    for (uint32_t i = 0; i < 2 * Executor::kCostlyShare; ++i) {
+      changes = true;
+      const Walked wrong = walk(input(mode));
+      EXPECT_EQ(clauses_of(wrong.findings),
+                std::vector<std::string>{"contract:signal-mask-changed"})
+          << i << ": " << explain(wrong);
+      changes = false;
+      EXPECT_EQ(clauses_of(walk(input(mode)).findings), std::vector<std::string>());
+      EXPECT_EQ(seen >> (SIGUSR2 - 1) & 1U, 0U) << "the mask was not put back";
+    }
+    session().release_world();
+  }
+}
+
+// The next walk would wait for it, and be blamed.
+TEST_F(OracleTest, ALockThatAWalkKeepsIsItsFindingAndEndsTheUseOfItsProcess) {
+  start([](const FakeWalk& walk) -> int32_t {
+    pthread_mutex_lock(&mutex);
+    return walk.right();
+  });
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Walked walked = walk(input(Mode::same_thread));
+  EXPECT_EQ(clauses_of(walked.findings),
+            (std::vector<std::string>{"contract:lock-held", "unsafe_call:pthread_mutex_lock"}))
+      << explain(walked);
+  EXPECT_TRUE(walked.outcome.not_reusable);
+  for (const Finding& finding : walked.findings) {
+    EXPECT_GT(finding.fault.stack_size, 0U) << "who took it";
+    EXPECT_EQ(finding.input, input(Mode::same_thread));
+  }
+}
 
 TEST_F(OracleTest, ARightWalkerIsNotReported) {
   const std::vector<ScenarioId> scenarios = {ScenarioId::interpreted_recursion, ScenarioId::c1,

@@ -1,5 +1,7 @@
-// A walk calls nothing that is not async-signal-safe.
+// A walk calls nothing that is not async-signal-safe, and keeps no lock.
 #include <algorithm>
+#include <span>
+#include <string_view>
 
 #include "harness/oracles/oracle.h"
 
@@ -12,18 +14,37 @@ class SignalSafetyOracle final : public Oracle {
 
   void check(const WalkView& view, Further&, Violations* out) override {
     const UnsafeCalls& unsafe = view.record.incidents->unsafe;
-    for (uint32_t i = 0; i < std::min<uint32_t>(unsafe.count, kMaxUnsafeCalls); ++i) {
-      const UnsafeCall& call = unsafe.calls[i];
-      FaultRecord where;
-      where.stack_size = std::min<uint32_t>(call.stack_size, kMaxStack);
-      std::copy_n(call.stack, where.stack_size, where.stack);
-      if (where.stack_size > 0) where.pc = where.stack[0];
-      where.function = call.function;
+    const std::span calls =
+        std::span(unsafe.calls).first(std::min<size_t>(unsafe.count, kMaxUnsafeCalls));
+    for (const UnsafeCall& call : calls) {
       out->add(FindingKind::unsafe_call, call.function,
                std::string(call.function) + " called during the walk (" +
                    std::to_string(unsafe.count) + " unsafe calls in all)",
-               where);
+               place_of(call));
     }
+    // What a walker that has contained a fault left behind is oracle `memory`'s.
+    if (unsafe.locks_held == 0 || view.record.incidents->contained.count > 0) return;
+    const auto taken = std::ranges::find_if(calls, &takes_a_lock);
+    FaultRecord where = taken == calls.end() ? FaultRecord() : place_of(*taken);
+    where.locks_held = unsafe.locks_held;
+    out->add(FindingKind::contract, "lock-held",
+             "the walk returned and kept " + std::to_string(unsafe.locks_held) +
+                 " pthread locks: whoever wants them next waits for ever",
+             where);
+  }
+
+ private:
+  static FaultRecord place_of(const UnsafeCall& call) {
+    FaultRecord where;
+    where.stack_size = std::min<uint32_t>(call.stack_size, kMaxStack);
+    std::copy_n(call.stack, where.stack_size, where.stack);
+    if (where.stack_size > 0) where.pc = where.stack[0];
+    where.function = call.function;
+    return where;
+  }
+  static bool takes_a_lock(const UnsafeCall& call) {
+    const std::string_view function = call.function;
+    return function.ends_with("lock") && !function.ends_with("unlock");
   }
 };
 

@@ -43,7 +43,7 @@ class TruthOracle final : public Oracle {
       checked_result_ = view.record.result;
       checked_walker_ = view.subject.walker;
     } else {
-      out->broken("wrong-frames", why);
+      out->broken(kWrongFrames, why);
     }
   }
 

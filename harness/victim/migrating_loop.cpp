@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "harness/guard/guard.h"
+#include "harness/guard/signal_table.h"
 #include "harness/victim/stack_switch.h"
 
 namespace framestorm {
@@ -41,6 +42,7 @@ void MigratingLoop::run(std::function<void()> body) {
 
 bool MigratingLoop::serve(ThreadSlot* slot) {
   host_ = slot;
+  host_mask_ = signals::mask();
   Guard::attach_thread();
   for (;;) {
     framestorm_switch_stack(&host_sp_, loop_sp_);

@@ -34,6 +34,8 @@ class MigratingLoop {
   // Calls fn(arg) on the stack of the thread that hosts the loop.
   void call_on_host(void (*fn)(void*), void* arg);
   ThreadSlot* host() const { return host_; }  // null: the control thread
+  // The host's signal mask (signals::mask()), as it was when it began to host.
+  const uint64_t& host_mask() const { return host_mask_; }
 
   // World's host callback; signal context.
   static void host_from_signal(ThreadSlot* slot);
@@ -55,6 +57,7 @@ class MigratingLoop {
   void* call_arg_ = nullptr;
   ThreadSlot* target_ = nullptr;
   ThreadSlot* host_ = nullptr;
+  uint64_t host_mask_ = 0;
   ThreadSlot control_thread_;
 };
 

@@ -1,18 +1,13 @@
 #include "harness/walk/run_walk.h"
 
-#include <signal.h>
-
 #include <cerrno>
-#include <cstring>
 #include <optional>
 
 #include "harness/base/clock.h"
+#include "harness/guard/signal_table.h"
 
 namespace framestorm {
 namespace {
-
-// The kernel's sigset_t; libc's has room for more signals than there are.
-constexpr size_t kSignalSetBytes = 8;
 
 struct Invocation {
   const WalkCall& call;
@@ -59,8 +54,6 @@ WalkEnd run_contained(Invocation* invocation, Incidents* incidents) {
 
 void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   Invocation invocation = {call};
-  sigset_t before;
-  if (call.check_mask) pthread_sigmask(SIG_BLOCK, nullptr, &before);
   std::optional<ThreadIdentity::Scoped> as_target;
   if (!call.target->same_thread && call.walker->traits().borrows_identity()) {
     as_target.emplace(*call.identity, call.target->java_thread);
@@ -74,18 +67,16 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
     if (record->end != WalkEnd::returned) tell_abandoned(call, record, incidents);
   } else {
     incidents->fault.end = record->end = WalkEnd::returned;
-    incidents->unsafe.count = incidents->reports.count = 0;
+    incidents->unsafe.count = incidents->unsafe.locks_held = incidents->reports.count = 0;
     invoke(&invocation);
   }
   record->errno_after = errno;
   record->ns = call.timed ? monotonic_ns() - begin : 0;
   as_target.reset();
-  record->signal_mask_checked = call.check_mask;
   record->signal_mask_changed = incidents->unsafe.mask_changed;
-  if (call.check_mask) {
-    sigset_t after;
-    pthread_sigmask(SIG_BLOCK, nullptr, &after);
-    record->signal_mask_changed |= std::memcmp(&before, &after, kSignalSetBytes) != 0;
+  if (call.mask != nullptr && signals::mask() != *call.mask) {
+    record->signal_mask_changed = true;
+    signals::set_mask(*call.mask);
   }
   record->walker = call.walker->id();
   record->depth = call.depth;

@@ -2,10 +2,10 @@
 //
 //   caller                run_walk()                                    guard
 //   ───────────────────   ───────────────────────────────────────────   ───────────────────────────
-//   WalkCall         ──>  reads signal mask and residue
+//   WalkCall         ──>  reads residue
 //                         borrows the target's identity (other thread)
 //                         errno = kErrnoMarker                     ──>  Guard::call ─> Walker::walk
-//                         puts residue and identity back           <──  returned, fault, hang ...
+//                         puts residue, identity and mask back     <──  returned, fault, hang ...
 //                                                                       Incidents
 //   WalkRecord       <──  answer, errno, mask, time, incidents
 //   + thread, buffer,
@@ -33,8 +33,10 @@ struct WalkCall {
   const ThreadIdentity* identity = nullptr;
   // What an abandoned walk leaves in the thread is taken back; null where the caller does that.
   const WalkResidue* residue = nullptr;
-  bool contained = true;    // false: a walk that goes wrong ends as it would without framestorm
-  bool check_mask = false;  // whether the walk changes the signal mask: two system calls
+  bool contained = true;  // false: a walk that goes wrong ends as it would without framestorm
+  // The thread's signal mask (signals::mask()), which is put back where the walk leaves another.
+  // Null: only calls of libc's functions that change it are seen.
+  const uint64_t* mask = nullptr;
   bool timed = false;
 };
 

@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "harness/guard/guard_fixture.h"
+#include "harness/guard/signal_table.h"
 
 namespace framestorm {
 namespace {
@@ -130,16 +131,28 @@ TEST_F(RunWalk, ErrnoIsSeenToChange) {
   EXPECT_EQ(run(&right).errno_after, kErrnoMarker) << "the next walk begins anew";
 }
 
-TEST_F(RunWalk, TheSignalMaskIsLookedAtWhereThatIsAskedFor) {
-  sigset_t before;
-  pthread_sigmask(SIG_BLOCK, nullptr, &before);
+TEST_F(RunWalk, TheSignalMaskIsLookedAtAndPutBackWhereItIsGiven) {
+  const uint64_t before = signals::mask();
   EXPECT_FALSE(run(&blocks_a_signal).signal_mask_changed);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  call_.check_mask = true;
+  EXPECT_NE(signals::set_mask(before), before);
+  call_.mask = &before;
   EXPECT_TRUE(run(&blocks_a_signal).signal_mask_changed);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_EQ(signals::mask(), before);
   EXPECT_FALSE(run(&right).signal_mask_changed);
-  EXPECT_TRUE(record_.signal_mask_checked);
+}
+
+TEST_F(RunWalk, ALockThatTheWalkKeepsIsCounted) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  const auto keeps = [](const WalkTarget&, OneFrame*, int32_t) -> int32_t {
+    return pthread_mutex_lock(&mutex);
+  };
+  const auto gives_back = [](const WalkTarget&, OneFrame*, int32_t) -> int32_t {
+    return pthread_mutex_unlock(&mutex);
+  };
+  run(keeps);
+  EXPECT_EQ(incidents_.unsafe.locks_held, 1U);
+  run(gives_back);
+  EXPECT_EQ(incidents_.unsafe.locks_held, 0U);
 }
 
 TEST_F(RunWalk, AMaskLeftByACallIsSeenInEachWalk) {

@@ -41,9 +41,8 @@ struct WalkRecord {
   bool has_facts = false;
   WalkFacts facts;
   int errno_after = kErrnoMarker;
-  bool signal_mask_checked = false;  // not only for changes by libc's functions
-  bool signal_mask_changed = false;
-  uint64_t ns = 0;  // how long it took, if that was measured
+  bool signal_mask_changed = false;  // and has been put back
+  uint64_t ns = 0;                   // how long it took, if that was measured
 
   // Borrowed from whoever made the walk.
   const std::byte* frames = nullptr;

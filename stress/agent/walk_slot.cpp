@@ -7,6 +7,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "harness/guard/signal_table.h"
 #include "harness/input/thread_state.h"
 #include "harness/victim/context.h"
 
@@ -80,7 +81,7 @@ void WalkSlot::run(const WalkRequest& request, const FurtherWalk& walk, std::byt
             .identity = &setup_.jvm->identity(),
             .residue = setup_.residue,
             .contained = !setup_.strict,
-            .check_mask = request.costly,
+            .mask = &mask_,
             .timed = true},
            record, incidents);
 }
@@ -157,6 +158,7 @@ void WalkSlot::walk(const WalkRequest& request) {
   rewalk_went_wrong_ = vm_went_on_ = false;
   stack_size_ = 0;
 
+  mask_ = signals::mask();
   note_walking(0);
   watch_.take();
   run(request, FurtherWalk::again(view), buffer.place(setup_.depth), &record, &incidents_);

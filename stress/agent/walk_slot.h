@@ -137,6 +137,7 @@ class WalkSlot {
   SampleSubject subject_;
   ucontext_t context_;
   ucontext_t expected_;
+  uint64_t mask_ = 0;  // signals::mask() before the walk
   Incidents incidents_;
   FurtherWalks asked_;
   std::array<Rewalk, kMaxRewalks> rewalks_;
