@@ -40,6 +40,23 @@ void RunCounts::Counts::note(const Outcome& outcome) {
   if (outcome.unmutated && outcome.succeeded()) ++unmutated_succeeded;
   if (outcome.end != WalkEnd::returned) ++contained;
   contained_faults += outcome.contained_faults;
+  if (outcome.unmutated && outcome.end == WalkEnd::returned) {
+    count_error(outcome.result, &unmutated_errors);
+  }
+}
+
+void RunCounts::count_error(int32_t result, ErrorCodes* codes) {
+  if (result > 0) return;
+  const auto code = static_cast<size_t>(-static_cast<int64_t>(result));
+  ++(*codes)[std::min(code, codes->size() - 1)];
+}
+
+json RunCounts::record_of(const ErrorCodes& codes) {
+  json record = json::object();
+  for (size_t i = 0; i < codes.size(); ++i) {
+    if (codes[i] != 0) record[std::to_string(-static_cast<int>(i))] = codes[i];
+  }
+  return record;
 }
 
 void RunCounts::note(const Input& input, const Outcome& outcome) {
@@ -51,10 +68,7 @@ void RunCounts::note(const Input& input, const Outcome& outcome) {
   by_scenario_[static_cast<size_t>(input.scenario)].note(outcome);
   by_mode_[static_cast<size_t>(input.mode)].note(outcome);
   by_walker_[static_cast<size_t>(input.walker)].note(outcome);
-  if (outcome.end == WalkEnd::returned && outcome.result <= 0) {
-    const auto code = static_cast<size_t>(-static_cast<int64_t>(outcome.result));
-    ++error_codes_[std::min(code, error_codes_.size() - 1)];
-  }
+  if (outcome.end == WalkEnd::returned) count_error(outcome.result, &error_codes_);
   // A depth of 0 asks for no frames, and some scenarios stand where a walker may give none by
   // design; three registers alone do not say where Java begins, and some walkers choose.
   const ScenarioInfo& scenario = scenario_info(input.scenario);
@@ -114,16 +128,17 @@ uint64_t RunCounts::unmutated_java_succeeded() const {
 }
 
 json RunCounts::summary() const {
-  const auto record_of = [](const Counts& counts) {
+  const auto record_of_counts = [](const Counts& counts) {
     return json{{"walks", counts.walks},
                 {"succeeded", counts.succeeded},
                 {"unmutated", counts.unmutated},
-                {"unmutated_succeeded", counts.unmutated_succeeded}};
+                {"unmutated_succeeded", counts.unmutated_succeeded},
+                {"unmutated_errors", record_of(counts.unmutated_errors)}};
   };
   json scenarios = json::object();
   for (const ScenarioInfo& info : all_scenarios()) {
     const Counts& counts = by_scenario_[static_cast<size_t>(info.id)];
-    if (counts.walks != 0) scenarios[std::string(info.name)] = record_of(counts);
+    if (counts.walks != 0) scenarios[std::string(info.name)] = record_of_counts(counts);
   }
   json modes = json::object();
   for (const Mode mode : all_of<Mode>()) {
@@ -134,7 +149,7 @@ json RunCounts::summary() const {
   for (const WalkerTraits& walker : kWalkers) {
     const Counts& counts = by_walker_[static_cast<size_t>(walker.id)];
     if (counts.walks == 0) continue;
-    json& record = walkers[std::string(walker.name)] = record_of(counts);
+    json& record = walkers[std::string(walker.name)] = record_of_counts(counts);
     record["contained"] = counts.contained;
     record["contained_faults"] = counts.contained_faults;
     if (counts.asked_at_poll != 0) {
@@ -149,10 +164,6 @@ json RunCounts::summary() const {
       record["not_called"] = counts.not_called;
     }
   }
-  json codes = json::object();
-  for (size_t i = 0; i < error_codes_.size(); ++i) {
-    if (error_codes_[i] != 0) codes[std::to_string(-static_cast<int>(i))] = error_codes_[i];
-  }
   return {{"t", elapsed()},
           {"startup", first_walk_ == 0 ? 0 : first_walk_ - process_start_},
           {"walks", walks()},
@@ -166,7 +177,7 @@ json RunCounts::summary() const {
           {"by_scenario", scenarios},
           {"by_mode", modes},
           {"by_walker", walkers},
-          {"error_codes", codes}};
+          {"error_codes", record_of(error_codes_)}};
 }
 
 }  // namespace framestorm

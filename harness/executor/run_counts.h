@@ -40,11 +40,16 @@ class RunCounts {
   // With those of a profiler only once it has told.
   uint64_t unmutated_java() const;
   uint64_t unmutated_java_succeeded() const;
+  // By negated code; undocumented ones, which are findings, share the last.
+  using ErrorCodes = std::array<uint64_t, 64>;
+  static void count_error(int32_t result, ErrorCodes* codes);
+  static nlohmann::json record_of(const ErrorCodes& codes);
   struct Counts {
     uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0, contained = 0;
     uint64_t contained_faults = 0;  // by the walker itself
     uint64_t not_called = 0;        // walks that a profiler's own thread did not make
     uint64_t asked_at_poll = 0, answered_at_poll = 0;
+    ErrorCodes unmutated_errors = {};
     void note(const Outcome& outcome);
   };
 
@@ -52,8 +57,7 @@ class RunCounts {
   std::array<Counts, kScenarios> by_scenario_ = {};
   std::array<Counts, static_cast<size_t>(Mode::count)> by_mode_ = {};
   std::array<Counts, static_cast<size_t>(WalkerId::count)> by_walker_ = {};
-  // By negated code; undocumented ones, which are findings, share the last.
-  std::array<uint64_t, 64> error_codes_ = {};
+  ErrorCodes error_codes_ = {};
   std::map<std::string_view, uint64_t> recorded_;  // by RecordedVerdict::verdict
   uint64_t findings_ = 0, executions_ = 0;
   uint64_t unmutated_java_ = 0, unmutated_java_succeeded_ = 0;

@@ -49,6 +49,7 @@ TEST_F(RunCountsTest, AWalkerThatDoesNothingIsTold) {
   EXPECT_GE(right["unmutated_java_succeeded"], 18);
   EXPECT_EQ(idle["unmutated_java_succeeded"], 0);
   EXPECT_EQ(idle["error_codes"]["0"], 40);
+  EXPECT_EQ(idle["by_scenario"]["c1"]["unmutated_errors"]["0"], 20);
 }
 
 TEST(RunCountsOfAProfilerTest, WalksThatItHasNotToldOfSayNothingOfItsLiveness) {

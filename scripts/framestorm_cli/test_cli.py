@@ -146,6 +146,7 @@ def test_low_success_is_2_with_findings_kept(
     code, _, err = fuzz(framestorm, fakes, tmp_path / "out", "--verify", "0")
     assert code == 2
     assert "unmutated walks of Java scenarios succeeded" in err
+    assert "most often they gave c1 -5 (9" in err
     data = read_summary(tmp_path / "out")
     assert len(data["buckets"]) == 1
 

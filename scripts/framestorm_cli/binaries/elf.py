@@ -75,6 +75,13 @@ def identify(path: Path) -> Identity:
         return Identity(file["e_machine"], build_id, min(loads, default=0) & ~0xFFF)
 
 
+def may_have_lines(path: Path) -> bool:
+    """Whether it has line tables, or names a file that has. Raises NotElfError."""
+    with _reading(path) as file:
+        sections = (".debug_line", ".gnu_debuglink")
+        return any(file.get_section_by_name(name) is not None for name in sections)
+
+
 def exports(path: Path, name: str) -> bool:
     """Whether a dynamic symbol of that name is defined. Raises NotElfError."""
     with _reading(path) as file:

@@ -82,7 +82,12 @@ def fuzz(asked: dict[str, Any], name: str) -> int:
         "halts": 3,
         "rss_kb": 1000,
         "by_scenario": {
-            name: {"walks": walks, "succeeded": walks} for name in entry.get("scenarios", ["c1"])
+            name: {
+                "walks": walks,
+                "succeeded": walks,
+                "unmutated_errors": {"-5": walks - int(walks * success)},
+            }
+            for name in entry.get("scenarios", ["c1"])
         },
         "by_mode": {},
         "error_codes": {"-5": 1},

@@ -10,12 +10,27 @@ from framestorm_cli.profilers.outside import OutsideWalker
 MINIMUM_SUCCESS = 0.95
 # Fewer unmutated walks than this say nothing about the share.
 ENOUGH_WALKS = 50
+_SHOWN = 8  # errors
 
 
 def success_share(totals: dict[str, int]) -> float | None:
     """Succeeded share of unmutated Java walks; None when there were none."""
     walks = totals.get("unmutated_java", 0)
     return min(totals.get("unmutated_java_succeeded", 0) / walks, 1.0) if walks else None
+
+
+def _refusals(totals: Json) -> str:
+    """The most frequent errors of unmutated walks, by scenario."""
+    counted = [
+        (count, scenario, code)
+        for scenario, walked in totals.get("by_scenario", {}).items()
+        for code, count in walked.get("unmutated_errors", {}).items()
+    ]
+    shown = [
+        f"{scenario} {code} ({count:,} times)"
+        for count, scenario, code in sorted(counted, reverse=True)[:_SHOWN]
+    ]
+    return f"; most often they gave {', '.join(shown)}" if shown else ""
 
 
 def problems(run: Run) -> list[str]:
@@ -37,6 +52,7 @@ def problems(run: Run) -> list[str]:
         found.append(
             f"only {share:.1%} of {walks} unmutated walks of Java scenarios succeeded, at least "
             f"{MINIMUM_SUCCESS:.0%} must: `scripts/framestorm scenarios` shows which do not"
+            f"{_refusals(totals)}"
         )
     if run.options.outside.walker == outside.PROFILER:
         found += _of_profiler(run.options.outside, totals)

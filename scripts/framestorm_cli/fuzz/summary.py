@@ -55,7 +55,10 @@ class Figures(msgspec.Struct, forbid_unknown_fields=True):
     ]
     rss_kb: Annotated[int, said("Largest of the processes.", ge=0)]
     startup_seconds: Annotated[float, said("Largest time from start to first walk.", ge=0)]
-    by_scenario: Json
+    by_scenario: Annotated[
+        Json,
+        said("Walks; unmutated_errors: how often such a walk gave which negative frame count."),
+    ]
     by_mode: Json
     by_walker: Annotated[Json, said("As by_scenario; contained: walks that did not return.")]
     error_codes: Annotated[Json, said("How often the walker gave each negative frame count.")]

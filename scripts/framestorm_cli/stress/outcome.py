@@ -43,19 +43,21 @@ class Outcome:
 
 
 def judge(run: StressRun, found: Found) -> Outcome:
-    """Exit code 0: nothing (new) found, 1: findings, 2: the run is not to be believed."""
-    problems = []
+    """Exit code 0: nothing (new) found, 1: findings, 2: the run is not to be believed. What was found
+    at a rate that is too low stands."""
+    problems: list[str] = []
+    slow = [one for one in run.finished if one.slow]
     unjudged = [one for one in run.finished if one.verdict == UNJUDGED]
     problems += _some([f"could not judge {one.cell}: {one.why}" for one in unjudged], "cells")
-    slow = [one for one in run.finished if one.slow]
-    problems += _some([f"rate too low, {one.cell}: {one.slow}" for one in slow], "cells")
     if run.stopped == INTERRUPTED:
         problems.append(f"interrupted: {run.unfinished} of {len(run.plan.cells)} cells did not run")
     elif run.stopped:
         problems.append(run.stopped)
     if not run.finished and not run.stopped:
         problems.append("no cell ran")
-    code = 2 if problems else (1 if found.new else 0)
+    believed = not problems and not (slow and not found.new)
+    problems += _some([f"rate too low, {one.cell}: {one.slow}" for one in slow], "cells")
+    code = 2 if not believed else (1 if found.new else 0)
     return Outcome(run, found, problems, code)
 
 

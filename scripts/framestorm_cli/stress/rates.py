@@ -5,6 +5,7 @@ A thread is sampled only while it runs, so the rate is per second of CPU time of
 """
 
 from framestorm_cli.findings.records import Json
+from framestorm_cli.stress import units
 from framestorm_cli.stress.cells import Cell
 
 SHARE = 0.95  # of the rate asked for
@@ -47,7 +48,18 @@ def shortfall(cell: Cell, stats: Json) -> str:
     least, had = promised(cell, stats), achieved(stats)
     if least is None or had is None or had >= least:
         return ""
-    return (
+    said = (
         f"{had:,.0f} samples/s per running thread of {1e9 / cell.interval_ns:,.0f} asked for; "
         f"{least:,.0f} are promised"
     )
+    walk_ns = _mean_walk_ns(stats)
+    if had * walk_ns / 1e9 <= _MUCH:
+        return said
+    return f"{said}; the walker's own time is the reason: {units.nanoseconds_text(walk_ns)} a walk"
+
+
+def _mean_walk_ns(stats: Json) -> float:
+    """Of walkers that took turns, each counts as often as it walked."""
+    walkers = (stats.get("latency_ns") or {}).values()
+    walks = sum(float(one["count"]) for one in walkers)
+    return sum(float(one["count"]) * float(one["p50"]) for one in walkers) / walks if walks else 0.0

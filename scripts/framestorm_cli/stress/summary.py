@@ -221,11 +221,12 @@ def to_report(outcome: Outcome, argv: Sequence[str]) -> Report:
 def _check(result: CellResult, new: list[StressBucket], known: list[StressBucket]) -> Check:
     message = details = ""
     outcome = PASSED
-    if result.verdict == UNJUDGED or result.slow:
-        outcome, message = ERROR, result.why or f"rate too low: {result.slow}"
+    slow = [f"rate too low: {result.slow}"] if result.slow else []
+    if result.verdict == UNJUDGED or (slow and not new):
+        outcome, message = ERROR, result.why or slow[0]
     elif new:
         outcome = FAILED
-        message = "; ".join(one.bucket.title for one in new)
+        message = "; ".join([*(one.bucket.title for one in new), *slow])
         details = "\n".join(line for one in new for line in _described(one.bucket))
     elif known:
         message = "known: " + "; ".join(str(one.bucket.signature) for one in known)
@@ -277,7 +278,10 @@ def show(outcome: Outcome, console: Console | None = None) -> None:
     lines.append(f"report: {paths.shown(outcome.out / 'report.html')}")
     if outcome.beside:
         lines.append(f"profilers: {paths.shown(outcome.out / side_by_side.PAGE)}")
-    lines += [f"NOT TO BE BELIEVED: {problem}" for problem in outcome.problems]
+    head = "NOT TO BE BELIEVED" if outcome.exit == 2 else "NOT AS PROMISED"
+    lines += [f"{head}: {problem}" for problem in outcome.problems]
+    if outcome.problems and outcome.found.new:
+        lines.append("what was found stands")
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
 

@@ -313,6 +313,29 @@ def test_the_rate_promised_is_delivered_or_the_run_fails(
     assert bool(only(read_summary(tmp_path / "out"))["rate_too_low"]) == (code == 2)
 
 
+def test_a_slow_walker_does_not_hide_its_findings(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    latency = {"asgct": {"count": 2_000, "p50": 900_000, "p99": 1e6, "p99.9": 1e6, "max": 1e6}}
+    slow = {"samples": 2_000, "running": 2.0, "stats": {"latency_ns": latency}}
+    only_slow = ("--workload", "alpha", "--mode", "same-thread", "--interval", "100us")
+    java.plan("alpha", slow)
+    assert stress(*only_slow, "--out", tmp_path / "slow")[0] == 2
+
+    java.plan("alpha", {**slow, "findings": [java.fault("a", "frame::sender")]})
+    code, printed, err = stress(*only_slow, "--out", tmp_path / "both")
+    assert code == 1
+    assert "findings: 1 bucket" in printed
+    assert "what was found stands" in printed
+    assert "rate too low" in err
+    assert "the walker's own time is the reason: 900 us a walk" in err
+    summary = read_summary(tmp_path / "both")
+    assert (summary["exit"], len(summary["problems"])) == (1, 1)
+    failure = (tmp_path / "both" / "junit.xml").read_text().split("<failure", 1)[1]
+    assert "frame::sender" in failure
+    assert "rate too low" in failure
+
+
 def test_known_buckets_do_not_fail_a_run_and_new_ones_do(
     stress: Run, java: FakeJava, tmp_path: Path
 ) -> None:

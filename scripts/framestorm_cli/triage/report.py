@@ -4,9 +4,11 @@ from pathlib import Path
 
 from framestorm_cli.base.numbers import parse_int
 from framestorm_cli.binaries import disassembly
+from framestorm_cli.binaries import lines as source_lines
 from framestorm_cli.findings.finding import Finding
 from framestorm_cli.findings.records import Json
 from framestorm_cli.triage.buckets import Bucket
+from framestorm_cli.triage.signature import starts_at_a_return
 
 _REGISTERS_A_LINE = 4
 
@@ -71,8 +73,7 @@ def markdown(bucket: Bucket, jvm: Json, walked: str = "") -> str:
         lines += ["## Context as walked", ""]
         lines += _block([f"{name}: {value}" for name, value in finding.context.items()])
     lines += ["## Walker stack", ""]
-    shown = [f"#{index:<2} {frame}" for index, frame in enumerate(finding.frames)]
-    lines += _block(shown or ["(none recorded)"])
+    lines += _block(_stack(finding) or ["(none recorded)"])
     lines += _fault(finding, str(jvm.get("arch") or "x86_64"))
     if finding.trace:
         lines += ["## Trace the walker gave", ""]
@@ -83,6 +84,17 @@ def markdown(bucket: Bucket, jvm: Json, walked: str = "") -> str:
         lines += ["## Near-duplicates in this bucket", ""]
         lines += [f"- {signature}" for signature in bucket.merged] + [""]
     return "\n".join(lines)
+
+
+def _stack(finding: Finding) -> list[str]:
+    """With lines and what is inlined, where there are line tables."""
+    placed = source_lines.of_stack(
+        finding.frames, finding.modules, first_is_return=starts_at_a_return(finding)
+    )
+    shown = []
+    for index, (frame, said) in enumerate(zip(finding.frames, placed, strict=True)):
+        shown += [f"#{index:<2} {frame}", *(f"      {line}" for line in said)]
+    return shown
 
 
 def _fault(finding: Finding, arch: str) -> list[str]:

@@ -53,9 +53,14 @@ def significant(names: Iterable[str]) -> list[str]:
 
 
 def symbolise(finding: Finding, symbolizer: Symbolizer) -> list[Frame]:
-    """The walker's stack of a finding. Only faults and hangs start at a pc, see the protocol."""
-    first_is_return = finding.kind not in ("fault", "hang")
+    """The walker's stack of a finding."""
+    first_is_return = starts_at_a_return(finding)
     return symbolizer.stack(finding.stack, finding.modules, first_is_return=first_is_return)
+
+
+def starts_at_a_return(finding: Finding) -> bool:
+    """Only faults and hangs start at a pc, see the protocol."""
+    return finding.kind not in ("fault", "hang")
 
 
 def signature_of(finding: Finding) -> Signature:
