@@ -60,10 +60,10 @@ def walker_stems() -> frozenset[str]:
         r"^    (\w+)\.cpp \\$", _WALKER_FILES.read_text(encoding="utf-8"), re.MULTILINE
     )
     headers = [file.name for file in (_ADDITIONS / "src").rglob("async*.hpp")]
-    return frozenset(_stem(name) for name in [*names, *headers])
+    return frozenset(stem_of(name) for name in [*names, *headers])
 
 
-def _stem(file: str) -> str:
+def stem_of(file: str) -> str:
     """ "frame_x86.inline.hpp" -> "frame"."""
     return re.sub(r"(?:_linux)?(?:_x86|_aarch64|_posix)?$", "", Path(file).name.partition(".")[0])
 
@@ -78,7 +78,7 @@ def tables_of(measured: Measured, places: Sequence[Place], stems: frozenset[str]
     functions: dict[tuple[str, str], Function] = {}
     files: dict[str, SourceFile] = {}
     for index, place in enumerate(places):
-        if not place.source.startswith("src/hotspot/") or _stem(place.source) not in stems:
+        if not place.source.startswith("src/hotspot/") or stem_of(place.source) not in stems:
             continue
         key = (place.source, place.function)
         function = functions.setdefault(key, Function(place.function, place.source, place.line))

@@ -5,6 +5,7 @@ catalogue.toml has every fix that the rule names; bugs/<id>.toml what is planted
 
 import tomllib
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from framestorm_cli.hotspot.additions import Additions, Edit
 FOLDER = additions.FOLDER / "planted"
 _CANARY_FILES = FOLDER / "canary"
 _CANARY = "FRAMESTORM_CANARY"
-_INCLUDE = '#include "utilities/framestorm_canary.hpp"\n'
+INCLUDE = '#include "utilities/framestorm_canary.hpp"\n'
 
 
 class _Bug(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,13 +58,17 @@ class Bug:
             raise FramestormError(
                 f"planted bug {self.id} has no {_CANARY}(...): nothing tells that it acts"
             )
-        includes = [Edit(file, r"\A", "before", _INCLUDE) for file in with_canary]
-        files = {
-            str(path.relative_to(_CANARY_FILES)): path.read_bytes()
-            for path in sorted(_CANARY_FILES.rglob("*"))
-            if path.is_file()
-        }
-        return added.with_edits([*self.edits, *includes], files)
+        includes = [Edit(file, r"\A", "before", INCLUDE) for file in with_canary]
+        return added.with_edits([*self.edits, *includes], canary_files())
+
+
+def canary_files() -> dict[str, bytes]:
+    """By path in the source tree."""
+    return {
+        str(path.relative_to(_CANARY_FILES)): path.read_bytes()
+        for path in sorted(_CANARY_FILES.rglob("*"))
+        if path.is_file()
+    }
 
 
 class Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -75,6 +80,21 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True):
     planted: tuple[str, ...] = ()
     why_not: str = msgspec.field(name="not", default="")
     kind: str = msgspec.field(name="class", default="")
+
+
+class _Catalogue(msgspec.Struct, forbid_unknown_fields=True):
+    frozen: date
+    entry: list[Entry]
+    classes: dict[str, str]
+
+
+def entries(folder: Path = FOLDER) -> list[Entry]:
+    """Every fix of the catalogue. Raises FramestormError."""
+    path = folder / "catalogue.toml"
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=_Catalogue).entry
+    except (OSError, msgspec.MsgspecError, tomllib.TOMLDecodeError) as error:
+        raise FramestormError(f"{path}: {error}") from error
 
 
 def bugs(folder: Path = FOLDER) -> dict[str, Bug]:

@@ -11,6 +11,14 @@ from framestorm_cli.base.options import exit_with
 @click.command()
 @click.argument("names", metavar="[BUG]...", nargs=-1)
 @click.option("--list", "listing", is_flag=True, help="Name the planted bugs and the contestants.")
+@click.option("--mutants", is_flag=True,
+              help="Instead of bugs of the past: checks deleted, bounds off by one, comparisons turned."
+              )  # fmt: skip
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    help="So many mutants, chosen by --seed.  [default: all]",
+)
 @click.option("--contestant", "contestants", multiple=True,
               help="Who looks; repeatable.  [default: libfuzzer]")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=5), default=60, show_default=True,
@@ -36,6 +44,7 @@ def detect(**options: Any) -> None:
     \b
     Example: scripts/framestorm detect --list
     Example: scripts/framestorm detect unextended-sp-below-stack --seconds 60
+    Example: scripts/framestorm detect --mutants --sample 50 --seconds 20 --out mutants
     Example: scripts/framestorm detect --contestant libfuzzer --contestant step --runs 10 --out detected
     """
     from framestorm_cli.detect.run import detect_command

@@ -6,12 +6,13 @@ signatures that both have are tried the same way: a bug may hide behind another 
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.detect.contestants import Timed
+from framestorm_cli.detect.subjects import environment
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.replay import replaying
@@ -27,18 +28,20 @@ _TOP = 3  # frames that a right report may name the function in
 
 @dataclass(frozen=True)
 class Side:
+    """`variables`: of the environment of its JVMs."""
+
     tools: Toolchain
     symbolizer: Symbolizer
     scratch: Path
+    variables: Mapping[str, str]
 
     def hits(self, finding: Finding, tries: int) -> tuple[int, int]:
         """How many of `tries` fresh JVMs show the finding, or nearly; and how many there were."""
         assert finding.artifact is not None
         request = Request(finding.artifact, finding.signature, limit=_TRY_LIMIT)
-        try:
+        with environment(self.variables):
             done = replaying.run_tries(self.tools, self.symbolizer, request, tries, self.scratch)
-        finally:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
         shown = [
             one.matched or any(alike(finding, other) for other in one.findings) for one in done
         ]

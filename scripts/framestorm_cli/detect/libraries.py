@@ -1,4 +1,4 @@
-"""JDKs with one planted bug each: the files of the instrumented JDK, and a libjvm of its own.
+"""JDKs with a planted bug each, and one with every mutant: the instrumented JDK with another libjvm.
 
 <cache>/jdk/planted/<variant>-<bug>-<key>: hard links to the JDK without a bug, and libjvm.so with its debug
 sections compressed. All are built in the tree of the variant, where only what an edit touches is compiled.
@@ -8,15 +8,23 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
+
 from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.coverage import tables
+from framestorm_cli.coverage.run import FLOOR
+from framestorm_cli.detect import catalogue, mutation
 from framestorm_cli.detect.catalogue import Bug
+from framestorm_cli.detect.mutation import Mutant, Mutator
 from framestorm_cli.hotspot import additions, building, folder
-from framestorm_cli.hotspot.building import Request
+from framestorm_cli.hotspot.additions import Additions, Edit
+from framestorm_cli.hotspot.building import Build, Request
 from framestorm_cli.hotspot.errors import writing
 from framestorm_cli.jdks import store
 
 _LIBJVM = Path("lib") / "server" / "libjvm.so"
+_MUTANTS = "mutants.json"
 _OBJCOPY = "llvm-objcopy-19"
 
 
@@ -30,21 +38,73 @@ def planted(bug: Bug, variant: str) -> Path:
     without = control(variant)
     with writing(store.folder()):
         build = building.build_of(Request(variant=variant), bug.planted(additions.load()))
-        homes = store.folder() / "planted"
-        home = homes / f"{variant}-{bug.id}-{build.key[:12]}"
+        home = _home(variant, bug.id, build)
         if home.exists():
             return home
-        homes.mkdir(parents=True, exist_ok=True)
         steps.say(f"planting {bug.id} in {variant}")
         with build.locked() as lock:
             if not home.exists():
-                for older in homes.glob(f"{variant}-{bug.id}-*"):
-                    shutil.rmtree(older, ignore_errors=True)
                 _assemble(without, build.library(lock), home)
     return home
 
 
-def _assemble(without: Path, library: Path, home: Path) -> None:
+def mutated(variant: str) -> Path:
+    """The JDK with every mutant, built when it is not there; read_mutants() says which. Raises
+    FramestormError."""
+    without = control(variant)
+    with writing(store.folder()):
+        added = additions.load()
+        build = building.build_of(Request(variant=variant), added)
+        home = _home(variant, "mutants", build)
+        if home.exists():
+            return home
+        steps.say(f"mutating the walkers of {variant}")
+        with build.locked() as lock:
+            if not home.exists():
+                # What make keeps of each file's command is there once it was compiled.
+                build.library(lock)
+                more, mutants = _mutations(build, added)
+                library = building.build_of(Request(variant=variant), more).library(lock)
+                _assemble(without, library, home, msgspec.json.encode(mutants))
+    return home
+
+
+def read_mutants(home: Path) -> list[Mutant]:
+    """Of a JDK that mutated() gave."""
+    return msgspec.json.decode((home / _MUTANTS).read_bytes(), type=list[Mutant])
+
+
+def _home(variant: str, name: str, build: Build) -> Path:
+    return store.folder() / "planted" / f"{variant}-{name}-{build.key[:12]}"
+
+
+def _mutations(build: Build, added: Additions) -> tuple[Additions, list[Mutant]]:
+    """What is added to a source tree so that the floor's functions have all their mutants."""
+    objects = build.folder / "hotspot" / "variant-server" / "libjvm" / "objs"
+    source = build.patched.source
+    mutator = Mutator(set(tables.read_floor(FLOOR)))
+    edits = []
+    stems = tables.walker_stems()
+    for command in sorted(objects.glob("*.o.cmdline")):
+        file = command.name.replace(".o.cmdline", ".cpp")
+        path = next((source / "src" / "hotspot").rglob(file), None)
+        if path is None or tables.stem_of(file) not in stems:
+            continue
+        name = str(path.relative_to(source))
+        before = len(mutator.mutants)
+        arguments = mutation.arguments_of(command.read_text(encoding="utf-8"))
+        text = mutator.mutated(path, name, arguments)
+        if text is not None:
+            steps.say(f"{name}: {len(mutator.mutants) - before} mutants")
+            edits.append(Edit(name, r"\A[\s\S]*\Z", "replace", text))
+    return added.with_edits(edits, catalogue.canary_files()), mutator.mutants
+
+
+def _assemble(without: Path, library: Path, home: Path, mutants: bytes | None = None) -> None:
+    home.parent.mkdir(parents=True, exist_ok=True)
+    variant_and_name = home.name.rpartition("-")[0]
+    for older in home.parent.glob(f"{variant_and_name}-????????????"):
+        shutil.rmtree(older, ignore_errors=True)
     scratch = home.with_name(f".new-{home.name}")
     shutil.rmtree(scratch, ignore_errors=True)
     folder.link_base(without, scratch)
@@ -60,6 +120,8 @@ def _assemble(without: Path, library: Path, home: Path) -> None:
         for archive in (scratch / _LIBJVM.parent).glob("*.jsa"):
             archive.unlink()
         folder.finish(scratch, store.folder() / "logs" / "planted.log")
+    if mutants is not None:
+        (scratch / _MUTANTS).write_bytes(mutants)
     scratch.rename(home)
 
 

@@ -14,16 +14,16 @@ import msgspec
 from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.detect import canary, catalogue, judging, libraries
+from framestorm_cli.detect import canary, judging
 from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Task, Timed, clean
 from framestorm_cli.detect.judging import Detection, Side
+from framestorm_cli.detect.subjects import CONTROLS, Subject, controls, environment
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.triage.explain import explain
 
 DATA = "runs.jsonl"
-CONTROL = "control"  # in place of a bug's id: the JDK without one
 CONTROL_RUNS = 3
 _ATTEMPTS = 4  # of a run that ended at what was not the bug; the last goes on to its end
 
@@ -61,9 +61,8 @@ class Measured(msgspec.Struct):
 class Planned:
     """Picklable: it is made in a process of its own."""
 
-    bug: str
+    subject: Subject
     contestant: str
-    walkers: tuple[str, ...]
     repetition: int
     seed: int
     budget: float
@@ -71,28 +70,32 @@ class Planned:
     out: Path
 
     @property
+    def is_control(self) -> bool:
+        return self.subject.id in CONTROLS
+
+    @property
     def key(self) -> tuple[str, str, tuple[str, ...], int]:
-        return self.bug, self.contestant, self.walkers, self.repetition
+        return self.subject.id, self.contestant, self.subject.walkers, self.repetition
 
     def __str__(self) -> str:
-        return f"{self.bug} by {self.contestant}, run {self.repetition}"
+        return f"{self.subject.id} by {self.contestant}, run {self.repetition}"
 
 
 def plan(
-    bugs: Sequence[catalogue.Bug], contestants: Sequence[str], runs: int, seed: int, budget: float,
+    subjects: Sequence[Subject], contestants: Sequence[str], runs: int, seed: int, budget: float,
     replays: int, out: Path,
 ) -> Iterator[Planned]:  # fmt: skip
-    """Repetition by repetition, bug by bug, the contestants in turn; the JDK without a bug first. All of a
-    repetition have the same seed."""
+    """Repetition by repetition, bug by bug, the contestants in turn; the controls first. All of a repetition
+    have the same seed."""
     for repetition in range(1, runs + 1):
         at = seed + 1000 * repetition
         if repetition <= CONTROL_RUNS:
-            for walkers in dict.fromkeys(bug.walkers for bug in bugs):
+            for one in controls(subjects):
                 for name in contestants:
-                    yield Planned(CONTROL, name, walkers, repetition, at, budget, replays, out)
-        for bug in bugs:
+                    yield Planned(one, name, repetition, at, budget, replays, out)
+        for one in subjects:
             for name in contestants:
-                yield Planned(bug.id, name, bug.walkers, repetition, at, budget, replays, out)
+                yield Planned(one, name, repetition, at, budget, replays, out)
 
 
 def read(folder: Path) -> list[Measured]:
@@ -111,11 +114,10 @@ def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
     """Makes the runs that were not made yet, `jobs` at once, each on a core of its own. Returns all."""
     done = {one.key: one for one in read(folder)}
     missing = [one for one in planned if one.key not in done]
-    controls = [one for one in missing if one.bug == CONTROL]
-    others = [one for one in missing if one.bug != CONTROL]
+    groups = [[one for one in missing if one.is_control == wanted] for wanted in (True, False)]
     number = 0
-    # What the JDK without a bug shows is asked for by the others.
-    for group in (controls, others):
+    # What the controls show is asked for by the others.
+    for group in groups:
         with ProcessPoolExecutor(
             jobs, get_context("spawn"), _pin, (get_context("spawn").Value("i", 0),)
         ) as pool:
@@ -148,7 +150,7 @@ def _pin(taken) -> None:  # type: ignore[no-untyped-def]
 def _outcome(one: Measured) -> str:
     if one.problem:
         return f"does not count: {one.problem}"
-    if one.bug == CONTROL:
+    if one.bug in CONTROLS:
         return f"{len(one.signatures)} signatures without a bug"
     canaried = f"canary reached {one.reached:,}, triggered {one.triggered:,}"
     if one.found is None:
@@ -163,20 +165,21 @@ def run(planned: Planned) -> Measured:
     from its start, with that signature left alone: what it is measured by has no interruption.
     """
     contestant = CONTESTANTS[planned.contestant]
-    bug = None if planned.bug == CONTROL else catalogue.chosen((planned.bug,))[0]
-    without = toolchain.prepare(libraries.control(contestant.variant))
-    tools = toolchain.prepare(libraries.planted(bug, contestant.variant)) if bug else without
+    subject, against = planned.subject, planned.subject.against()
+    tools = toolchain.prepare(subject.home(contestant.variant))
+    without = toolchain.prepare(against.home(contestant.variant))
     symbolizer = Symbolizer()
     passed = _of_control(planned)
     for attempt in range(_ATTEMPTS):
         last = attempt == _ATTEMPTS - 1
         made, heard = _look(
-            planned, contestant, bug, tools, symbolizer, None if last else frozenset(passed)
+            planned, contestant, tools, symbolizer, None if last else frozenset(passed)
         )
-        if bug is None or made.problem:
+        if planned.is_control or made.problem:
             break
         scratch = planned.out / "work" / _name(planned) / "replays"
-        here, there = Side(tools, symbolizer, scratch), Side(without, symbolizer, scratch)
+        here = Side(tools, symbolizer, scratch, subject.environment)
+        there = Side(without, symbolizer, scratch, against.environment)
         control = _of_control(planned)
         detection = (
             judging.detect(heard, control, here, there, planned.replays)
@@ -184,7 +187,7 @@ def run(planned: Planned) -> Measured:
             else judging.detect_by_signature(heard, control)
         )
         if detection is not None:
-            _write_down(made, detection, bug)
+            _write_down(made, detection, subject)
             break
         more = set(made.signatures) - passed
         if not more:
@@ -194,7 +197,7 @@ def run(planned: Planned) -> Measured:
 
 
 def _look(
-    planned: Planned, contestant: Contestant, bug: catalogue.Bug | None, tools: Toolchain,
+    planned: Planned, contestant: Contestant, tools: Toolchain,
     symbolizer: Symbolizer, passed: frozenset[Signature] | None,
 ) -> tuple[Measured, list[Timed]]:  # fmt: skip
     """What it came to, and what it heard. `passed`: signatures that do not end it; None: nothing does."""
@@ -203,19 +206,19 @@ def _look(
     canary.prepare(file)
 
     def wanted(finding: Finding) -> bool:
-        if bug is None or passed is None:
+        if planned.is_control or passed is None:
             return False
         return finding.signature not in passed and contestant.hears(finding)
 
-    task = Task(tools, planned.walkers, planned.budget, planned.seed, out, symbolizer, wanted)
-    os.environ[canary.VARIABLE] = str(file)
+    task = Task(
+        tools, planned.subject.walkers, planned.budget, planned.seed, out, symbolizer, wanted
+    )
     began, cpu = time.monotonic(), _cpu()
-    try:
+    with environment({**planned.subject.environment, canary.VARIABLE: str(file)}):
         looked = contestant.look(task)
-    finally:
-        del os.environ[canary.VARIABLE]
     made = Measured(
-        planned.bug, planned.contestant, planned.walkers, planned.repetition, planned.seed, planned.budget,
+        planned.subject.id, planned.contestant, planned.subject.walkers, planned.repetition, planned.seed,
+        planned.budget,
         round(time.monotonic() - began, 3), round(_cpu() - cpu, 3), looked.walks, looked.problem,
     )  # fmt: skip
     heard = [one for one in looked.found if contestant.hears(one.finding)]
@@ -227,18 +230,18 @@ def _look(
     return made, heard
 
 
-def _write_down(made: Measured, detection: Detection, bug: catalogue.Bug) -> None:
+def _write_down(made: Measured, detection: Detection, subject: Subject) -> None:
     finding = detection.timed.finding
     made.found = round(detection.timed.seconds, 3)
     made.signature, made.explanation = finding.signature, explain(finding)
-    made.names_it = judging.names_it(finding, bug.functions)
+    made.names_it = judging.names_it(finding, subject.functions)
     made.replayed, made.replays = detection.replayed, detection.replays
 
 
 def _name(planned: Planned) -> str:
-    return (
-        f"{planned.repetition:02d}-{planned.bug}-{planned.contestant}-{'+'.join(planned.walkers)}"
-    )
+    subject = planned.subject
+    walkers = "+".join(subject.walkers)
+    return f"{planned.repetition:02d}-{subject.id}-{planned.contestant}-{walkers}"
 
 
 def _of_control(planned: Planned) -> set[Signature]:
@@ -246,7 +249,8 @@ def _of_control(planned: Planned) -> set[Signature]:
     return {
         signature
         for one in read(planned.out)
-        if (one.bug, one.contestant, one.walkers) == (CONTROL, planned.contestant, planned.walkers)
+        if (one.bug, one.contestant, one.walkers)
+        == (planned.subject.control, planned.contestant, planned.subject.walkers)
         for signature in one.signatures
     }
 

@@ -1,6 +1,7 @@
 """`framestorm detect`: the runs, then what they come to."""
 
 import os
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.live import results_console
 from framestorm_cli.base.machine import machine
-from framestorm_cli.detect import catalogue, libraries, measuring, tables
+from framestorm_cli.detect import catalogue, libraries, measuring, subjects
 from framestorm_cli.detect.catalogue import Bug
 from framestorm_cli.detect.contestants import CONTESTANTS
 from framestorm_cli.detect.measuring import Measured
+from framestorm_cli.detect.subjects import Subject
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.names import known
 
@@ -33,11 +35,12 @@ def detect_command(
     jobs: int | None,
     out: Path | None,
     again: bool,
+    mutants: bool,
+    sample: int | None,
 ) -> int:
     """Returns the exit code: 0 every triggered bug was found, 1 not, 2 a run did not look."""
-    bugs = catalogue.chosen(names)
-    if listing:
-        return _list(bugs)
+    if listing and not mutants:
+        return _list(catalogue.chosen(names))
     known("contestant", contestants, list(CONTESTANTS))
     contestants = tuple(dict.fromkeys(contestants)) or _DEFAULT
     if again and out is None:
@@ -49,19 +52,37 @@ def detect_command(
     )
     run_folder.check_room(folder)
     if not again:
-        _prepare(bugs, contestants)
-        planned = list(measuring.plan(bugs, contestants, runs, seed, seconds, replays, folder))
+        chosen = _mutants(names, contestants, sample, seed) if mutants else _bugs(names)
+        _prepare(chosen, contestants)
+        planned = list(measuring.plan(chosen, contestants, runs, seed, seconds, replays, folder))
         with steps.termination_interrupts():
             measuring.make(planned, folder, jobs or os.cpu_count() or 1)
     return _conclude(measuring.read(folder), folder)
 
 
-def _prepare(bugs: Sequence[Bug], contestants: Sequence[str]) -> None:
+def _bugs(names: tuple[str, ...]) -> list[Subject]:
+    return [subjects.of_bug(bug) for bug in catalogue.chosen(names)]
+
+
+def _mutants(
+    names: tuple[str, ...], contestants: Sequence[str], sample: int | None, seed: int
+) -> list[Subject]:
+    """Those of these names, or a sample of all by chance. Raises FramestormError for a name that is none."""
+    variant = CONTESTANTS[contestants[0]].variant
+    every = {one.id: one for one in libraries.read_mutants(libraries.mutated(variant))}
+    known("mutant", names, list(every))
+    chosen = [every[name] for name in names] if names else list(every.values())
+    if sample is not None and sample < len(chosen):
+        chosen = sorted(random.Random(seed).sample(chosen, sample), key=lambda one: one.number)
+    return [subjects.of_mutant(one) for one in chosen]
+
+
+def _prepare(chosen: Sequence[Subject], contestants: Sequence[str]) -> None:
     """All that is built, before the first run: nothing compiles beside one."""
     for variant in dict.fromkeys(CONTESTANTS[name].variant for name in contestants):
-        toolchain.prepare(libraries.control(variant))
-        for bug in bugs:
-            libraries.planted(bug, variant)
+        for subject in chosen:
+            toolchain.prepare(subject.against().home(variant))
+            subject.home(variant)
 
 
 def _list(bugs: Sequence[Bug]) -> int:
@@ -79,12 +100,17 @@ def _list(bugs: Sequence[Bug]) -> int:
 
 
 def _conclude(runs: Sequence[Measured], folder: Path) -> int:
+    from framestorm_cli.detect import page, tables  # noqa: PLC0415 (scipy and matplotlib take long to load)
+
     if not runs:
         raise FramestormError(f"{folder} has no run")
     text = tables.markdown(runs, machine())
     files.write_bytes(folder / "detect.md", text.encode())
     click.echo(text)
-    click.echo(paths.shown(folder))
+    if tables.counted(runs):
+        page.write(runs, machine(), folder)
+        click.echo(paths.shown(folder / page.PAGE))
+    click.echo(paths.shown(folder / measuring.DATA))
     failed = [one for one in runs if one.problem]
     for one in failed:
         FramestormError(f"{one.bug} by {one.contestant} does not count: {one.problem}").show()

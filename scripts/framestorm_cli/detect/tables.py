@@ -4,15 +4,16 @@ import statistics
 from collections.abc import Sequence
 
 from framestorm_cli.base.machine import Machine
-from framestorm_cli.detect import catalogue
-from framestorm_cli.detect.measuring import CONTROL, Measured
+from framestorm_cli.detect import catalogue, survival
+from framestorm_cli.detect.measuring import Measured
+from framestorm_cli.detect.subjects import CONTROLS
 from framestorm_cli.experiments.shared import table
 from framestorm_cli.stress.proportion import Proportion
 
 
 def counted(runs: Sequence[Measured]) -> list[Measured]:
     """Runs on a bug that looked."""
-    return [one for one in runs if one.bug != CONTROL and not one.problem]
+    return [one for one in runs if one.bug not in CONTROLS and not one.problem]
 
 
 def missed(runs: Sequence[Measured]) -> list[str]:
@@ -33,23 +34,44 @@ def median_time(runs: Sequence[Measured]) -> float | None:
     return None if middle == float("inf") else middle
 
 
+CONTESTANT_TITLES = (
+    "contestant", "bugs found", "of those triggered", "runs that found", "median s", "replays",
+    "names the function", "reports without a bug, per CPU hour",
+)  # fmt: skip
+
+
+def head(runs: Sequence[Measured], machine: Machine) -> str:
+    own = counted(runs)
+    budgets = ", ".join(f"{one:.0f} s" for one in sorted({one.budget for one in own}))
+    planted = len({one.bug for one in own})
+    return (
+        f"{planted} planted, {len(own)} runs of {budgets} on one core each "
+        f"({machine.cores} cores, {machine.arch})."
+    )
+
+
 def markdown(runs: Sequence[Measured], machine: Machine) -> str:
     own = counted(runs)
     if not own:
         return "No run on a planted bug counts.\n"
-    budgets = sorted({one.budget for one in own})
-    head = (
-        f"{len({one.bug for one in own})} planted bugs, {len(own)} runs of "
-        f"{', '.join(f'{one:.0f} s' for one in budgets)} on one core each "
-        f"({machine.cores} cores, {machine.arch})."
-    )
-    return "\n\n".join((head, _by_contestant(runs), _by_bug(own))) + "\n"
+    parts = [head(runs, machine), table(CONTESTANT_TITLES, contestant_rows(runs), 7)]
+    if rows := compared_rows(runs):
+        parts.append(
+            table(("one", "other", "p of times (log-rank)", "p of shares (Fisher)"), rows, 2)
+        )
+    titles, rows = bug_rows(own)
+    parts.append(table(titles, rows, len(titles) - 2))
+    return "\n\n".join(parts) + "\n"
 
 
-def _by_contestant(runs: Sequence[Measured]) -> str:
-    titles = ("contestant", "bugs found", "of those triggered", "runs that found", "median s",
-              "replays", "names the function", "reports without a bug, per CPU hour")  # fmt: skip
-    return table(titles, contestant_rows(runs), 7)
+def compared_rows(runs: Sequence[Measured]) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{one.one}, {one.runs} runs", f"{one.other}, {one.others} runs", f"{one.times:.2g}",
+            f"{one.share:.2g}",
+        )
+        for one in survival.compared(counted(runs))
+    ]  # fmt: skip
 
 
 def contestant_rows(runs: Sequence[Measured]) -> list[tuple[str, ...]]:
@@ -88,15 +110,18 @@ def _replays(hits: Sequence[Measured]) -> str:
 
 def _false_alarms(runs: Sequence[Measured], name: str) -> str:
     """Signatures that the JDK without a bug showed. AsyncGetCallTrace's own bugs are among them."""
-    own = [one for one in runs if one.bug == CONTROL and one.contestant == name and not one.problem]
+    own = [
+        one for one in runs if one.bug in CONTROLS and one.contestant == name and not one.problem
+    ]
     hours = sum(one.cpu for one in own) / 3600
     return f"{sum(len(one.signatures) for one in own) / hours:.0f}" if hours else "-"
 
 
-def _by_bug(own: Sequence[Measured]) -> str:
+def bug_rows(own: Sequence[Measured]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Titles and rows."""
     known = catalogue.bugs()
     names = contestants(own)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for bug in dict.fromkeys(one.bug for one in own):
         of_bug = [one for one in own if one.bug == bug]
         triggered = sum(1 for one in of_bug if one.triggered)
@@ -107,7 +132,19 @@ def _by_bug(own: Sequence[Measured]) -> str:
             cells.append(f"{hits} of {len(runs)}, {_seconds(median_time(runs))}" if runs else "")
         entry = known.get(bug)
         rows.append((bug, entry.kind if entry else "", f"{triggered} of {len(of_bug)}", *cells))
-    return table(("bug", "class", "triggered in runs", *names), rows, len(names) + 1)
+    return ("bug", "class", "triggered in runs", *names), rows
+
+
+def first_reports(runs: Sequence[Measured]) -> list[Measured]:
+    """Of each bug and contestant, the run that found it soonest."""
+    soonest: dict[tuple[str, str], Measured] = {}
+    for one in counted(runs):
+        key = (one.bug, one.contestant)
+        if one.found is not None and (
+            key not in soonest or one.found < (soonest[key].found or 0.0)
+        ):
+            soonest[key] = one
+    return [soonest[key] for key in sorted(soonest)]
 
 
 def _seconds(value: float | None) -> str:

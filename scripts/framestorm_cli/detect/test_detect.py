@@ -7,12 +7,13 @@ import msgspec
 import pytest
 
 from framestorm_cli.conftest import FakePrograms, Run
-from framestorm_cli.detect import catalogue, judging, libraries, measuring, tables
-from framestorm_cli.detect.measuring import CONTROL, Measured, Planned
+from framestorm_cli.detect import catalogue, judging, libraries, measuring, subjects, tables
+from framestorm_cli.detect.measuring import Measured, Planned
+from framestorm_cli.detect.subjects import CONTROL
 from framestorm_cli.findings.finding import Finding
 
 BUG = next(iter(catalogue.bugs()))
-ONE = catalogue.chosen((BUG,))[0]
+ONE = subjects.of_bug(catalogue.chosen((BUG,))[0])
 
 
 @pytest.fixture
@@ -23,14 +24,14 @@ def homes(fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(libraries, "planted", lambda _bug, _variant: planted)
 
 
-def planned(bug: str, out: Path) -> Planned:
-    return Planned(bug, "libfuzzer", ONE.walkers, 1, 7, 2.0, 3, out)
+def planned(out: Path) -> Planned:
+    return Planned(ONE, "libfuzzer", 1, 7, 2.0, 3, out)
 
 
 def measured(bug: str, found: float | None, **more: object) -> Measured:
     runs = {
         "contestant": "libfuzzer",
-        "walkers": ("asgct",),
+        "walkers": ONE.walkers,
         "repetition": 1,
         "seed": 1,
         "budget": 60.0,
@@ -56,7 +57,7 @@ def test_what_comes_back_with_the_bug_only_is_its_detection(
 ) -> None:
     replays_on(monkeypatch, "planted")
     fakes.plan("fuzz_call", {"findings": [fakes.fault("k", "frame::sender", t=0.5)]})
-    made = measuring.run(planned(BUG, tmp_path))
+    made = measuring.run(planned(tmp_path))
     assert made.problem == ""
     assert made.found is not None
     assert made.signature is not None
@@ -71,14 +72,14 @@ def test_what_comes_back_without_the_bug_too_is_none(
 ) -> None:
     replays_on(monkeypatch, "planted", fakes.tools.jdk.home.name)
     fakes.plan("fuzz_call", {"findings": [fakes.fault("k", "frame::sender", t=0.5)]})
-    made = measuring.run(planned(BUG, tmp_path))
+    made = measuring.run(planned(tmp_path))
     assert made.found is None
     assert len(made.signatures) == 1
 
 
 def test_the_jdk_without_a_bug_comes_first_and_seeds_are_shared(tmp_path: Path) -> None:
     plan = list(measuring.plan([ONE], ["libfuzzer", "afl"], 2, 1, 60.0, 3, tmp_path))
-    assert [one.bug for one in plan] == [CONTROL, CONTROL, BUG, BUG] * 2
+    assert [one.subject.id for one in plan] == [CONTROL, CONTROL, BUG, BUG] * 2
     assert len({one.seed for one in plan if one.repetition == 1}) == 1
     assert len({one.key for one in plan}) == len(plan)
 
@@ -90,10 +91,7 @@ def test_runs_that_were_made_are_not_made_again(
     lines = b"\n".join(msgspec.json.encode(one) for one in (first, second))
     (tmp_path / measuring.DATA).write_bytes(lines + b'\n{"bug": "torn')
     assert [one.bug for one in measuring.read(tmp_path)] == [CONTROL, BUG]
-    plan = [
-        Planned(one.bug, one.contestant, one.walkers, one.repetition, 1, 60.0, 3, tmp_path)
-        for one in (first, second)
-    ]
+    plan = [Planned(one, "libfuzzer", 1, 1, 60.0, 3, tmp_path) for one in (ONE.against(), ONE)]
     monkeypatch.setattr(measuring, "run", None)
     assert len(measuring.make(plan, tmp_path, 1)) == 2
 

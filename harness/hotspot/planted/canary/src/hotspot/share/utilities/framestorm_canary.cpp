@@ -32,8 +32,12 @@ struct Canary {
 static Canary unread;
 static Canary* canary = &unread;
 
+int framestorm_mutant = 0;
+
 // Before main: the file is in every child of a fork, too.
 __attribute__((constructor)) static void map_canary() {
+  const char* mutant = ::getenv("FRAMESTORM_MUTANT");
+  framestorm_mutant = mutant == nullptr ? 0 : ::atoi(mutant);
   const char* path = ::getenv("FRAMESTORM_CANARY");
   if (path == nullptr) {
     return;
@@ -62,4 +66,9 @@ extern "C" void framestorm_canary(bool triggered) {
   if (triggered) {
     count(&canary->triggered, &canary->first_triggered);
   }
+}
+
+extern "C" bool framestorm_mutant_acts() {
+  framestorm_canary(true);
+  return true;
 }

@@ -22,4 +22,12 @@ extern "C" void framestorm_canary(bool triggered);
 
 #define FRAMESTORM_CANARY(triggered) framestorm_canary(triggered)
 
+// The mutant in force: the environment's FRAMESTORM_MUTANT, 0 where it has none. Written before main.
+extern int framestorm_mutant;
+// Counts as reached and triggered. Returns true. Async-signal-safe.
+extern "C" bool framestorm_mutant_acts();
+
+// Whether the n-th mutant acts, at the place where it does.
+#define FRAMESTORM_MUTANT(n) (framestorm_mutant == (n) && framestorm_mutant_acts())
+
 #endif // SHARE_UTILITIES_FRAMESTORM_CANARY_HPP

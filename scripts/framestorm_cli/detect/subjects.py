@@ -1,0 +1,77 @@
+"""What is looked for: a planted bug, a mutant, or nothing, which is the control of either."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from framestorm_cli.detect import catalogue, libraries
+from framestorm_cli.detect.catalogue import Bug
+from framestorm_cli.detect.mutation import Mutant
+
+CONTROL = "control"  # the JDK without a bug
+UNMUTATED = "unmutated"  # the JDK of the mutants with none in force
+CONTROLS = (CONTROL, UNMUTATED)
+_ADDED = ("asgst", "asgct2", "asgst-iterator", "asgst-frame")
+_MUTANT = "FRAMESTORM_MUTANT"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`control`: the name of what it is compared with, itself for a control. `functions`: as Bug has it."""
+
+    id: str
+    control: str
+    walkers: tuple[str, ...]
+    functions: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def home(self, variant: str) -> Path:
+        """The JDK to look on, built when it is not there. Raises FramestormError."""
+        if self.control == UNMUTATED:
+            return libraries.mutated(variant)
+        if self.id == CONTROL:
+            return libraries.control(variant)
+        return libraries.planted(catalogue.chosen((self.id,))[0], variant)
+
+    def against(self) -> "Subject":
+        """Its control."""
+        return Subject(self.control, self.control, self.walkers)
+
+
+def of_bug(bug: Bug) -> Subject:
+    return Subject(bug.id, CONTROL, bug.walkers, bug.functions)
+
+
+def of_mutant(mutant: Mutant) -> Subject:
+    """Looked for with the walkers whose code it is in: those that are added, JFR's, or AsyncGetCallTrace."""
+    name = Path(mutant.file).name
+    if name in ("asyncGetCallTrace2.cpp", "asyncStackIterator.cpp"):
+        walkers: tuple[str, ...] = _ADDED
+    elif name == "asyncJfr.cpp" or name.startswith("jfr"):
+        walkers = ("jfr-request", "jfr-trace")
+    else:
+        walkers = _ADDED if name.startswith("async") else ("asgct",)
+    number = {_MUTANT: str(mutant.number)}
+    return Subject(mutant.id, UNMUTATED, walkers, (mutant.function,), number)
+
+
+def controls(subjects: Sequence[Subject]) -> list[Subject]:
+    """One for each set of walkers."""
+    return list({(one.control, one.walkers): one.against() for one in subjects}.values())
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """With these in this process's environment, and in that of what it starts."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
