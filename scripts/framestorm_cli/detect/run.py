@@ -17,7 +17,7 @@ from framestorm_cli.detect.catalogue import Bug
 from framestorm_cli.detect.contestants import CONTESTANTS
 from framestorm_cli.detect.measuring import Measured
 from framestorm_cli.detect.subjects import Subject
-from framestorm_cli.native import toolchain
+from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.names import known
 
 _DEFAULT = ("libfuzzer",)
@@ -74,7 +74,8 @@ def _mutants(
     chosen = [every[name] for name in names] if names else list(every.values())
     if sample is not None and sample < len(chosen):
         chosen = sorted(random.Random(seed).sample(chosen, sample), key=lambda one: one.number)
-    return [subjects.of_mutant(one) for one in chosen]
+    table = walkers.table(toolchain.native_program())
+    return [subjects.of_mutant(one, table) for one in chosen]
 
 
 def _prepare(chosen: Sequence[Subject], contestants: Sequence[str]) -> None:

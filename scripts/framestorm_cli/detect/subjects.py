@@ -9,11 +9,11 @@ from pathlib import Path
 from framestorm_cli.detect import catalogue, libraries
 from framestorm_cli.detect.catalogue import Bug
 from framestorm_cli.detect.mutation import Mutant
+from framestorm_cli.native.walkers import Table
 
 CONTROL = "control"  # the JDK without a bug
 UNMUTATED = "unmutated"  # the JDK of the mutants with none in force
 CONTROLS = (CONTROL, UNMUTATED)
-_ADDED = ("asgst", "asgct2", "asgst-iterator", "asgst-frame")
 _MUTANT = "FRAMESTORM_MUTANT"
 
 
@@ -44,15 +44,16 @@ def of_bug(bug: Bug) -> Subject:
     return Subject(bug.id, CONTROL, bug.walkers, bug.functions)
 
 
-def of_mutant(mutant: Mutant) -> Subject:
-    """Looked for with the walkers whose code it is in: those that are added, JFR's, or AsyncGetCallTrace."""
+def of_mutant(mutant: Mutant, table: Table) -> Subject:
+    """Looked for with the walkers whose code it is in: those that are added, JFR's, or the JDK's own."""
     name = Path(mutant.file).name
-    if name in ("asyncGetCallTrace2.cpp", "asyncStackIterator.cpp"):
-        walkers: tuple[str, ...] = _ADDED
-    elif name == "asyncJfr.cpp" or name.startswith("jfr"):
-        walkers = ("jfr-request", "jfr-trace")
-    else:
-        walkers = _ADDED if name.startswith("async") else ("asgct",)
+    jfr = "jfr" in name.lower()
+    walkers = tuple(
+        walker.name
+        for walker in table.walkers.values()
+        if walker.origin == ("added" if jfr or name.startswith("async") else "jdk")
+        and walker.comparable != jfr
+    )
     number = {_MUTANT: str(mutant.number)}
     return Subject(mutant.id, UNMUTATED, walkers, (mutant.function,), number)
 

@@ -9,8 +9,11 @@ import pytest
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.detect import catalogue, judging, libraries, measuring, subjects, tables
 from framestorm_cli.detect.measuring import Measured, Planned
+from framestorm_cli.detect.mutation import Mutant
 from framestorm_cli.detect.subjects import CONTROL
 from framestorm_cli.findings.finding import Finding
+from framestorm_cli.native import walkers
+from framestorm_cli.native.toolchain import NATIVE
 
 BUG = next(iter(catalogue.bugs()))
 ONE = subjects.of_bug(catalogue.chosen((BUG,))[0])
@@ -123,3 +126,19 @@ def test_a_name_that_is_none(framestorm: Run) -> None:
     code, _, err = framestorm("detect", "no-such-bug")
     assert code == 2
     assert "no planted bug no-such-bug" in err
+
+
+def test_a_mutant_is_looked_for_with_the_walkers_whose_code_it_is_in(fakes: FakePrograms) -> None:
+    table = walkers.table(fakes.tools.program(NATIVE))
+
+    def of(file: str) -> set[str]:
+        mutant = Mutant(7, f"src/hotspot/share/{file}", 1, "f", "check deleted", "a", "b")
+        subject = subjects.of_mutant(mutant, table)
+        assert subject.environment == {"FRAMESTORM_MUTANT": "7"}
+        return set(subject.walkers)
+
+    assert of("prims/asyncStackWalker.cpp") == set(table.added())
+    (own,) = of("runtime/frame.cpp")
+    assert table.walkers[own].symbol == "AsyncGetCallTrace"
+    assert of("prims/asyncJfr.cpp") == of("jfr/jfrStackTrace.cpp")
+    assert not of("prims/asyncJfr.cpp") & (of("runtime/frame.cpp") | set(table.added()))
