@@ -362,6 +362,38 @@ TEST_F(MethodsTest, ACopyOfAMethodIsNone) {
   EXPECT_FALSE(is_method(copy));
 }
 
+// A method that was proven is remembered with the epoch it was proven in, which classes that go
+// count up: a word must not bring bits of its own for that. These have the place of the method
+// itself.
+TEST_F(MethodsTest, AProvenMethodWithBitsBeyondAddressesIsNone) {
+  constexpr int kAddressBits = 47;
+  constexpr uintptr_t kBits[] = {3169, 3561, 6338, 6730};
+  const auto drop = [&](int classes) {
+    for (int i = 0; i < classes; ++i) {
+      env()->PushLocalFrame(32);
+      define(sample_class(1), new_loader());
+      env()->PopLocalFrame(nullptr);
+    }
+    collect_garbage();
+  };
+  const std::set<uintptr_t> methods = known().methods;
+  ASSERT_GT(methods.size(), 1000U);
+  drop(20);
+  for (int round = 0; round < 10; ++round) {
+    drop(1);
+    int checked = 0;
+    for (const uintptr_t method : methods) {
+      if (++checked > 200) break;
+      void* const real = reinterpret_cast<void*>(method);
+      if (functions().method_info(real, nullptr) == 0) continue;
+      for (const uintptr_t bits : kBits) {
+        void* const other = reinterpret_cast<void*>(method | bits << kAddressBits);
+        ASSERT_EQ(functions().method_info(other, nullptr), 0) << other << " in round " << round;
+      }
+    }
+  }
+}
+
 TEST_F(MethodsTest, ANullIdAndOneOfNothingHaveNoMethod) {
   uintptr_t no_method = 0x1234560;
   EXPECT_EQ(functions().from_id(nullptr), nullptr);
@@ -535,6 +567,34 @@ TEST_F(UnloadTest, AClassThatIsHeldStays) {
   EXPECT_EQ(seen.calls, 0);
   EXPECT_TRUE(is_method(pair));
   EXPECT_EQ(functions().deregister_handler(on_unload, &seen), 1);
+}
+
+// Handlers that come and go while classes do.
+std::atomic<int> called{0}, mismatched{0};
+template <int number>
+void on_unload_of(ASGST_Class, ASGST_Method*, int, void* argument) {
+  called++;
+  if (word(argument) != number) mismatched++;
+}
+
+TEST_F(UnloadTest, AHandlerIsCalledWithItsOwnArgument) {
+  std::atomic<bool> stop{false};
+  std::thread flips([&] {
+    void* const first = reinterpret_cast<void*>(1);
+    void* const second = reinterpret_cast<void*>(2);
+    while (!stop) {
+      functions().register_handler(on_unload_of<1>, first);
+      functions().deregister_handler(on_unload_of<1>, first);
+      functions().register_handler(on_unload_of<2>, second);
+      functions().deregister_handler(on_unload_of<2>, second);
+    }
+  });
+  for (int i = 0; i < 500; ++i) load_and_drop();
+  collect_garbage();
+  stop = true;
+  flips.join();
+  EXPECT_GT(called, 0);
+  EXPECT_EQ(mismatched, 0);
 }
 
 TEST_F(UnloadTest, ThereAreSixtyFourHandlers) {

@@ -2,6 +2,8 @@
 #include "profile2.h"
 
 #include <jvmti.h>
+#include <sys/mman.h>
+#include <csignal>
 #include <csetjmp>
 
 #include <functional>
@@ -293,6 +295,44 @@ TEST_F(IteratorTest, AWalkThatStopsSaysWhere) {
   *return_pc = saved;
   EXPECT_EQ(seen.size(), 2U);
   EXPECT_EQ(end, ASGST_STOPPED_BAD_PC);
+}
+
+// As when a profiler's handler is called with what is no context.
+TEST_F(IteratorTest, AContextThatCannotBeReadIsNone) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  constexpr size_t kPage = 4096;
+  auto* const pages = static_cast<char*>(
+      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(mprotect(pages + kPage, kPage, PROT_NONE), 0);
+  bool called = false;
+  const auto handler = [&](ASGST_Iterator*) { called = true; };
+  EXPECT_EQ(run_context(pages + kPage, handler), ASGST_NO_TOP_JAVA_FRAME);
+  EXPECT_EQ(run_context(pages + kPage - 128, handler), ASGST_NO_TOP_JAVA_FRAME) << "its end";
+  EXPECT_EQ(run_context(reinterpret_cast<void*>(8), handler), ASGST_NO_TOP_JAVA_FRAME);
+  EXPECT_FALSE(called);
+  munmap(pages, 2 * kPage);
+}
+
+// The kernel kills who faults with the signal blocked, and walks fault: SafeFetch does.
+TEST_F(IteratorTest, AHandlerThatBlocksFaultsIsToldSo) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, signal);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    // A place of its own: what it is told once for each.
+    const int result = run([](ASGST_Iterator*) {});
+    const ASGST_Frame nowhere = {};
+    const int from_frame = run_from(nowhere, [](ASGST_Iterator*) {});
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    EXPECT_EQ(result, ASGST_FAULTS_BLOCKED);
+    EXPECT_EQ(from_frame, ASGST_FAULTS_BLOCKED);
+  }
+  EXPECT_FALSE(all().empty());
 }
 
 TEST_F(IteratorTest, TheThreadsStateAndTheCapabilities) {

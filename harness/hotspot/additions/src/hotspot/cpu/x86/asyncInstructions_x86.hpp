@@ -27,10 +27,10 @@ inline uintptr_t register_of(const void* ucontext, int index) {
   return static_cast<uintptr_t>(static_cast<const ucontext_t*>(ucontext)->uc_mcontext.gregs[index]);
 }
 
-// Whether the bytes at `at` are these, all of them below `end`.
+// Whether the bytes at `at`, which may be beyond `end`, are these, all of them below it.
 template <size_t N>
 inline bool bytes_are(const u1* at, const u1* end, const u1 (&bytes)[N]) {
-  return static_cast<size_t>(end - at) >= N && memcmp(at, bytes, N) == 0;
+  return end - at >= static_cast<ptrdiff_t>(N) && memcmp(at, bytes, N) == 0;
 }
 
 static const u1 kRet[] = {0xc3};
@@ -80,7 +80,9 @@ static const u1 kLoadSenderSpToR13[] = {0x4c, 0x8d, 0x6c, 0x24, 0x08};
 static const u1 kLeave[] = {0xc9};
 static const u1 kTestPoll[] = {0x41, 0xf6};
 static const u1 kCompareWithThreads[] = {0x49, 0x83, 0x7f};  // a byte with a word of the thread's
-static const u1 kRetThenJump[] = {0xc3, 0xe9};               // to where an exception goes on
+static const u1 kShortNop[] = {0x66, 0x90};
+static const u1 kLongNop[] = {0x0f, 0x1f};      // and its operand
+static const u1 kRetThenJump[] = {0xc3, 0xe9};  // to where an exception goes on
 static const u1 kPopFrame8PopDx[] = {0x48, 0x83, 0xc4, 0x08, 0x5a};
 
 // pop rcx, pop rdx
@@ -97,7 +99,7 @@ inline bool is_jump_to_register(const u1* at, const u1* end) {
 template <size_t N>
 inline const u1* find_bytes(const u1* at, const u1* end, const u1 (&bytes)[N]) {
   while (at < end && !bytes_are(at, end, bytes)) at++;
-  return at;
+  return at < end ? at : end;
 }
 
 // Whether the frame is already taken down at pc: only the return address is left.
@@ -183,9 +185,9 @@ inline Built how_far(const u1* entry, const u1* pc, const u1* end) {
       at += 8;
     } else if (*at == 0x90) {
       at += 1;
-    } else if (at[0] == 0x66 && at[1] == 0x90) {
+    } else if (bytes_are(at, end, kShortNop)) {
       at += 2;
-    } else if (at[0] == 0x0f && at[1] == 0x1f) {
+    } else if (bytes_are(at, end, kLongNop) && end - at > 2) {
       // A long nop: its length is in its operand's form.
       const u1 form = at[2];
       const bool sib = (form & 7) == 4;

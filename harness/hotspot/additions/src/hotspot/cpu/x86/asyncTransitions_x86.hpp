@@ -212,9 +212,11 @@ struct AdapterDepth {
   void while_saved(const u1* begin, const u1* pc, const u1* end) {
     const size_t size = 7;
     for (const u1* at = begin; at < pc; at++) {
-      if (!bytes_are(at, end, kSubtractSp32)) continue;
+      if (!bytes_are(at, end, kSubtractSp32) || end - at < static_cast<ptrdiff_t>(size)) continue;
       const u1* back = find_bytes(at + size, end, kAddSp32);
-      if (back == end || back < pc || operand(back + 3) != operand(at + 3)) continue;
+      if (end - back < static_cast<ptrdiff_t>(size) || back < pc ||
+          operand(back + 3) != operand(at + 3))
+        continue;
       const bool aligned = bytes_are(pc, end, kAddSp8) || bytes_are(pc - 4, end, kSubtractSp8By8);
       return_at += operand(at + 3) + (aligned ? wordSize : 0);
       caller_sp = return_at + wordSize;
@@ -237,7 +239,7 @@ struct AdapterDepth {
     const u1* const steps_up[] = {less + registers, restored + registers,
                                   restored + registers + align,
                                   restored + registers + align + flags};
-    const ptrdiff_t extra = more < end ? operand(more + 3) : 0;
+    const ptrdiff_t extra = end - more >= registers ? operand(more + 3) : 0;
     const ptrdiff_t down[] = {wordSize, wordSize, wordSize, all_registers, extra};
     const ptrdiff_t up[] = {extra, all_registers, wordSize, wordSize};
     for (int i = 0; i < 5; i++) return_at += pc >= steps_down[i] ? down[i] : 0;

@@ -29,6 +29,14 @@
 #pragma weak _dl_find_object
 #endif
 
+// Without _dl_find_object (glibc before 2.35, musl) nothing that a signal handler may call tells
+// objects. What can be read may then be code: the frame pointers decide, and stay on the stack.
+static inline bool may_be_code(uintptr_t pc) {
+  constexpr uintptr_t kFirstPages = 64 * 1024;
+  uintptr_t word = 0;
+  return pc >= kFirstPages && AsyncUnwindReader::load(pc & ~uintptr_t(7), &word);
+}
+
 #ifdef HAVE_UNWIND_TABLES
 
 // .eh_frame_hdr: Linux Standard Base Core 5.0, chapter 10.6.2.
@@ -229,6 +237,7 @@ AsyncUnwindTables::Step AsyncUnwindTables::step(AsyncRegisters* registers, bool 
 }
 
 bool AsyncUnwindTables::is_code(uintptr_t pc) {
+  if (_dl_find_object == nullptr) return may_be_code(pc);
   constexpr uint16_t kMaxSegments = 64;
   CodeObject object;
   uintptr_t bias = 0;
@@ -267,6 +276,6 @@ AsyncUnwindTables::Step AsyncUnwindTables::step(AsyncRegisters*, bool, uintptr_t
   return Step::no_table;
 }
 
-bool AsyncUnwindTables::is_code(uintptr_t) { return false; }
+bool AsyncUnwindTables::is_code(uintptr_t pc) { return may_be_code(pc); }
 
 #endif  // HAVE_UNWIND_TABLES

@@ -19,15 +19,23 @@
 #include "runtime/os.hpp"
 #include "runtime/safefetch.hpp"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 
-// A protected call is known by where it is on its thread's stack: the faulting code runs a little
-// below it. So no thread has to be asked for its identity.
+// A protected call is known by its thread and by where it is on its stack: the faulting code runs a
+// little below it. pthread_self() asks for nothing but a register.
 
 struct ProtectedCall {
   volatile uintptr_t frame;  // an address in the frame of call(); 0 when unused
+  volatile uintptr_t owner;  // pthread_t
   sigjmp_buf* volatile resume;
+};
+
+// In the frame of call(): what comes to lie there later does not look like it.
+struct ProtectedFrame {
+  sigjmp_buf resume;
+  volatile uintptr_t seal;
 };
 
 static ProtectedCall _calls[AsyncCrashProtection::kMaxCalls];
@@ -35,28 +43,66 @@ static volatile jlong _faults = 0;
 
 // A walk's frames below call(), sanitizers' included, take less.
 static const uintptr_t _max_depth = 128 * K;
+static const uintptr_t _sealed = 0x5afe5afecafe;
+
+static uintptr_t this_thread() { return static_cast<uintptr_t>(pthread_self()); }
+
+static uintptr_t seal_of(uintptr_t frame) { return frame ^ _sealed; }
+
+static void release(ProtectedCall* call) {
+  call->resume = nullptr;
+  Atomic::release_store(&call->frame, uintptr_t(0));
+}
+
+// Ends this thread's calls that were left by longjmp: a call that goes on stands above `frame`.
+static void release_left(uintptr_t frame) {
+  const uintptr_t self = this_thread();
+  for (ProtectedCall& call : _calls) {
+    const uintptr_t left = call.frame;
+    if (left != 0 && left <= frame && frame - left < _max_depth && call.owner == self) {
+      release(&call);
+    }
+  }
+}
 
 static ProtectedCall* claim(uintptr_t frame) {
+  const uintptr_t self = this_thread();
   for (ProtectedCall& call : _calls) {
-    if (call.frame == 0 && Atomic::cmpxchg(&call.frame, uintptr_t(0), frame) == 0) return &call;
+    if (call.frame == 0 && Atomic::cmpxchg(&call.frame, uintptr_t(0), frame) == 0) {
+      call.owner = self;
+      return &call;
+    }
   }
   return nullptr;
 }
 
 bool AsyncCrashProtection::call(Body body, void* argument) {
-  sigjmp_buf resume;
-  ProtectedCall* volatile slot = claim(p2u(&resume));
+  ProtectedFrame here;
+  const uintptr_t frame = p2u(&here);
+  release_left(frame);
+  ProtectedCall* volatile slot = claim(frame);
   if (slot == nullptr) {
     body(argument);
     return true;
   }
-  slot->resume = &resume;
+  here.seal = seal_of(frame);
+  slot->resume = &here.resume;
   // Without the signal mask, which would be a system call; check() restores it.
-  const bool completed = sigsetjmp(resume, 0) == 0;
+  const bool completed = sigsetjmp(here.resume, 0) == 0;
   if (completed) body(argument);
-  slot->resume = nullptr;
-  Atomic::release_store(&slot->frame, uintptr_t(0));
+  here.seal = 0;
+  release(slot);
   return completed;
+}
+
+bool AsyncCrashProtection::faults_arrive(const void* caller) {
+  static volatile uintptr_t known = 0;
+  if (Atomic::load(&known) == p2u(caller)) return true;
+  sigset_t blocked;
+  if (pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0) return true;
+  if (sigismember(&blocked, SIGSEGV) == 1 || sigismember(&blocked, SIGBUS) == 1) return false;
+  Atomic::store(&known, p2u(caller));
+  return true;
 }
 
 jlong AsyncCrashProtection::faults() { return Atomic::load(&_faults); }
@@ -73,10 +119,14 @@ void AsyncCrashProtection::check(int signal, const void* ucontext) {
   intptr_t* sp_words = nullptr;
   os::fetch_frame_from_context(ucontext, &sp_words, nullptr);
   const uintptr_t sp = p2u(sp_words);
+  const uintptr_t self = this_thread();
   ProtectedCall* innermost = nullptr;
   for (ProtectedCall& call : _calls) {
     const uintptr_t frame = call.frame;
-    if (frame <= sp || frame - sp > _max_depth || call.resume == nullptr) continue;
+    if (frame <= sp || frame - sp > _max_depth || call.owner != self || call.resume == nullptr ||
+        reinterpret_cast<const ProtectedFrame*>(frame)->seal != seal_of(frame)) {
+      continue;
+    }
     if (innermost == nullptr || frame < innermost->frame) innermost = &call;
   }
   if (innermost == nullptr) return;

@@ -25,8 +25,8 @@
 namespace {
 
 struct Registration {
-  volatile ASGST_ClassUnloadHandler handler;  // null: free
-  void* volatile argument;
+  ASGST_ClassUnloadHandler handler;  // null: free
+  void* argument;
 };
 
 Registration registrations[64];
@@ -84,9 +84,14 @@ void AsyncClassUnload::call_handlers(InstanceKlass* klass) {
   copy_methods(klass, methods);
   Atomic::store(&thread_in_handler, Thread::current_or_null_safe());
   for (Registration& registration : registrations) {
-    const ASGST_ClassUnloadHandler handler = Atomic::load_acquire(&registration.handler);
-    if (handler != nullptr) {
-      handler(klass, methods, count, registration.argument);
+    // Both at once: the place may be given to another pair.
+    Registration called;
+    {
+      RegistrationsLock lock;
+      called = registration;
+    }
+    if (called.handler != nullptr) {
+      called.handler(klass, methods, count, called.argument);
     }
   }
   Atomic::store(&thread_in_handler, static_cast<Thread*>(nullptr));
@@ -105,8 +110,7 @@ JNIEXPORT int JNICALL ASGST_RegisterClassUnloadHandler(ASGST_ClassUnloadHandler 
   if (find(handler, argument) != nullptr) return 0;
   Registration* const free = find(nullptr, nullptr);
   if (free == nullptr) return 0;
-  free->argument = argument;
-  Atomic::release_store(&free->handler, handler);
+  *free = {handler, argument};
   Atomic::inc(&registered);
   return 1;
 }
@@ -117,7 +121,7 @@ JNIEXPORT int JNICALL ASGST_DeregisterClassUnloadHandler(ASGST_ClassUnloadHandle
   RegistrationsLock lock;
   Registration* const found = find(handler, argument);
   if (found == nullptr) return 0;
-  Atomic::release_store(&found->handler, static_cast<ASGST_ClassUnloadHandler>(nullptr));
+  *found = {nullptr, nullptr};
   Atomic::dec(&registered);
   return 1;
 }

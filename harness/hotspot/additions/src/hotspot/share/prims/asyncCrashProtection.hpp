@@ -25,9 +25,16 @@ class AsyncCrashProtection : AllStatic {
   typedef void (*Body)(void* argument);
 
   // Runs body; false when it faulted and was abandoned there. So it may take no lock, allocate
-  // nothing, and need no destructor. On any thread, attached or not; may be nested. Beyond
-  // kMaxCalls at a time a call is not protected. Async-signal-safe.
+  // nothing, and need no destructor. On any thread, attached or not; may be nested. Who leaves a
+  // body otherwise, by longjmp, ends its protection with the next call above it on that thread.
+  // Beyond kMaxCalls at a time a call is not protected. Async-signal-safe.
   static bool call(Body body, void* argument);
+
+  // Whether a fault would reach the VM's signal handler: a thread that blocks SIGSEGV or SIGBUS is
+  // killed by its first one, those of SafeFetch included. `caller`: an address in the code that asks
+  // (a profiler's signal handler), of which the answer is remembered when it is yes. One system call
+  // otherwise. Async-signal-safe.
+  static bool faults_arrive(const void* caller);
 
   // How many bodies were abandoned so far.
   static jlong faults();

@@ -15,6 +15,7 @@
 #include "asgct2.h"
 
 #include "compiler/compilerDefinitions.hpp"
+#include "prims/asyncCrashProtection.hpp"
 #include "prims/asyncMethods.hpp"
 #include "prims/asyncStackWalker.hpp"
 #include "prims/asyncWalkedThread.hpp"
@@ -108,5 +109,10 @@ extern "C" JNIEXPORT void JNICALL AsyncGetCallTrace2(asgct2::CallTrace* trace, j
                                                      void* ucontext) {
   if (trace == nullptr) return;
   trace->frame_info = nullptr;
+  if (!AsyncCrashProtection::faults_arrive(__builtin_return_address(0))) {
+    trace->frame_info = const_cast<char*>("SIGSEGV or SIGBUS is blocked");
+    trace->num_frames = ticks_unknown_state;
+    return;
+  }
   trace->num_frames = walk_calling_thread(trace, depth, ucontext);
 }

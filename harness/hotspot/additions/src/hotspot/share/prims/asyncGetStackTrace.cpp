@@ -170,7 +170,8 @@ void walk_thread(const Walk& walk) {
 enum class Found : uint8_t { no, other_thread, calling_thread };
 
 void walk_and_protect(ASGST_CallTrace* trace, jint depth, uint32_t options,
-                      const AsyncContext* context, AsyncWalkedThread* thread, Found found) {
+                      const AsyncContext* context, AsyncWalkedThread* thread, Found found,
+                      const void* caller) {
   const Walk walk = {
       trace,       trace->frames == nullptr ? 0 : depth, options, context, thread, trace->kind,
       trace->state};
@@ -179,6 +180,10 @@ void walk_and_protect(ASGST_CallTrace* trace, jint depth, uint32_t options,
   trace->kind = ASGST_UNKNOWN_TRACE;
   trace->state = -1;
   trace->frame_info = nullptr;
+  if (!AsyncCrashProtection::faults_arrive(caller)) {
+    trace->num_frames = ASGST_FAULTS_BLOCKED;
+    return;
+  }
   if (found == Found::no) {
     // A thread that the VM does not know: its stack cannot be, either.
     if (context == nullptr || !walk.has(ASGST_INCLUDE_NON_JAVA_THREADS)) return;
@@ -200,7 +205,7 @@ Found find_current(AsyncWalkedThread* thread) {
 }
 
 void walk_of_thread_id(ASGST_CallTrace* trace, jint depth, void* ucontext, uint32_t options,
-                       jlong os_thread_id) {
+                       jlong os_thread_id, const void* caller) {
   if (trace == nullptr) return;
   AsyncContext context;
   const bool has_context = AsyncWalkedThread::context_of(ucontext, &context);
@@ -212,7 +217,7 @@ void walk_of_thread_id(ASGST_CallTrace* trace, jint depth, void* ucontext, uint3
     found = AsyncWalkedThread::with_os_thread_id(os_thread_id, &thread) ? Found::other_thread
                                                                         : Found::no;
   }
-  walk_and_protect(trace, depth, options, has_context ? &context : nullptr, &thread, found);
+  walk_and_protect(trace, depth, options, has_context ? &context : nullptr, &thread, found, caller);
 }
 
 }  // namespace
@@ -231,7 +236,8 @@ JNIEXPORT void JNICALL AsyncGetStackTrace(ASGST_CallTrace* trace, jint depth, vo
   } else if (has_context && AsyncWalkedThread::with_stack(context.sp, &thread)) {
     found = Found::other_thread;
   }
-  walk_and_protect(trace, depth, options, has_context ? &context : nullptr, &thread, found);
+  walk_and_protect(trace, depth, options, has_context ? &context : nullptr, &thread, found,
+                   __builtin_return_address(0));
 }
 
 JNIEXPORT void JNICALL AsyncGetStackTraceOfEnv(ASGST_CallTrace* trace, jint depth, void* ucontext,
@@ -246,20 +252,21 @@ JNIEXPORT void JNICALL AsyncGetStackTraceOfEnv(ASGST_CallTrace* trace, jint dept
   } else {
     found = AsyncWalkedThread::with_env(trace->env_id, &thread) ? Found::other_thread : Found::no;
   }
-  walk_and_protect(trace, depth, options, has_context ? &context : nullptr, &thread, found);
+  walk_and_protect(trace, depth, options, has_context ? &context : nullptr, &thread, found,
+                   __builtin_return_address(0));
 }
 
 JNIEXPORT void JNICALL AsyncGetStackTraceOfThread(ASGST_CallTrace* trace, jint depth,
                                                   void* ucontext, uint32_t options,
                                                   jlong os_thread_id) {
-  walk_of_thread_id(trace, depth, ucontext, options, os_thread_id);
+  walk_of_thread_id(trace, depth, ucontext, options, os_thread_id, __builtin_return_address(0));
 }
 
 JNIEXPORT void JNICALL AsyncGetStackTraceUnstopped(ASGST_CallTrace* trace, jint depth,
                                                    void* ucontext, uint32_t options,
                                                    jlong os_thread_id) {
   // No difference here: the walk believes nothing that it reads, and is protected besides.
-  walk_of_thread_id(trace, depth, ucontext, options, os_thread_id);
+  walk_of_thread_id(trace, depth, ucontext, options, os_thread_id, __builtin_return_address(0));
 }
 
 JNIEXPORT jlong JNICALL AsyncGetStackTraceContainedFaults(void) {

@@ -128,6 +128,9 @@ class ProvenMethods {
   static uint64_t entry_of(uintptr_t method, uint64_t epoch) {
     return (epoch << address_bits) | (method >> LogBytesPerWord);
   }
+  static bool is_address(uintptr_t method) {
+    return method != 0 && method >> (address_bits + LogBytesPerWord) == 0;
+  }
   volatile uint64_t* slot_of(uintptr_t method) {
     const uint64_t mixed = uint64_t(method) * UCONST64(0x9e3779b97f4a7c15);
     return &_entries[mixed >> (64 - index_bits)];
@@ -136,10 +139,11 @@ class ProvenMethods {
  public:
   uint64_t epoch() const { return Atomic::load_acquire(&_epoch); }
   bool contain(uintptr_t method, uint64_t epoch) {
-    return Atomic::load(slot_of(method)) == entry_of(method, epoch) && method != 0;
+    // What else a word has would count as epoch.
+    return is_address(method) && Atomic::load(slot_of(method)) == entry_of(method, epoch);
   }
   void add(uintptr_t method, uint64_t epoch) {
-    if (method >> (address_bits + LogBytesPerWord) == 0) {
+    if (is_address(method)) {
       Atomic::store(slot_of(method), entry_of(method, epoch));
     }
   }
@@ -192,8 +196,9 @@ bool is_live_klass(uintptr_t klass, bool* in_handler) {
   return !*in_handler || AsyncClassUnload::is_in_handler();
 }
 
-// Does the array hold it? `hint`: where it most likely is.
-bool array_has(uintptr_t array, uintptr_t method, uintptr_t hint) {
+// Does the array hold it? `hint`: where it most likely is. `*left`: how many elements may still be
+// looked at.
+bool array_has(uintptr_t array, uintptr_t method, uintptr_t hint, int* left) {
   const uintptr_t data = array + Array<Method*>::base_offset_in_bytes();
   uint32_t length = 0;
   if (!is_aligned(array, BytesPerWord) ||
@@ -206,7 +211,7 @@ bool array_has(uintptr_t array, uintptr_t method, uintptr_t hint) {
       element == method) {
     return true;
   }
-  for (uint32_t i = 0; i < length; i++) {
+  for (uint32_t i = 0; i < length && *left > 0; i++, (*left)--) {
     if (!AsyncMethods::load(data + i * BytesPerWord, &element)) return false;
     if (element == method) return true;
   }
@@ -214,7 +219,7 @@ bool array_has(uintptr_t array, uintptr_t method, uintptr_t hint) {
 }
 
 // A replaced method: the versions of the class that are kept because methods of theirs run have it.
-bool previous_version_has(uintptr_t klass, uintptr_t method, uintptr_t hint) {
+bool previous_version_has(uintptr_t klass, uintptr_t method, uintptr_t hint, int* left) {
   const int max_versions = 1000;
   AsyncMethods::Copy<InstanceKlass> version;
   for (int i = 0; i < max_versions; i++) {
@@ -222,7 +227,8 @@ bool previous_version_has(uintptr_t klass, uintptr_t method, uintptr_t hint) {
     klass = reinterpret_cast<uintptr_t>(version->previous_versions());
     if (klass == 0 || !is_aligned(klass, BytesPerWord) || !klass_vtables.is_at(klass)) return false;
     uintptr_t methods = 0;
-    if (AsyncMethods::load(klass + methods_offset, &methods) && array_has(methods, method, hint)) {
+    if (AsyncMethods::load(klass + methods_offset, &methods) &&
+        array_has(methods, method, hint, left)) {
       return true;
     }
   }
@@ -236,13 +242,15 @@ bool klass_has(uintptr_t klass, uintptr_t method, uintptr_t const_method, uintpt
       !load_part(const_method + idnum_offset, sizeof(u2), &hint)) {
     return false;
   }
-  if (array_has(methods, method, hint)) return true;
+  // As many as one class may have, twice: in a signal handler that is a fraction of a millisecond.
+  int left = 2 * max_jushort;
+  if (array_has(methods, method, hint, &left)) return true;
   AsyncMethods::Copy<ConstantPool> pool;
   if (klass == reinterpret_cast<uintptr_t>(vmClasses::MethodHandle_klass()) &&
       pool.load(constants) && pool->is_for_method_handle_intrinsic()) {
     return true;  // made by Method::make_method_handle_intrinsic, in no array
   }
-  return previous_version_has(klass, method, hint);
+  return previous_version_has(klass, method, hint, &left);
 }
 
 // Not in the cache. *lasting: it may be put there.

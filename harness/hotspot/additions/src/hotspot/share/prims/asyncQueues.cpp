@@ -367,8 +367,9 @@ int take(AsyncSample* sample, const Queue* queue, void* ucontext) {
   return taking.result;
 }
 
-int enqueue(Queue* queue, void* ucontext, void* argument) {
+int enqueue(Queue* queue, void* ucontext, void* argument, bool faults_arrive) {
   Atomic::inc(&queue->attempts);
+  if (!faults_arrive) return ASGST_FAULTS_BLOCKED;
   if (queue->resizing) return ASGST_ENQUEUE_OTHER_ERROR;
   if (is_full(queue)) return ASGST_ENQUEUE_FULL_QUEUE;
   AsyncSample sample;
@@ -440,12 +441,17 @@ JNIEXPORT bool JNICALL ASGST_DeregisterQueue(JNIEnv* env, ASGST_Queue* ticket) {
 }
 
 JNIEXPORT int JNICALL ASGST_Enqueue(ASGST_Queue* ticket, void* ucontext, void* argument) {
-  Queue* const queue = AsyncQueueRegistry::resolve(ticket);
-  return queue == nullptr ? ASGST_ENQUEUE_NO_QUEUE : enqueue(queue, ucontext, argument);
+  Queue* const queue = Registry::resolve(ticket);
+  if (queue == nullptr) return ASGST_ENQUEUE_NO_QUEUE;
+  return enqueue(queue, ucontext, argument,
+                 AsyncCrashProtection::faults_arrive(__builtin_return_address(0)));
 }
 
 JNIEXPORT int JNICALL ASGST_GetEnqueuableElement(void* ucontext, ASGST_QueueElement* element) {
   if (element == nullptr) return ASGST_INVALID_ARGUMENT;
+  if (!AsyncCrashProtection::faults_arrive(__builtin_return_address(0))) {
+    return ASGST_FAULTS_BLOCKED;
+  }
   AsyncSample sample;
   const int kind = sample.take(AsyncWalkedThread::current(), ucontext, 0);
   if (kind > 0) *element = *sample.element();

@@ -14,11 +14,13 @@
 
 #include "prims/asyncStackIterator.hpp"
 
+#include "prims/asyncCrashProtection.hpp"
 #include "prims/asyncStackWalker.hpp"
 #include "prims/asyncThreads.hpp"
 #include "prims/asyncWalkedThread.hpp"
 #include "runtime/atomic.hpp"
 #include "runtime/safefetch.hpp"
+#include "runtime/thread.hpp"
 
 #include <new>
 
@@ -43,6 +45,7 @@ class Iteration {
     ::new (static_cast<void*>(&_state.walker)) AsyncStackWalker(_state.source.walker);
     _state.looked = false;
     _state.has_first = _state.source.has_first;
+    _state.error = _state.source.error;
     seal();
   }
 
@@ -81,11 +84,12 @@ class Iteration {
  private:
   struct State {
     explicit State(const AsyncStackIterator::Source& s)
-        : source(s), walker(s.walker), has_first(s.has_first) {}
+        : source(s), walker(s.walker), has_first(s.has_first), error(s.error) {}
     const AsyncStackIterator::Source source;
     AsyncStackWalker walker;
     AsyncStackWalker::Frame next = {};
     bool has_first;  // still to be given
+    int error;       // below 0: there is no frame any more, but this
     bool looked = false;
     bool has_next = false;
   };
@@ -110,15 +114,25 @@ class Iteration {
 
   // What next() will return; looks one frame ahead.
   int look() {
-    const int error = _state.source.error;
-    if (error < 0) return error;
-    if (!_state.looked) {
-      _state.has_next = _state.has_first || _state.walker.next(&_state.next);
-      if (_state.has_first) _state.next = _state.source.first;
+    if (_state.error == 0 && !_state.looked) {
+      if (_state.has_first) {
+        _state.next = _state.source.first;
+        _state.has_next = true;
+      } else if (!_state.source.other_thread) {
+        step(&_state);
+      } else if (!AsyncCrashProtection::call(&step, &_state)) {
+        _state.error = ASGST_CONTAINED_FAULT;
+      }
       _state.has_first = false;
       _state.looked = true;
     }
+    if (_state.error < 0) return _state.error;
     return _state.has_next ? 1 : code_of(_state.walker.stop());
+  }
+
+  static void step(void* state) {
+    State* const at = static_cast<State*>(state);
+    at->has_next = at->walker.next(&at->next);
   }
 
   static int code_of(AsyncStackWalker::Stop stop) {
@@ -243,6 +257,23 @@ int error_of(AsyncWalkedThread::Refusal refusal) {
 
 bool has(int options, int option) { return (options & option) != 0; }
 
+// An iterator from a frame: the thread may be another one, which nothing keeps from ending.
+struct Starting {
+  const AsyncWalkedThread& thread;
+  const AsyncContext frame;
+  const int options;
+  AsyncStackIterator::Source source;
+  int kind;  // or error
+};
+
+void start_at_frame(void* argument) {
+  Starting* const it = static_cast<Starting*>(argument);
+  it->kind = AsyncStackIterator::judge(it->thread, it->options);
+  if (it->kind > 0 && !it->source.walker.start_at_frame(it->frame)) {
+    it->kind = ASGST_NO_TOP_JAVA_FRAME;
+  }
+}
+
 }  // namespace
 
 void AsyncStackIterator::run(const Source& source, ASGST_IteratorHandler fun, void* argument) {
@@ -275,6 +306,9 @@ JNIEXPORT int JNICALL ASGST_Capabilities(void) { return ASGST_REGISTER_QUEUE; }
 JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
                                             ASGST_IteratorHandler fun, void* argument) {
   if (fun == nullptr) return ASGST_INVALID_ARGUMENT;
+  if (!AsyncCrashProtection::faults_arrive(__builtin_return_address(0))) {
+    return ASGST_FAULTS_BLOCKED;
+  }
   AsyncContext context;
   const bool has_context = AsyncWalkedThread::context_of(ucontext, &context);
   AsyncWalkedThread thread = AsyncWalkedThread::current();
@@ -298,16 +332,28 @@ JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
 JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* pc, int options,
                                                      ASGST_IteratorHandler fun, void* argument) {
   if (fun == nullptr) return ASGST_INVALID_ARGUMENT;
+  if (!AsyncCrashProtection::faults_arrive(__builtin_return_address(0))) {
+    return ASGST_FAULTS_BLOCKED;
+  }
   AsyncWalkedThread thread;
   if (!AsyncWalkedThread::with_stack(p2u(sp), &thread)) thread.assume_stack(p2u(sp));
-  const int kind = AsyncStackIterator::judge(thread, options);
-  if (kind <= 0) return kind;
   const bool c_frames =
       has(options, ASGST_INCLUDE_NON_JAVA_FRAMES) || thread.java_thread() == nullptr;
-  AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
-  const AsyncContext frame = {p2u(pc), p2u(sp), p2u(fp), nullptr};
-  if (!walker.start_at_frame(frame)) return ASGST_NO_TOP_JAVA_FRAME;
-  return run(walker, kind, fun, argument);
+  Starting starting = {thread,
+                       {p2u(pc), p2u(sp), p2u(fp), nullptr},
+                       options,
+                       AsyncStackIterator::Source(AsyncStackWalker(
+                           thread.java_thread(), thread.low(), thread.high(), c_frames)),
+                       0};
+  starting.source.other_thread =
+      thread.thread() != nullptr && thread.thread() != Thread::current_or_null_safe();
+  if (!starting.source.other_thread) {
+    start_at_frame(&starting);
+  } else if (!AsyncCrashProtection::call(&start_at_frame, &starting)) {
+    return ASGST_CONTAINED_FAULT;
+  }
+  if (starting.kind > 0) AsyncStackIterator::run(starting.source, fun, argument);
+  return starting.kind;
 }
 
 JNIEXPORT int JNICALL ASGST_NextFrame(ASGST_Iterator* iterator, ASGST_Frame* frame) {

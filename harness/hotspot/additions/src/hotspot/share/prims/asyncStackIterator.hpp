@@ -29,6 +29,7 @@ class AsyncStackIterator : AllStatic {
     AsyncStackWalker walker;             // at its start
     bool has_first = false;              // a frame comes before those of the walker ...
     AsyncStackWalker::Frame first = {};  // ... this one
+    bool other_thread = false;           // another thread's stack: faults are contained
     int error = 0;                       // below 0: there is no frame, but this
   };
 

@@ -34,6 +34,7 @@ namespace {
 struct Node {
   volatile uint32_t sequence;  // odd while it changes
   Thread* volatile thread;     // null when unused
+  volatile AsyncThreads::Kind kind;
   volatile uintptr_t low;
   volatile uintptr_t high;
   volatile jlong os_thread_id;
@@ -154,7 +155,7 @@ Node* new_node() {
     if (first_nodes_given) {
       count = kMoreNodes;
       nodes = NEW_C_HEAP_ARRAY(Node, count, mtThread);
-      for (size_t i = 0; i < count; i++) nodes[i] = {0, nullptr, 0, 0, 0, nullptr};
+      for (size_t i = 0; i < count; i++) nodes[i] = {};
     }
     first_nodes_given = true;
     for (size_t i = 0; i < count; i++) {
@@ -172,7 +173,8 @@ bool read_node(const Node* node, AsyncThreads::Entry* entry) {
   for (int tries = 0; tries < 8; tries++) {
     const uint32_t before = Atomic::load_acquire(&node->sequence);
     if ((before & 1) != 0) continue;
-    const AsyncThreads::Entry copy = {node->thread, node->low, node->high, node->os_thread_id};
+    const AsyncThreads::Entry copy = {node->thread, node->kind, node->low, node->high,
+                                      node->os_thread_id};
     OrderAccess::loadload();
     if (Atomic::load(&node->sequence) != before) continue;
     if (copy.thread == nullptr) return false;
@@ -182,10 +184,18 @@ bool read_node(const Node* node, AsyncThreads::Entry* entry) {
   return false;
 }
 
-void write_node(Node* node, Thread* thread, uintptr_t low, uintptr_t high, jlong id) {
+AsyncThreads::Kind kind_of(const Thread* thread) {
+  if (thread->is_Java_thread()) return AsyncThreads::Kind::java;
+  if (thread->is_ConcurrentGC_thread() || thread->is_Worker_thread()) return AsyncThreads::Kind::gc;
+  return thread->is_VM_thread() ? AsyncThreads::Kind::vm : AsyncThreads::Kind::other;
+}
+
+void write_node(Node* node, Thread* thread, AsyncThreads::Kind kind, uintptr_t low, uintptr_t high,
+                jlong id) {
   Atomic::store(&node->sequence, node->sequence + 1);
   OrderAccess::storestore();
   node->thread = thread;
+  node->kind = kind;
   node->low = low;
   node->high = high;
   node->os_thread_id = id;
@@ -235,7 +245,7 @@ void remove_locked(Thread* thread) {
   if (node == nullptr || !read_node(node, &entry)) return;
   for_each_key(thread, entry.stack_low, entry.stack_high, entry.os_thread_id,
                [&](uint64_t each) { take(each, node); });
-  write_node(node, nullptr, 0, 0, 0);
+  write_node(node, nullptr, AsyncThreads::Kind::other, 0, 0, 0);
   node->next_free = free_nodes;
   free_nodes = node;
 }
@@ -250,7 +260,7 @@ void AsyncThreads::add(Thread* thread, address stack_base, size_t stack_size) {
   remove_locked(thread);
   reserve(MIN2((stack_size >> kGranuleBits) + 2, size_t(kMaxGranules)) + 2);
   Node* const node = new_node();
-  write_node(node, thread, low, high, id);
+  write_node(node, thread, kind_of(thread), low, high, id);
   for_each_key(thread, low, high, id, [&](uint64_t key) { put(table, key, node); });
 }
 

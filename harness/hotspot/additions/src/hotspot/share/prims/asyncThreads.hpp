@@ -27,8 +27,11 @@ class Thread;
 // What they return is true of a moment of the call. It stays true while that thread is halted.
 class AsyncThreads : AllStatic {
  public:
+  enum class Kind : uint8_t { java, gc, vm, other };
+  // Nothing of *thread is looked at to tell any of it: it may be freed meanwhile.
   struct Entry {
     Thread* thread;
+    Kind kind;
     uintptr_t stack_low;   // lowest address
     uintptr_t stack_high;  // just above the highest
     jlong os_thread_id;

@@ -17,6 +17,7 @@
 #include "gc/shared/collectedHeap.hpp"
 #include "jvmtifiles/jvmti.h"
 #include "memory/universe.hpp"
+#include "prims/asyncMethods.hpp"
 #include "runtime/javaFrameAnchor.hpp"
 #include "runtime/javaThread.inline.hpp"
 #include "runtime/os.hpp"
@@ -25,10 +26,15 @@
 #include "runtime/safepoint.hpp"
 #include "runtime/thread.hpp"
 
+#include <ucontext.h>
+
 AsyncWalkedThread AsyncWalkedThread::from(const AsyncThreads::Entry& entry) {
   AsyncWalkedThread walked;
   walked._thread = entry.thread;
-  if (entry.thread->is_Java_thread()) walked._java = static_cast<JavaThread*>(entry.thread);
+  walked._kind = entry.kind;
+  if (entry.kind == AsyncThreads::Kind::java) {
+    walked._java = static_cast<JavaThread*>(entry.thread);
+  }
   walked._low = entry.stack_low;
   walked._high = entry.stack_high;
   return walked;
@@ -94,8 +100,8 @@ bool AsyncWalkedThread::in_java() const {
 int AsyncWalkedThread::kind() const {
   if (_java != nullptr) return _java->in_deopt_handler() ? kind_deopt : kind_java;
   if (_thread == nullptr) return kind_cpp;
-  if (_thread->is_ConcurrentGC_thread() || _thread->is_Worker_thread()) return kind_gc;
-  const bool collects = _thread->is_VM_thread() && Universe::heap() != nullptr &&
+  if (_kind == AsyncThreads::Kind::gc) return kind_gc;
+  const bool collects = _kind == AsyncThreads::Kind::vm && Universe::heap() != nullptr &&
                         Universe::heap()->is_stw_gc_active();
   return collects ? kind_gc : kind_cpp;
 }
@@ -193,7 +199,13 @@ AsyncWalkedThread::Start AsyncWalkedThread::start(AsyncStackWalker* walker,
 }
 
 bool AsyncWalkedThread::context_of(const void* ucontext, AsyncContext* context) {
-  if (ucontext == nullptr) return false;
+  // Of less than a page, so readable where its ends are.
+  const uintptr_t registers = p2u(ucontext) + offsetof(ucontext_t, uc_mcontext);
+  uintptr_t word = 0;
+  if (ucontext == nullptr || !AsyncMethods::load(registers, &word) ||
+      !AsyncMethods::load(registers + sizeof(mcontext_t) - sizeof(word), &word)) {
+    return false;
+  }
   intptr_t* sp = nullptr;
   intptr_t* fp = nullptr;
   const address pc = os::fetch_frame_from_context(ucontext, &sp, &fp);

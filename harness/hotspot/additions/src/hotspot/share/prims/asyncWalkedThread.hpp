@@ -80,6 +80,7 @@ class AsyncWalkedThread {
 
   Thread* _thread = nullptr;
   JavaThread* _java = nullptr;
+  AsyncThreads::Kind _kind = AsyncThreads::Kind::other;
   uintptr_t _low = 0;
   uintptr_t _high = 0;
 };

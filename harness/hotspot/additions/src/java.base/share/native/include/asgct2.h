@@ -42,7 +42,10 @@ typedef struct {
   jmethodID method_id; /* null in C/C++ frames */
 } CallFrame;
 
-/* Error codes in num_frames are those of AsyncGetCallTrace (0 to -10). */
+/*
+ * Error codes in num_frames are those of AsyncGetCallTrace (0 to -10). A handler that blocks SIGSEGV
+ * or SIGBUS is told -7 (unknown state), and frame_info says it: walks read what may be unreadable.
+ */
 typedef struct {
   JNIEnv* env_id; /* in: not null */
   jint num_frames;

@@ -66,7 +66,8 @@ enum ASGST_Error {
   ASGST_WRONG_STATE = -13,  /* not one of the accepted states */
   ASGST_WRONG_KIND = -14,   /* not one of the accepted kinds */
   /* Below -30: this implementation's own. */
-  ASGST_CONTAINED_FAULT = -31 /* the walk faulted and was abandoned: a bug of the walk */
+  ASGST_CONTAINED_FAULT = -31, /* the walk faulted and was abandoned: a bug of the walk */
+  ASGST_FAULTS_BLOCKED = -32   /* the calling thread blocks SIGSEGV or SIGBUS, see below */
 };
 
 enum ASGST_FrameTypeId {
@@ -118,7 +119,9 @@ typedef struct {
  * calling one, and the context may be null when that is outside Java.
  *
  * Async-signal-safe: allocates nothing, takes no lock, writes *trace and frames[0..depth) only.
- * JVMTI's ClassLoad event has to be enabled from the start.
+ * JVMTI's ClassLoad event has to be enabled from the start. Walks read what may be unreadable:
+ * SIGSEGV and SIGBUS must not be blocked, as by a signal handler with a full sa_mask. Such a handler
+ * is told ASGST_FAULTS_BLOCKED; it is looked up once for each place that calls.
  */
 JNIEXPORT void JNICALL AsyncGetStackTrace(ASGST_CallTrace* trace, jint depth, void* ucontext,
                                           uint32_t options);

@@ -97,8 +97,10 @@ enum ASGST_Error {
   ASGST_STOPPED_NO_UNWIND_INFO = -20, /* C code without frame pointer and unwind table */
   ASGST_STOPPED_TOO_DEEP = -21,       /* more frames than a stack can have */
   ASGST_INVALID_ITERATOR = -22,       /* null, or its handler has returned */
+  ASGST_CONTAINED_FAULT = -23,        /* a walk of another thread faulted: a bug of the walk */
   ASGST_INVALID_ARGUMENT = -24,       /* a null handler or frame */
-  ASGST_SAMPLE_LEFT = -25             /* of a queue: the sampled frame had been left, see there */
+  ASGST_SAMPLE_LEFT = -25,            /* of a queue: the sampled frame had been left, see there */
+  ASGST_FAULTS_BLOCKED = -26          /* the calling thread blocks SIGSEGV or SIGBUS */
 };
 
 typedef struct ASGST_Iterator ASGST_Iterator;
@@ -111,11 +113,17 @@ typedef void (*ASGST_IteratorHandler)(ASGST_Iterator* iterator, void* argument);
  * when its memory is used again. The VM keeps track of 256 at a time; beyond, the oldest ends.
  *
  * Returns a kind (> 0) or an error (<= 0); the handler is called for kinds only. Async-signal-safe.
+ * Walks read what may be unreadable: SIGSEGV and SIGBUS must not be blocked, as by a signal handler
+ * with a full sa_mask. Such a handler is told ASGST_FAULTS_BLOCKED, here and by ASGST_Enqueue; it
+ * is looked up once for each place that calls.
  */
 JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
                                             ASGST_IteratorHandler fun, void* argument);
 
-/* The same from a frame instead of a context, on whichever stack of the VM's threads sp is. */
+/*
+ * The same from a frame instead of a context, on whichever stack of the VM's threads sp is. If that
+ * is another thread's, it has to be halted, and faults of the walk are contained.
+ */
 JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* pc, int options,
                                                      ASGST_IteratorHandler fun, void* argument);
 
