@@ -1,4 +1,4 @@
-// The example as a user runs it: its flame graph has the methods that used the time.
+// The examples as a user runs them: what they write has the methods that used the time.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,6 +26,27 @@ TEST(SmallProfiler, DrawsWhatUsedTheTime) {
   EXPECT_NE(html.find("Workload.main"), std::string::npos) << html.substr(0, 500);
   EXPECT_NE(html.find("Workload.more"), std::string::npos);
   EXPECT_EQ(html.find("(unloaded)"), std::string::npos);
+}
+
+TEST(QueueProfiler, CountsTheStacksThatUsedTheTime) {
+  const char* const jdk = std::getenv("FRAMESTORM_TEST_JDK");
+  ASSERT_NE(jdk, nullptr);
+  const TestFolder folder;
+  const std::string stacks = folder / "stacks.txt";
+  const std::string command =
+      std::string(jdk) +
+      "/bin/java -agentpath:" FRAMESTORM_QUEUE_PROFILER "=interval=500,output=" + stacks +
+      " " FRAMESTORM_WORKLOAD;
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  std::ifstream in(stacks);
+  size_t of_less = 0, of_more = 0;
+  for (std::string line; std::getline(in, line);) {
+    const size_t count = std::stoul(line.substr(line.rfind(' ')));
+    if (line.find("Workload.main;Workload.more") != std::string::npos) of_more += count;
+    if (line.find("Workload.main;Workload.less") != std::string::npos) of_less += count;
+  }
+  EXPECT_GT(of_less, 0U);
+  EXPECT_GT(of_more, of_less) << "twice the time";
 }
 
 TEST(SmallProfiler, RefusesOptionsItDoesNotKnow) {
