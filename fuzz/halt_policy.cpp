@@ -19,9 +19,11 @@ constexpr uint64_t kFollowedHaltNs = 200'000'000;
 constexpr int kReplayHalts = 16;
 constexpr uint64_t kReplayNs = 4 * kSecond;
 
-// The victims of most scenarios are halted at any time, those of some only for their own.
-void halt_if_transient(const Input& input, WalkLoop& loop) {
-  if (input.scenario != loop.scenario() && Victims::is_transient(input.scenario)) {
+// An input of another scenario than the halt's, as those of a corpus are when they are read. The
+// victims of many stand suspended then, or are not there at all: not at their program point.
+void halt_if_elsewhere(const Input& input, WalkLoop& loop) {
+  const Halt halt = scenario_info(input.scenario).halt;
+  if (input.scenario != loop.scenario() && (halt == Halt::busy || halt == Halt::special)) {
     loop.halt_at(input.scenario, input.mode);
   }
 }
@@ -44,7 +46,7 @@ class ScheduledHalts final : public HaltPolicy {
   }
 
   void before(const Input& input, std::span<const uint8_t>) override {
-    halt_if_transient(input, loop_);
+    halt_if_elsewhere(input, loop_);
   }
 
   void tick() override {
@@ -127,7 +129,7 @@ class OriginHalts final : public HaltPolicy {
 
   void before(const Input& input, std::span<const uint8_t>) override {
     if (!std::exchange(learnt_, true)) learn();
-    halt_if_transient(input, loop_);
+    halt_if_elsewhere(input, loop_);
   }
 
   void tick() override {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <ostream>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "harness/input/binary.h"
@@ -255,14 +256,21 @@ INSTANTIATE_TEST_SUITE_P(Defects, PlantedDefect,
                                          Planted{"fickle", "contract", "not-deterministic"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// It waits for a thread in Java: what changes there is the walker's doing.
 TEST_F(AgentTestPlain, WhatTheVmChangedBetweenTwoWalksIsNoFinding) {
   for (const char* mode : {"same-thread", "separate-thread"}) {
     const Ran ran = run(std::string("walker=plugin,plugin=" FRAMESTORM_PLANTED "moved.so,mode=") +
-                            mode + ",interval=100us,costly=1",
-                        "2 3000 0 0");
+                            mode + ",interval=100us,costly=1,threads=all",
+                        "1 3000 4 0");
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_GT(ran.stats["checks"]["determinism"]["made"], 1000) << mode;
-    EXPECT_EQ(ran.stats["findings"], 0) << mode << ran.findings;
+    std::istringstream lines(ran.findings);
+    for (std::string line; std::getline(lines, line);) {
+      const nlohmann::json found = nlohmann::json::parse(line);
+      if (found["type"] != "finding") continue;
+      EXPECT_EQ(found["clause"], "not-deterministic") << mode << line;
+      EXPECT_EQ(found["victim"].get<std::string>().rfind("_thread_in_Java", 0), 0U) << mode << line;
+    }
   }
 }
 
@@ -287,6 +295,25 @@ TEST_F(AgentTestPlain, ATraceThatEndsEarlyIsAFindingUnlessTheWalkerSaysSo) {
     const Ran said = sampled("cut+said");
     EXPECT_FALSE(is_early(said)) << said.findings;
     EXPECT_EQ(said.stats["frames"]["plugin"]["truncated"], said.stats["frames"]["plugin"]["count"]);
+  }
+}
+
+// Of each walk, or of a few: only a walk that is made again shows the second.
+TEST_F(AgentTestPlain, AMissingOutermostFrameIsFound) {
+  for (const char* mode : {"same-thread", "separate-thread"}) {
+    const auto sampled = [&](const char* options) {
+      return run(std::string("walker=plugin,plugin=" FRAMESTORM_DECLARED "=") + options +
+                     ",interval=100us,mode=" + mode,
+                 "2 1000 0 0");
+    };
+    const Ran rarely = sampled("outermost+rarely");
+    EXPECT_FALSE(rarely.finding("contract", "not-deterministic").empty())
+        << mode << rarely.stats.dump();
+    const Ran always = sampled("outermost");
+    EXPECT_TRUE(always.finding("contract", "not-deterministic").empty()) << mode << always.findings;
+    EXPECT_FALSE(always.finding("contract", "outermost-frame-differs").empty() &&
+                 always.finding("contract", "ends-early").empty())
+        << mode << always.stats.dump();
   }
 }
 

@@ -3,6 +3,12 @@
 #include <utility>
 
 namespace framestorm::stress {
+namespace {
+
+// One sample in so many is walked again once.
+constexpr uint64_t kAgainShare = 16;
+
+}  // namespace
 
 Slots::Slots(const Options& options, WalkSetup setup)
     : options_(options),
@@ -42,6 +48,8 @@ WalkRequest Slots::request_for(const SampledThread& thread, const ucontext_t& co
   request.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
   request.walker = setup_.walkers[request.number % setup_.walkers.size()];
   request.costly = options_.costly != 0 && request.number % options_.costly == 0;
+  request.again = options_.costly != 0 && options_.mode != SamplingMode::unstopped &&
+                  request.number % kAgainShare == 0;
   request.thread = thread.index;
   request.target.java_thread = thread.java_thread;
   request.target.jni_env = thread.jni_env;

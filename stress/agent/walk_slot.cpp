@@ -165,9 +165,12 @@ void WalkSlot::walk(const WalkRequest& request) {
   sample_.suspicious =
       record.result > record.depth || setup_.oracles->suspect(view, setup_.oracles->offered());
   sample_.frame_bytes = static_cast<uint32_t>(record.frame_count() * walker.layout().stride);
-  if (request.costly && !sample_.suspicious) rewalk_all(request, view);
+  const bool odd =
+      request.again && !request.costly && !sample_.suspicious && !is_alike_again(request, view);
+  sample_.costly = request.costly || odd;
+  if (sample_.costly && !sample_.suspicious && !rewalk_went_wrong_) rewalk_all(request, view);
   std::atomic_ref(walking_->number).store(0, std::memory_order_release);
-  if (request.costly || sample_.suspicious) copy_stack();
+  if (sample_.costly || sample_.suspicious) copy_stack();
   watch_.give_back();
 }
 
@@ -208,6 +211,20 @@ bool WalkSlot::rewalk(const WalkRequest& request, const WalkView& first, const F
   return !rewalk_went_wrong_;
 }
 
+// Makes the same walk once more. False when it differs, or went wrong: then it is kept.
+bool WalkSlot::is_alike_again(const WalkRequest& request, const WalkView& view) {
+  const WalkRecord& first = view.record;
+  const bool returned = rewalk(request, view, FurtherWalk::again(view));
+  const WalkRecord& second = rewalks_.front().record;
+  if (!returned || first.result != second.result ||
+      !same_frames(view.subject.walker->layout(), first.frames, second.frames,
+                   first.frame_count())) {
+    return false;
+  }
+  rewalk_count_ = rewalk_used_ = 0;
+  return true;
+}
+
 // The walks that the oracles will ask for, and first of all the same again: whether the VM went on
 // is told by it.
 void WalkSlot::rewalk_all(const WalkRequest& request, const WalkView& view) {
@@ -215,7 +232,8 @@ void WalkSlot::rewalk_all(const WalkRequest& request, const WalkView& view) {
   asked_.add(again);
   setup_.oracles->ask(view, &asked_);
   for (const FurtherWalk& walk : asked_.all()) {
-    if (offers(walk) && !rewalk(request, view, walk)) return;
+    const bool is_made = rewalk_count_ != 0 && walk == rewalks_.front().walk;
+    if (!is_made && offers(walk) && !rewalk(request, view, walk)) return;
   }
   see_whether_vm_went_on(request, view, again);
 }
@@ -244,8 +262,10 @@ void WalkSlot::see_whether_vm_went_on(const WalkRequest& request, const WalkView
   if (!rewalk(request, view, once_more)) return;
   const WalkRecord& last = rewalks().back().record;
   if (same(first, last)) return;
+  // A safepoint waits for a thread in Java: what changes there is the walker's doing.
+  if (!is_outside_java(first.thread_state)) return;
   // A redefinition goes on from class to class while threads stand at its safepoint.
-  vm_went_on_ = is_outside_java(first.thread_state) && alike(first, last, lost_methods);
+  vm_went_on_ = alike(first, last, lost_methods);
   if (vm_went_on_) return;
   ++once_more.number;
   if (!rewalk(request, view, once_more)) return;

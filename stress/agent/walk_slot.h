@@ -51,6 +51,7 @@ Needs further_needs(const OracleSet& oracles);
 struct WalkRequest {
   WalkerId walker = kDefaultWalker;
   bool costly = false;
+  bool again = false;  // walked again once, and only where that differs a costly sample
   uint64_t number = 0;
   uint32_t thread = 0;
   WalkTarget target;  // its options and masks are the slot's
@@ -86,7 +87,7 @@ class WalkSlot {
   // For the thread that walks, where that is the target's own.
   SignalStack& signal_stack() { return signal_stack_; }
 
-  // Walks, contained, and walks again where the sample is a costly one. On the target's thread, or
+  // Walks, contained, and walks again where the sample is a costly one, or becomes one. On the target's thread, or
   // on another one while it is halted. Leaves sample(), frames() and the records.
   void walk(const WalkRequest& request);
 
@@ -106,8 +107,8 @@ class WalkSlot {
   // Whether a rewalk did wrong by itself: the last one, since after it there was none.
   bool rewalk_went_wrong() const { return rewalk_went_wrong_; }
   // Whether oracles may compare the rewalks with the walk. Only the victim stands still: a
-  // collection may end between two walks, a method get its ID. What changed once, and stayed, is
-  // the VM's doing.
+  // collection may end between two walks, a method lose its ID. What changed once, and stayed, is
+  // the VM's doing where the thread is outside Java. For one in Java a safepoint waits.
   bool is_comparable() const { return rewalk_count_ != 0 && !vm_went_on_; }
   // The stack from sp up, as much as was there or fitted; of costly and suspicious samples.
   std::span<const std::byte> stack() const { return {stack_, stack_size_}; }
@@ -118,6 +119,7 @@ class WalkSlot {
   bool offers(const FurtherWalk& walk) const;
   bool rewalk(const WalkRequest& request, const WalkView& first, const FurtherWalk& walk);
   void rewalk_all(const WalkRequest& request, const WalkView& view);
+  bool is_alike_again(const WalkRequest& request, const WalkView& view);
   void see_whether_vm_went_on(const WalkRequest& request, const WalkView& view,
                               const FurtherWalk& again);
   void note_thread(const WalkRequest& request);

@@ -4,6 +4,8 @@
  *   complete           declares that no trace is truncated
  *   unknown            declares what no header has
  *   cut                leaves out all but two frames
+ *   outermost          leaves out the outermost frame
+ *   rarely             but only in one of 200 walks
  *   said               and says so by the trace's status
  *   error-frame        or by its last frame
  *   pointers           gives Method*
@@ -120,6 +122,11 @@ static void write_behind(framestorm_frame* end) {
   landing = NULL;
 }
 
+static int is_due(void) {
+  static unsigned walks;
+  return __atomic_add_fetch(&walks, 1, __ATOMIC_RELAXED) % 200 == 0;
+}
+
 static void take_lock(void) {
   lock_held = 1;
   *(volatile int*)(uintptr_t)16 = 0;
@@ -158,6 +165,9 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
   get_call_trace(&own, depth < MOST ? depth : MOST, (void*)ucontext);
   trace->num_frames = own.num_frames;
   if (is("cut") && trace->num_frames > 2) trace->num_frames = 2;
+  if (is("outermost") && trace->num_frames > 2 && (!is("rarely") || is_due())) {
+    --trace->num_frames;
+  }
   for (int i = 0; i < trace->num_frames; ++i) {
     /* AsyncGetCallTrace has -3 for native methods. An ID is the address of a Method*. */
     framestorm_frame frame = {.method = buffer[i].method,

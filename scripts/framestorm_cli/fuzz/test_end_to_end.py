@@ -16,18 +16,21 @@ from framestorm_cli.native import processes, toolchain
 pytestmark = pytest.mark.long
 
 
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
+
+
 @pytest.fixture(scope="module")
 def run(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, "subprocess.CompletedProcess[str]"]:
     out = tmp_path_factory.mktemp("run") / "out"
     command = [str(paths.SCRIPTS / "framestorm"), "fuzz", "--seconds", "10", "--seed", "1"]
-    environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
     done = subprocess.run(
         [*command, "--verify", "1", "--out", str(out)],
         capture_output=True,
         text=True,
-        env=environment,
+        env=_environment(),
         timeout=900,
         check=False,
     )
@@ -75,6 +78,40 @@ def test_a_wrong_trace_that_a_profiler_stored_is_found_and_comes_back(
         done.stdout
     )
     assert data["totals"]["profiler"]["recorded"]["wrong"] > 0
+
+
+def test_inputs_of_a_corpus_are_walked_at_their_own_program_point(tmp_path: Path) -> None:
+    """Of a walker that errs in each walk each scenario has a finding. A victim that is not halted for
+    its own scenario stands suspended, and what is found there does not come back."""
+    plugin = paths.build() / "harness" / "walkers" / "declared_walker.so"
+    done = subprocess.run(
+        [
+            *(paths.SCRIPTS / "framestorm", "fuzz", "--target", "fuzz_ucontext", "--seconds", "4"),
+            *("--walker", "plugin", "--walker-plugin", f"{plugin}=bad-status"),
+            *("--jobs", "1", "--verify", "0", "--out", tmp_path / "out"),
+        ],
+        capture_output=True, text=True, env=_environment(), timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    states: dict[str, set[str]] = {}
+    for file in (tmp_path / "out" / "work").glob("*/findings.jsonl"):
+        for found in map(json.loads, file.read_text().splitlines()):
+            if found["type"] == "finding" and found["clause"] == "status-out-of-range":
+                state = found.get("context", {}).get("thread_state", "")
+                states.setdefault(found["victim"], set()).add(state)
+    in_java = {
+        "c1",
+        "c2-inlined",
+        "osr",
+        "lambda",
+        "method-handle",
+        "large-frame",
+        "string-compare",
+    }
+    assert len(in_java & states.keys()) > 2, states
+    # A safepoint may come up while the world is halted.
+    elsewhere = [one for one in in_java & states.keys() if states[one] != {"_thread_in_Java"}]
+    assert len(elsewhere) < 2, states
 
 
 def test_it_fuzzes_with_afl(tmp_path: Path) -> None:
