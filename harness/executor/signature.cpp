@@ -22,17 +22,19 @@ class Fnv {
 
 constexpr std::string_view kExpected = ", expected ";
 
-// A number, an address, or the name of a method ("a/B.c", "B.c@7", "?" where it has none).
-bool is_value(std::string_view word) {
-  return word == "?" || word.find_first_of("0123456789/@$") != std::string_view::npos ||
-         word.find('.') != std::string_view::npos;
+// The name of a method ("a/B.c", "B.c@7", "?" where it has none).
+bool is_method(std::string_view word) {
+  return word == "?" || word.find_first_of("/@$.") != std::string_view::npos;
 }
 
-}  // namespace
+// That, a number or an address.
+bool is_value(std::string_view word) {
+  return is_method(word) || word.find_first_of("0123456789") != std::string_view::npos;
+}
 
-std::string detail_class(const Finding& finding) {
+// The detail with `*` for these words, without what a scenario expects.
+std::string without(bool (*is_left_out)(std::string_view), const Finding& finding) {
   std::string result;
-  if (finding.kind != FindingKind::contract) return result;
   std::string_view rest =
       std::string_view(finding.detail).substr(0, finding.detail.find(kExpected));
   std::string_view last;
@@ -41,7 +43,7 @@ std::string detail_class(const Finding& finding) {
     rest.remove_prefix(std::min(token.size() + 1, rest.size()));
     const std::string_view word = token.substr(0, token.find_last_not_of(".,:;") + 1);
     const std::string_view end = token.substr(word.size());
-    const std::string_view shown = is_value(word) ? "*" : word;
+    const std::string_view shown = is_left_out(word) ? "*" : word;
     if (token.empty() || (shown == "*" && last == "*")) continue;
     if (!result.empty()) result += ' ';
     result.append(shown).append(end);
@@ -49,6 +51,14 @@ std::string detail_class(const Finding& finding) {
   }
   return result;
 }
+
+}  // namespace
+
+std::string detail_class(const Finding& finding) {
+  return finding.kind == FindingKind::contract ? without(&is_value, finding) : std::string();
+}
+
+std::string shape_of(const Finding& finding) { return without(&is_method, finding); }
 
 Signatures::Signatures() : modules_(Modules::snapshot()) {}
 

@@ -22,6 +22,9 @@ inline constexpr size_t kSignatureFrames = 3;
 // last is *". Empty for findings of other kinds, which their stack tells apart.
 std::string detail_class(const Finding& finding);
 
+// The same with its numbers: "frame 3 * has bci 99, its last is 12". Whatever the finding's kind.
+std::string shape_of(const Finding& finding);
+
 class Signatures {
  public:
   Signatures();

@@ -6,13 +6,22 @@
 
 namespace framestorm {
 
-bool Survey::count(const Finding& finding, Bucket* bucket) {
+Survey::Worth Survey::count(const Finding& finding, Bucket* bucket) {
   ++bucket->counts.count;
   ++bucket->counts.victims[std::string(name_of(finding.input.scenario))];
   const std::vector<Input>& kept = bucket->artifacts;
-  if (kept.size() < kArtifactsPerKey) return true;
-  return finding.kind == FindingKind::contract && kept.size() < kArtifactsPerClause &&
-         std::ranges::find(kept, finding.input.scenario, &Input::scenario) == kept.end();
+  const bool is_contract = finding.kind == FindingKind::contract;
+  const bool unmutated = Executor::is_unmutated(finding.input);
+  if (is_contract && unmutated && bucket->shapes.size() < kArtifactsPerClause &&
+      bucket->shapes.insert(shape_of(finding)).second) {
+    return Worth::one_more;
+  }
+  if (kept.size() < kArtifactsPerKey) return Worth::an_artifact;
+  const auto alike = std::ranges::count(kept, unmutated, &Executor::is_unmutated);
+  const bool has_room = is_contract && static_cast<size_t>(alike) < kArtifactsPerClause;
+  return has_room && std::ranges::count(kept, finding.input.scenario, &Input::scenario) == 0
+             ? Worth::an_artifact
+             : Worth::nothing;
 }
 
 bool Survey::reproduces(uint64_t key, const Input& input) {
@@ -35,11 +44,14 @@ void Survey::take(const Input& input, const Outcome& outcome) {
   for (Finding finding : outcome.findings) {
     const uint64_t key = signatures_.key_of(finding);
     Bucket& bucket = buckets_[key];
-    if (!count(finding, &bucket)) continue;
+    const Worth worth = count(finding, &bucket);
+    if (worth == Worth::nothing) continue;
     finding.input = minimize(
         finding.input, [&](const Input& candidate) { return reproduces(key, candidate); },
         kMinimizeBudget);
-    if (std::ranges::find(bucket.artifacts, finding.input) != bucket.artifacts.end()) continue;
+    if (worth != Worth::one_more && std::ranges::count(bucket.artifacts, finding.input) != 0) {
+      continue;
+    }
     bucket.artifacts.push_back(finding.input);
     auto trace = trace_found;
     // What is written has to be what this input does: its own registers, addresses and trace.
@@ -60,7 +72,7 @@ void Survey::take_unminimized(const Outcome& outcome) {
   for (const Finding& finding : outcome.findings) {
     const uint64_t key = signatures_.key_of(finding);
     Bucket& bucket = buckets_[key];
-    if (!count(finding, &bucket)) continue;
+    if (count(finding, &bucket) == Worth::nothing) continue;
     bucket.artifacts.push_back(finding.input);
     writer_.record(key, bucket.artifacts.size() - 1, finding, trace);
   }

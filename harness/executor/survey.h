@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "harness/executor/run_writer.h"
@@ -16,8 +18,9 @@ namespace framestorm {
 class Survey {
  public:
   // Artifacts kept per key: the first ones found, which stand for different inputs and halts; and
-  // of a contract finding, whose key is the same for all victims, the first one of each further
-  // victim up to kArtifactsPerClause.
+  // of a contract finding, whose key is the same for all victims and numbers, the first one of each
+  // further victim, and where nothing was mutated of each further shape(), up to
+  // kArtifactsPerClause of mutated inputs and as many of others. So a loud defect hides no quiet one.
   static constexpr size_t kArtifactsPerKey = 6;
   static constexpr size_t kArtifactsPerClause = 16;
   static constexpr uint32_t kMinimizeBudget = 300;
@@ -39,9 +42,15 @@ class Survey {
   struct Bucket {
     KeyCounts counts;
     std::vector<Input> artifacts;
+    std::set<std::string> shapes;  // of findings of unmutated inputs that have an artifact
   };
-  // Counts a finding; whether it is worth an artifact.
-  static bool count(const Finding& finding, Bucket* bucket);
+  enum class Worth : uint8_t {
+    nothing,
+    an_artifact,
+    one_more  // even of an input that the bucket has: it breaks the clause in another way
+  };
+  // Counts a finding.
+  static Worth count(const Finding& finding, Bucket* bucket);
   bool reproduces(uint64_t key, const Input& input);
 
   Session& session_;

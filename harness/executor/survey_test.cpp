@@ -119,5 +119,36 @@ TEST_F(SurveyTest, KeepsAnInputOfEachVictimOfABrokenContract) {
   EXPECT_EQ(last["count"], 2 * scenarios.size());
 }
 
+// Numbers do not tell keys apart; a loud defect must not take all the room of a quiet one.
+TEST_F(SurveyTest, KeepsAnInputOfEachWayInWhichAnUnmutatedWalkIsWrong) {
+  static int walks;
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  executor().add_walker(
+      std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct),
+                                   [](const FakeWalk&) { return ++walks == 40 ? -77 : -11; }));
+  executor().set_rigour(Rigour::per_walk);
+  const TestFolder folder;
+  RunCounts counts;
+  RunWriter writer(folder.path(), session(), counts);
+  Survey survey(session(), writer);
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  loop([&] {
+    Input input;
+    input.scenario = ScenarioId::c1;
+    input.walker = WalkerId::plugin;
+    for (int i = 0; i < 60; ++i) survey.take(input, executor().execute(input));
+  });
+  std::set<std::string> details;
+  std::ifstream lines(folder.path() / "findings.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json found = nlohmann::json::parse(line);
+    if (found["type"] == "finding") details.insert(found["detail"]);
+  }
+  EXPECT_EQ(details, (std::set<std::string>{"result -11 is not documented",
+                                            "result -77 is not documented"}));
+}
+
 }  // namespace
 }  // namespace framestorm

@@ -1,10 +1,11 @@
 """Findings with one cause, together. Same signature: same bucket. Near-duplicates are merged."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -21,6 +22,11 @@ SIMILARITY = 0.6
 COMPARED = 8
 # An artifact reproduces when it did so in at least this share of its tries.
 LEAST_SHARE = 0.9
+_DETAILS = 4  # shown beside the bucket's own
+_EXPECTED = ", expected "  # what a scenario expects is the victim's
+_METHOD = re.compile(r"[^\s,;]*[/$][^\s,;]*")
+
+ProcessKey: TypeAlias = tuple[Path | None, str]  # a process's folder, and its key of a finding
 
 
 class Tried(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,18 +92,22 @@ class Bucket:
     replay_command: str = ""
     known: str = ""  # in words: the known causes that it is, or is like
     write_ups: tuple[str, ...] = ()  # links, of those that it is
+    # Of the counts of keys whose findings are in other buckets, too.
+    shares: dict[ProcessKey, float] = field(default_factory=dict)
     sampled: bool = False  # nothing was set to anything, so the explanation leaves the input out
 
     @property
     def count(self) -> int:
-        return sum(finding.count for finding in self._per_key())
+        return sum(self._own_part(finding, finding.count) for finding in self._per_key())
+
+    def _own_part(self, finding: Finding, count: int) -> int:
+        return round(count * self.shares.get(_process_key(finding), 1))
 
     def _per_key(self) -> list[Finding]:
         """Findings of one process and key share one count: the one that says most of it."""
-        found: dict[tuple[object, str], Finding] = {}
+        found: dict[ProcessKey, Finding] = {}
         for finding in self.findings:
-            folder = finding.artifact.parent if finding.artifact else None
-            key = (folder, finding.key)
+            key = _process_key(finding)
             if key not in found or found[key].count < finding.count:
                 found[key] = finding
         return list(found.values())
@@ -108,7 +118,8 @@ class Bucket:
         found: Counter[str] = Counter()
         for finding in self._per_key():
             victim = finding.victim or finding.scenario
-            found.update(finding.victims or ({victim: finding.count} if victim else {}))
+            counts = finding.victims or ({victim: finding.count} if victim else {})
+            found.update({name: self._own_part(finding, count) for name, count in counts.items()})
         return dict(found.most_common())
 
     @property
@@ -153,12 +164,25 @@ class Bucket:
 
     @property
     def about(self) -> list[str]:
-        """Lines beside the explanation: known causes, and the victims where there are several."""
+        """Lines beside the explanation: known causes, the victims where there are several, and what
+        else was done that is told apart by numbers alone."""
         victims = [f"{name} {count:,}" for name, count in self.victims.items()]
         return [
             *([self.known] if self.known else []),
             *([f"victims: {', '.join(victims)}"] if len(victims) > 1 else []),
+            *([f"also: {'; '.join(self._other_details())}"] if self._other_details() else []),
         ]
+
+    def _other_details(self) -> list[str]:
+        """Of a broken contract, where nothing was mutated: each other way of breaking it once."""
+        seen = {_shape(self.best)}
+        others = []
+        for finding in self.best_first():
+            is_plain = finding.kind == "contract" and finding.state in ("real", "")
+            if is_plain and _shape(finding) not in seen:
+                seen.add(_shape(finding))
+                others.append(finding.detail.split(_EXPECTED)[0])
+        return others[:_DETAILS] + ([f"{len(others) - _DETAILS} more"] if others[_DETAILS:] else [])
 
     @property
     def title(self) -> str:
@@ -168,6 +192,15 @@ class Bucket:
     @property
     def explanation(self) -> str:
         return explain(self.best, with_input=not self.sampled)
+
+
+def _process_key(finding: Finding) -> ProcessKey:
+    return (finding.artifact.parent if finding.artifact else None, finding.key)
+
+
+def _shape(finding: Finding) -> str:
+    """What a contract's walker did, with its numbers and without methods, which are the victim's."""
+    return _METHOD.sub("*", finding.detail.split(_EXPECTED)[0])
 
 
 def names_of(finding: Finding) -> list[str]:
@@ -186,6 +219,16 @@ def alike(one: Finding, other: Finding) -> bool:
     return bool(Indel.normalized_similarity(names_of(one), names_of(other)) >= SIMILARITY)
 
 
+def _share_counts(buckets: Sequence[Bucket]) -> None:
+    """A process counts by key: where its findings are in several buckets, each has its part."""
+    recorded = Counter(_process_key(finding) for one in buckets for finding in one.findings)
+    for bucket in buckets:
+        own = Counter(map(_process_key, bucket.findings))
+        bucket.shares = {
+            key: count / recorded[key] for key, count in own.items() if count < recorded[key]
+        }
+
+
 def into_buckets(findings: Iterable[Finding]) -> list[Bucket]:
     """Buckets with ids b01, b02, ...: the nearest to a real state first, then the most frequent. The order
     of findings does not matter much: frequent signatures come first, so that they name the bucket."""
@@ -201,6 +244,7 @@ def into_buckets(findings: Iterable[Finding]) -> list[Bucket]:
             merged.append(group)
         else:
             home.findings += group.findings
+    _share_counts(merged)
     merged.sort(key=lambda one: (state_rank(one.state), -one.count, str(one.signature)))
     for number, bucket in enumerate(merged, start=1):
         bucket.id = f"b{number:02d}"

@@ -99,6 +99,30 @@ def test_findings_of_one_key_share_its_count() -> None:
     assert Bucket(case("a").signature, [case("a", count=50), case("a", count=50)]).count == 50
 
 
+def test_findings_of_one_key_in_two_buckets_divide_its_count() -> None:
+    """A process tells findings apart by their top three functions, significant or not."""
+    one = ("memcpy", "memmove", "free", "a::b", "c::d", "e::f")
+    other = ("memcpy", "memmove", "free", "x::y", "z::z", "e::f")
+    found = into_buckets([case(*one, count=90), case(*one, count=90), case(*other, count=90)])
+    assert [bucket.count for bucket in found] == [60, 30]
+
+
+def test_what_differs_within_a_broken_contract_is_said() -> None:
+    """A loud defect must not hide a quiet one of the same clause."""
+    findings = []
+    for number, detail in enumerate(
+        ("result -11 is not documented", "result -77 is not documented",
+         "result -11 is not documented")
+    ):  # fmt: skip
+        finding = case(kind="contract", clause="undocumented-error", count=500)
+        finding.detail, finding.detail_class = detail, "result * is not documented"
+        finding.artifact = Path(f"/k/{number}.bin")
+        finding.signature = signature_of(finding)
+        findings.append(finding)
+    (bucket,) = into_buckets(findings)
+    assert bucket.about == ["also: result -77 is not documented"]
+
+
 def test_buckets_are_numbered_by_frequency() -> None:
     found = into_buckets([case("a", count=1, key="a"), case("b", count=9, key="b")])
     assert [(b.id, b.signature.frames) for b in found] == [("b01", ("b",)), ("b02", ("a",))]
