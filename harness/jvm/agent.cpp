@@ -38,12 +38,14 @@ std::string class_name(jvmtiEnv* jvmti, jclass klass) {
   return name;
 }
 
-std::string method_name(jvmtiEnv* jvmti, jmethodID method, const std::string& klass) {
+// Without its last bci.
+MethodInfo named_method(jvmtiEnv* jvmti, jmethodID method, const std::string& klass) {
   JvmtiMemory<char> name(jvmti);
-  if (jvmti->GetMethodName(method, name.out(), nullptr, nullptr) != JVMTI_ERROR_NONE) {
-    return klass + ".?";
+  JvmtiMemory<char> descriptor(jvmti);
+  if (jvmti->GetMethodName(method, name.out(), descriptor.out(), nullptr) != JVMTI_ERROR_NONE) {
+    return {klass + ".?"};
   }
-  return klass + "." + name.get();
+  return {klass + "." + name.get(), 0, descriptor.get()};
 }
 
 }  // namespace
@@ -166,7 +168,7 @@ struct AgentCallbacks {
   static std::string know(jvmtiEnv* jvmti, jmethodID method) {
     jclass klass = nullptr;
     if (jvmti->GetMethodDeclaringClass(method, &klass) != JVMTI_ERROR_NONE) {
-      return method_name(jvmti, method, "?");
+      return named_method(jvmti, method, "?").name;
     }
     return know(jvmti, method, class_name(jvmti, klass));
   }
@@ -176,8 +178,10 @@ struct AgentCallbacks {
     jlocation first = 0;
     jlocation last = -1;
     if (jvmti->GetMethodLocation(method, &first, &last) != JVMTI_ERROR_NONE) last = -1;
-    std::string name = method_name(jvmti, method, klass);
-    Jvm::get().methods_.add(method, {name, static_cast<int32_t>(last)});
+    MethodInfo info = named_method(jvmti, method, klass);
+    info.last_bci = static_cast<int32_t>(last);
+    std::string name = info.name;
+    Jvm::get().methods_.add(method, std::move(info));
     return name;
   }
 

@@ -17,8 +17,9 @@
 namespace framestorm {
 
 struct MethodInfo {
-  std::string name;      // "pkg/Class.method"
-  int32_t last_bci = 0;  // of the bytecodes; -1 for a native or abstract method
+  std::string name;             // "pkg/Class.method"
+  int32_t last_bci = 0;         // of the bytecodes; -1 for a native or abstract method
+  std::string descriptor = {};  // "(I)V"; empty when it is not known
 };
 
 class MethodTable {

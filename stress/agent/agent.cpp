@@ -15,6 +15,7 @@
 #include "harness/input/walker_table.h"
 #include "stress/agent/judge.h"
 #include "stress/agent/learn_residue.h"
+#include "stress/agent/truth.h"
 
 namespace framestorm::stress {
 namespace {
@@ -38,10 +39,12 @@ class Agent {
     }
     std::filesystem::create_directories(options_.out);
     residue_ = learn_residue(jvm);
+    if (options_.truth) Truth::get().begin(env, jvm.jvmti());
     parts_ = std::make_unique<Parts>(options_, jvm, oracles_, setup(jvm));
     live_.store(parts_.get(), std::memory_order_release);
     parts_->judge.start();
     enter_all(jvm, env, *parts_);
+    if (options_.truth) Truth::get().attach(*parts_->sampler);
     parts_->sampler->start();
   }
 
@@ -84,6 +87,7 @@ class Agent {
     setup.mode = options_.mode;
     setup.depth = options_.depth;
     setup.strict = options_.strict;
+    setup.truth = options_.truth;
     if (!options_.plugin.empty()) {
       setup.plugin = Plugin::load(PluginSpec::parse(options_.plugin));
       if (!setup.plugin->traits().walks_in(input_mode(options_.mode))) {

@@ -40,7 +40,7 @@ Findings::Findings(const Options& options, Jvm& jvm)
 }
 
 void Findings::record(const Finding& finding, const SampleRing::Entry& entry, const WalkSlot* slot,
-                      const WalkView& view) {
+                      const WalkView& view, const json& truth) {
   ++count_;
   Finding of_sample = finding;
   of_sample.input.walker = entry.sample->walk.walker;
@@ -76,6 +76,7 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
                      {"thread_state", victim}};
   json kept = sample;
   kept["finding"] = line;
+  if (!truth.is_null()) kept["truth"] = truth;
   write_file(options_.out / artifact,
              kept.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
   file_.append(line);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
@@ -23,9 +24,9 @@ class Findings {
   Findings(const Options& options, Jvm& jvm);
 
   // Counts a finding, and writes it with its sample while few of its signature are kept. `slot`:
-  // null for a sample that was judged by its trace alone.
+  // null for a sample that was judged by its trace alone. `truth`: what it is kept with, if anything.
   void record(const Finding& finding, const SampleRing::Entry& entry, const WalkSlot* slot,
-              const WalkView& view);
+              const WalkView& view, const nlohmann::json& truth = {});
   // Keeps an unmutated sample as an input for the fuzzers, as long as few are.
   void keep_seed(const SampleRing::Entry& entry, const WalkSlot& slot);
   // The running counts per signature.

@@ -14,6 +14,7 @@
 #include "harness/base/clock.h"
 #include "harness/jvm/agent.h"
 #include "stress/agent/recorded_walks.h"
+#include "stress/agent/truth.h"
 
 namespace framestorm::stress {
 namespace {
@@ -34,6 +35,7 @@ Judge::Judge(const Options& options, Jvm& jvm, OracleSet& oracles, Sampler& samp
       stats_(options_),
       findings_(options_, jvm),
       reference_(jvm),
+      truth_(jvm, Truth::get().methods()),
       obsolete_(jvm.jvmti()),
       subject_(jvm, options_.mode) {}
 
@@ -154,7 +156,11 @@ void Judge::wait_for_unknown(const WalkView& view) {
 bool Judge::judge_next() {
   SampleRing::Entry entry = {};
   if (!sampler_.ring().front(&entry)) return false;
-  judge(entry);
+  if (entry.sample->at_safepoint) {
+    judge_check(entry, sampler_.slot(static_cast<size_t>(entry.sample->slot)));
+  } else {
+    judge(entry);
+  }
   if (entry.sample->slot >= 0) sampler_.slot(static_cast<size_t>(entry.sample->slot)).release();
   sampler_.ring().pop();
   return true;
@@ -205,10 +211,25 @@ void Judge::judge(const SampleRing::Entry& entry) {
     }
     if (violations_.empty()) findings_.keep_seed(entry, *slot);
   }
+  truth_.judge(entry, view, &violations_);
+  keep_found(entry, slot, view);
+}
+
+void Judge::judge_check(const SampleRing::Entry& entry, const WalkSlot& slot) {
+  sampler_.slot(static_cast<size_t>(entry.sample->slot)).resolve_methods();
+  const WalkView view = {entry.sample->walk,
+                         subject_.of(*entry.sample, *sampler_.walker(entry.sample->walk.walker))};
+  violations_.clear();
+  truth_.judge_check(entry, view, slot.reference(), &violations_);
+  keep_found(entry, &slot, view);
+}
+
+void Judge::keep_found(const SampleRing::Entry& entry, const WalkSlot* slot, const WalkView& view) {
   for (const Finding& finding : violations_.findings()) {
     // A stack that changes while it is read makes traces that are wrong: figures, no findings.
     if (options_.mode == SamplingMode::unstopped && finding.kind == FindingKind::contract) continue;
-    findings_.record(finding, entry, slot, view);
+    findings_.record(finding, entry, slot, view,
+                     options_.truth ? truth_.side_by_side(entry) : nlohmann::json());
   }
 }
 
@@ -241,6 +262,7 @@ void Judge::write_stats(const char* ended) {
     stats_.set_not_judged(left.oracle, left.why);
   }
   stats_.set_check("gst", reference_.made(), reference_.broken());
+  if (options_.truth) stats_.set_truth(truth_.figures(Truth::get().stacks()));
   stats_.write(sampler_.registry().totals(),
                {findings_.count(), contained_, sampler_.idle_samples(), sampler_.idle_cpu_ns(),
                 sampler_.delivery_ns(), sampler_.late_handlers(), sampler_.most_armed()},

@@ -14,6 +14,7 @@
 #include "stress/agent/sampler.h"
 #include "stress/agent/stats.h"
 #include "stress/agent/time_share.h"
+#include "stress/agent/truth_check.h"
 
 namespace framestorm::stress {
 
@@ -37,6 +38,9 @@ class Judge {
   // True when there was a sample.
   bool judge_next();
   void judge(const SampleRing::Entry& entry);
+  // Of a walk at a safepoint, with GetStackTrace beside it.
+  void judge_check(const SampleRing::Entry& entry, const WalkSlot& slot);
+  void keep_found(const SampleRing::Entry& entry, const WalkSlot* slot, const WalkView& view);
   void absorb();
   // No event says that a class was redefined. What JVMTI says now of the methods of a trace whose
   // bytecodes were shorter when it was asked last.
@@ -57,6 +61,7 @@ class Judge {
   Stats stats_;
   Findings findings_;
   ReferenceCheck reference_;
+  TruthCheck truth_;
   JNIEnv* env_ = nullptr;  // of the judge's thread
   ObsoleteMethods obsolete_;
   TimeShare waiting_for_unknown_;

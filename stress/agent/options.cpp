@@ -144,6 +144,8 @@ constexpr Key kKeys[] = {
     {"keep", [](const Given& g, Options* o) { o->keep = g.number<uint32_t>(0, 1000); }},
     {"seeds", [](const Given& g, Options* o) { o->seeds = g.number<uint32_t>(0, 100'000); }},
     {"flames", [](const Given& g, Options* o) { o->flames = g.flag(); }},
+    {"truth", [](const Given& g, Options* o) { o->truth = g.flag(); }},
+    {"checks", [](const Given& g, Options* o) { o->checks = g.number<uint32_t>(0, UINT32_MAX); }},
 };
 
 void check(const Options& options) {
@@ -165,6 +167,9 @@ void check(const Options& options) {
     fail("on-finding", "strict",
          "mode=unstopped walks threads that run, and such walks have to be contained: take "
          "on-finding=survey, or mode=separate-thread");
+  }
+  if (options.truth && options.mode == SamplingMode::unstopped) {
+    fail("truth", "1", "mode=unstopped walks threads that run: there is no one moment to compare");
   }
   if (has_plugin != !options.plugin.empty()) {
     throw std::invalid_argument("walker=plugin and plugin=PATH go together");

@@ -24,8 +24,6 @@ namespace {
 constexpr auto kPatience = std::chrono::milliseconds(20);
 constexpr uint64_t kLookPeriod = 2'000'000;  // between two looks for threads that were armed
 
-int halt_signal() { return SIGRTMAX - 8; }
-
 // The request's number goes with the signal. False when the thread is gone or its queue is full.
 bool send(int tid, uint64_t number) {
   siginfo_t info = {};

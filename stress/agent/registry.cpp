@@ -20,7 +20,8 @@ void go_ahead() {
 }
 
 SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, void* jni_env,
-                               uintptr_t stack_base, uintptr_t stack_end,
+                               uintptr_t stack_base, uintptr_t stack_end, int64_t number,
+                               ShadowStack* shadow,
                                const std::function<void(SampledThread&)>& retire) {
   const bool is_own = tid == syscall(SYS_gettid);
   const std::lock_guard lock(mutex_);
@@ -49,6 +50,10 @@ SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, vo
   thread->jni_env = jni_env;
   thread->stack_base = stack_base;
   thread->stack_end = stack_end;
+  thread->number = number;
+  thread->shadow.store(shadow);
+  thread->mounted.store(false);
+  thread->carries.store(false);
   thread->progress = {};
   thread->forwarded_seen = is_own ? Guard::forwarded_ns() : 0;
   thread->cpu_seen = thread_cpu_ns(tid);

@@ -20,6 +20,7 @@
 #include "stress/agent/progress.h"
 #include "stress/agent/sample.h"
 #include "stress/agent/waiting.h"
+#include "stress/shadow/shadow_stack.h"
 
 namespace framestorm::stress {
 
@@ -38,6 +39,13 @@ struct SampledThread {
   void* java_thread = nullptr;
   void* jni_env = nullptr;
   uintptr_t stack_base = 0, stack_end = 0;
+  int64_t number = 0;  // java.lang.Thread.tid
+
+  // The shadow stack of the logical thread that runs on it; null: nothing was ever pushed. Written on
+  // the thread itself.
+  std::atomic<ShadowStack*> shadow{nullptr};
+  std::atomic<bool> mounted{false};  // that one is a virtual thread
+  std::atomic<bool> carries{false};  // it has been, at some time
 
   // The handler's, on the thread itself; the counts are of all threads that had this record.
   std::atomic<uint64_t> ticks{0};    // expirations, overruns included
@@ -79,8 +87,8 @@ class Registry {
   // with that record, as leave() calls `last`. Both only where the thread itself calls: who calls
   // for another has it from a list, and it may have left or begun anew since.
   SampledThread* enter(int tid, jweak thread, void* java_thread, void* jni_env,
-                       uintptr_t stack_base, uintptr_t stack_end,
-                       const std::function<void(SampledThread&)>& retire);
+                       uintptr_t stack_base, uintptr_t stack_end, int64_t number,
+                       ShadowStack* shadow, const std::function<void(SampledThread&)>& retire);
   // Its ThreadEnd: `last` is called with the record before it stops being live. On the thread.
   template <typename Function>
   void leave(int tid, Function last) {

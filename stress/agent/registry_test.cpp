@@ -17,7 +17,7 @@ int own_tid() { return static_cast<int>(syscall(SYS_gettid)); }
 void nothing_to_retire(SampledThread&) { ADD_FAILURE() << "its thread has left"; }
 
 SampledThread* enter(Registry& registry, int tid, void* java_thread = nullptr) {
-  return registry.enter(tid, nullptr, java_thread, nullptr, 0, 0, nothing_to_retire);
+  return registry.enter(tid, nullptr, java_thread, nullptr, 0, 0, 0, nullptr, nothing_to_retire);
 }
 
 TEST(Registry, CountsOfThreadsThatAreGoneStayInTheTotals) {
@@ -97,8 +97,8 @@ TEST(Registry, ThreadWhoseEndWasMissedMakesWayForTheNextOfItsId) {
   SampledThread* const thread = enter(registry, own_tid(), &former);
   thread->ticks = 4;
   int retired = 0;
-  SampledThread* const again =
-      registry.enter(own_tid(), nullptr, &next, nullptr, 20, 10, [&](SampledThread& leaving) {
+  SampledThread* const again = registry.enter(
+      own_tid(), nullptr, &next, nullptr, 20, 10, 0, nullptr, [&](SampledThread& leaving) {
         ++retired;
         EXPECT_EQ(leaving.java_thread, &former);
         EXPECT_EQ(leaving.phase, SampledThread::Phase::ending) << "no more samples";
@@ -140,7 +140,9 @@ TEST(SampleRing, ManyProducersLoseNothingSilently) {
         Sample sample;
         sample.number = p * kEach + i;
         sample.frame_bytes = sizeof sample.number;
-        if (!ring.push(sample, reinterpret_cast<const std::byte*>(&sample.number), nullptr)) ++full;
+        if (!ring.push(sample, reinterpret_cast<const std::byte*>(&sample.number), nullptr,
+                       nullptr))
+          ++full;
       }
     });
   }

@@ -11,6 +11,7 @@
 
 #include "harness/victim/context.h"
 #include "harness/walk/walk_record.h"
+#include "stress/shadow/shadow_stack.h"
 
 namespace framestorm::stress {
 
@@ -38,6 +39,14 @@ inline constexpr size_t kLostCauses = static_cast<size_t>(LostCause::count);
 // Bytes of stack from sp up that every sample carries; those that are judged closely carry all.
 inline constexpr size_t kStackWindow = 2048;
 
+// Whether a sample has its thread's shadow stack.
+enum class ShadowState : uint8_t {
+  not_asked,
+  there,      // of a platform thread
+  mounted,    // of a virtual thread, whose outer frames may be in the heap
+  of_carrier  // of a thread that also carries virtual ones: it may be about to begin or end that
+};
+
 struct Sample {
   uint64_t number = 0;  // of the run, from 1
   uint32_t thread = 0;  // index in the registry
@@ -53,6 +62,13 @@ struct Sample {
   int32_t slot = -1;  // whose records belong to it; -1: none any more
   uint32_t frame_bytes = 0;
   uint32_t stack_bytes = 0;  // copied from sp up
+  ShadowState shadow_state = ShadowState::not_asked;
+  int64_t shadow_owner = ShadowStack::kNobody;
+  uint32_t shadow_depth = 0;  // of which the sample has the innermost shadow_count
+  uint32_t shadow_count = 0;
+  // Walked from a native method that an instrumented one called, with GetStackTrace beside it.
+  bool at_safepoint = false;
+  bool sandwiched = false;  // such a check comes after it
 
   uintptr_t pc() const { return get_register(registers, Register::pc); }
   uintptr_t sp() const { return get_register(registers, Register::sp); }

@@ -31,7 +31,8 @@ SampleRing::Header* SampleRing::cell(uint64_t position) const {
   return reinterpret_cast<Header*>(memory_ + (position & (cells_ - 1)) * stride_);
 }
 
-bool SampleRing::push(const Sample& sample, const std::byte* frames, const std::byte* stack) {
+bool SampleRing::push(const Sample& sample, const std::byte* frames, const std::byte* stack,
+                      const ShadowEntry* shadow) {
   uint64_t position = tail_.load(std::memory_order_relaxed);
   Header* header = nullptr;
   for (;;) {
@@ -49,6 +50,8 @@ bool SampleRing::push(const Sample& sample, const std::byte* frames, const std::
   std::byte* const payload = payload_of(header);
   std::memcpy(payload, frames, sample.frame_bytes);
   std::memcpy(payload + sample.frame_bytes, stack, sample.stack_bytes);
+  std::memcpy(payload + sample.frame_bytes + sample.stack_bytes, shadow,
+              sample.shadow_count * sizeof(ShadowEntry));
   header->sequence.store(position + 1, std::memory_order_release);
   return true;
 }
@@ -59,7 +62,16 @@ bool SampleRing::front(Entry* out) const {
   out->sample = &header->sample;
   out->frames = payload_of(header);
   out->stack = out->frames + header->sample.frame_bytes;
+  out->shadow_bytes = out->stack + header->sample.stack_bytes;
   return true;
+}
+
+std::vector<ShadowEntry> SampleRing::Entry::shadow() const {
+  std::vector<ShadowEntry> entries(sample->shadow_count);
+  if (!entries.empty()) {
+    std::memcpy(entries.data(), shadow_bytes, entries.size() * sizeof(ShadowEntry));
+  }
+  return entries;
 }
 
 void SampleRing::pop() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "stress/agent/sample.h"
 
@@ -25,14 +26,17 @@ class SampleRing {
   SampleRing(const SampleRing&) = delete;
   SampleRing& operator=(const SampleRing&) = delete;
 
-  // Copies a sample with its frames and stack; false when the ring is full. Any thread;
-  // async-signal-safe. The two sizes are the sample's own.
-  bool push(const Sample& sample, const std::byte* frames, const std::byte* stack);
+  // Copies a sample with its frames, stack and shadow stack; false when the ring is full. Any thread;
+  // async-signal-safe. The sizes are the sample's own.
+  bool push(const Sample& sample, const std::byte* frames, const std::byte* stack,
+            const ShadowEntry* shadow);
 
   struct Entry {
     const Sample* sample;
     std::byte* frames;
     const std::byte* stack;
+    const std::byte* shadow_bytes = nullptr;  // not aligned
+    std::vector<ShadowEntry> shadow() const;  // innermost first
   };
   // The oldest one, valid until pop(); false when there is none yet. The consumer.
   bool front(Entry* out) const;

@@ -10,6 +10,7 @@
 
 #include "harness/base/clock.h"
 #include "stress/agent/delivery.h"
+#include "stress/agent/truth.h"
 
 namespace framestorm::stress {
 namespace {
@@ -18,28 +19,19 @@ namespace {
 // clone(2) begins anew with every signal.
 constexpr uint64_t kCloneTime = 1'000'000;
 
-// The calling thread's own samples wait. A thread that ends its timer is not put off any more by
-// what its handler costs: with a short interval it would never come to do it. And what it does with
-// the registry's lock others wait for.
-class TimerBlocked {
- public:
-  TimerBlocked() {
-    sigset_t timer;
-    sigemptyset(&timer);
-    sigaddset(&timer, timer_signal());
-    pthread_sigmask(SIG_BLOCK, &timer, &before_);
-  }
-  ~TimerBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  TimerBlocked(const TimerBlocked&) = delete;
-  TimerBlocked& operator=(const TimerBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 int timer_signal() { return SIGRTMAX - 7; }
+int halt_signal() { return SIGRTMAX - 8; }
+
+SamplesBlocked::SamplesBlocked(std::initializer_list<int> signals) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  for (const int signo : signals) sigaddset(&blocked, signo);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+}
+
+SamplesBlocked::~SamplesBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 void install_handler(int signo, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action = {};
@@ -71,12 +63,14 @@ void Sampler::enter_thread(JNIEnv* env, jthread object, int tid, void* java_thre
   const ThreadLayout& layout = jvm_.layout();
   const auto base = read_at<uintptr_t>(java_thread, layout.stack_base);
   const auto size = read_at<size_t>(java_thread, layout.stack_size);
+  const int64_t number = options_.truth ? Truth::get().number_of(env, object) : 0;
   const jweak weak = env->NewWeakGlobalRef(object);
   jweak former = nullptr;
   const TimerBlocked not_now;
   SampledThread* const thread = registry_.enter(
       tid, weak, java_thread, static_cast<std::byte*>(java_thread) + layout.jni_env, base,
-      base - size, [&](SampledThread& retired) { former = arming_.retire(retired); });
+      base - size, number, options_.truth ? Truth::get().stacks().find(number) : nullptr,
+      [&](SampledThread& retired) { former = arming_.retire(retired); });
   if (former != nullptr) env->DeleteWeakGlobalRef(former);
   if (thread == nullptr) env->DeleteWeakGlobalRef(weak);
   if (thread != nullptr) arming_.arm_new(*thread);
@@ -85,7 +79,13 @@ void Sampler::enter_thread(JNIEnv* env, jthread object, int tid, void* java_thre
 void Sampler::leave_thread(JNIEnv* env, int tid) {
   const TimerBlocked not_now;
   jweak former = nullptr;
-  registry_.leave(tid, [&](SampledThread& thread) { former = arming_.retire(thread); });
+  int64_t number = 0;
+  registry_.leave(tid, [&](SampledThread& thread) {
+    former = arming_.retire(thread);
+    number = thread.number;
+    thread.shadow.store(nullptr);
+  });
+  if (options_.truth && number != 0) Truth::get().stacks().release(number);
   if (former != nullptr) env->DeleteWeakGlobalRef(former);
 }
 
@@ -106,6 +106,31 @@ Sampler::Rest Sampler::rest_after(SampledThread& thread, const InterruptedCall& 
 void Sampler::count_sample(SampledThread& thread, bool waiting) {
   thread.samples.fetch_add(1, std::memory_order_relaxed);
   if (waiting) idle_samples_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Sampler::check(SampledThread& thread, jvmtiEnv* jvmti) {
+  ucontext_t context;
+  if (getcontext(&context) != 0) return;
+  const WalkRequest request = slots_.check_for(thread, context);
+  if (request.number == 0) return;
+  const Slots::Taken slot = slots_.take(thread);
+  if (!slot) return;
+  std::vector<jvmtiFrameInfo>& reference = slot->reference();
+  reference.resize(kReferenceDepth);
+  jint count = 0;
+  if (jvmti->GetStackTrace(nullptr, 0, kReferenceDepth, reference.data(), &count) !=
+      JVMTI_ERROR_NONE) {
+    slot->release();
+    return;
+  }
+  reference.resize(static_cast<size_t>(count));
+  {
+    const SignalStack::Lent lent(slot->signal_stack());
+    slot->walk(request);
+  }
+  slot->sample().at_safepoint = true;
+  slot->copy_window();
+  slots_.hand_over(slot, thread);
 }
 
 void Sampler::start() {

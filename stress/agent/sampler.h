@@ -6,8 +6,11 @@
 //   unstopped        outside_sampler.cpp       another thread walks it while it runs on
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <cerrno>
+#include <initializer_list>
 #include <memory>
 
 #include "stress/agent/arming.h"
@@ -24,6 +27,10 @@ class Sampler : protected Ticks {
   // in signal context. Once sampling is over none comes.
   void enter_thread(JNIEnv* env, jthread thread, int tid, void* java_thread);
   void leave_thread(JNIEnv* env, int tid);
+
+  // Walks the calling thread, whose record it is, in a native method that Java called, and asks
+  // GetStackTrace beside it; for the judge. With samples blocked.
+  void check(SampledThread& thread, jvmtiEnv* jvmti);
 
   // Starts to sample after the warm-up. Before that nothing is armed.
   void start();
@@ -98,6 +105,29 @@ class Sampler : protected Ticks {
 };
 
 int timer_signal();
+int halt_signal();
+
+// The calling thread's own samples wait while it lasts. A thread that ends its timer is not put off any
+// more by what its handler costs: with a short interval it would never come to do it. And what it does
+// with the registry's lock others wait for.
+class SamplesBlocked {
+ public:
+  explicit SamplesBlocked(std::initializer_list<int> signals);
+  ~SamplesBlocked();
+  SamplesBlocked(const SamplesBlocked&) = delete;
+  SamplesBlocked& operator=(const SamplesBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+class TimerBlocked : SamplesBlocked {
+ public:
+  TimerBlocked() : SamplesBlocked({timer_signal()}) {}
+};
+class AllBlocked : SamplesBlocked {
+ public:
+  AllBlocked() : SamplesBlocked({timer_signal(), halt_signal()}) {}
+};
 
 // Installs `handler` for a signal of the samplers', not on a signal stack. Throws
 // std::system_error.

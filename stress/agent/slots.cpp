@@ -14,7 +14,11 @@ Slots::Slots(const Options& options, WalkSetup setup)
     : options_(options),
       setup_(std::move(setup)),
       walking_(options.out / "walking.bin", kCount),
-      ring_(kRingCells, static_cast<size_t>(options.depth) * kLargestFrame + kStackWindow) {
+      ring_(kRingCells, static_cast<size_t>(options.depth) * (kLargestFrame + sizeof(ShadowEntry)) +
+                            kStackWindow + 2 * sizeof(ShadowEntry)) {
+  for (const WalkerId id : setup_.walkers) {
+    if (options_.truth && traits_of(id).same_thread) checked_.push_back(id);
+  }
   for (size_t i = 0; i < kCount; ++i) {
     slots_.push_back(std::make_unique<WalkSlot>(setup_, walking_.record(i)));
   }
@@ -35,21 +39,23 @@ Slots::Taken Slots::take(SampledThread& thread) {
 
 void Slots::hand_over(const Taken& taken, SampledThread& thread) {
   Sample& sample = taken->sample();
-  const bool keep = sample.suspicious || sample.costly;
+  if (ShadowStack* const shadow = thread.shadow.load(std::memory_order_acquire);
+      shadow != nullptr && options_.checks != 0 && !sample.at_safepoint &&
+      sample.number % options_.checks == 0) {
+    shadow->request_check();
+    sample.sandwiched = true;
+  }
+  const bool keep = sample.suspicious || sample.costly || sample.at_safepoint;
   sample.slot = keep ? taken.index_ : -1;
-  const bool pushed = ring_.push(sample, taken->frames(), taken->window());
+  const bool pushed = ring_.push(sample, taken->frames(), taken->window(), taken->shadow());
   if (!pushed) thread.lose(LostCause::unjudged);
   if (!pushed || !keep) taken->release();
 }
 
-WalkRequest Slots::request_for(const SampledThread& thread, const ucontext_t& context,
-                               bool same_thread) {
+WalkRequest Slots::request(SampledThread& thread, const ucontext_t& context, bool same_thread,
+                           WalkerId walker) const {
   WalkRequest request;
-  request.number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
-  request.walker = setup_.walkers[request.number % setup_.walkers.size()];
-  request.costly = options_.costly != 0 && request.number % options_.costly == 0;
-  request.again = options_.costly != 0 && options_.mode != SamplingMode::unstopped &&
-                  request.number % kAgainShare == 0;
+  request.walker = walker;
   request.thread = thread.index;
   request.target.java_thread = thread.java_thread;
   request.target.jni_env = thread.jni_env;
@@ -58,7 +64,33 @@ WalkRequest Slots::request_for(const SampledThread& thread, const ucontext_t& co
   request.target.stack_base = thread.stack_base;
   request.target.stack_end = thread.stack_end;
   request.context = &context;
+  if (options_.truth) {
+    request.shadow = thread.shadow.load(std::memory_order_acquire);
+    request.shadow_state = thread.mounted.load()   ? ShadowState::mounted
+                           : thread.carries.load() ? ShadowState::of_carrier
+                                                   : ShadowState::there;
+  }
   return request;
+}
+
+WalkRequest Slots::request_for(SampledThread& thread, const ucontext_t& context, bool same_thread) {
+  const uint64_t number = numbers_.fetch_add(1, std::memory_order_relaxed) + 1;
+  WalkRequest made =
+      request(thread, context, same_thread, setup_.walkers[number % setup_.walkers.size()]);
+  made.number = number;
+  made.costly = options_.costly != 0 && number % options_.costly == 0;
+  made.again = options_.costly != 0 && options_.mode != SamplingMode::unstopped &&
+               number % kAgainShare == 0;
+  return made;
+}
+
+WalkRequest Slots::check_for(SampledThread& thread, const ucontext_t& context) {
+  if (checked_.empty()) return {};
+  const uint64_t number = checks_.fetch_add(1, std::memory_order_relaxed) + 1;
+  WalkRequest made =
+      request(thread, context, /*same_thread=*/true, checked_[number % checked_.size()]);
+  made.number = number;
+  return made;
 }
 
 }  // namespace framestorm::stress

@@ -46,7 +46,10 @@ class Slots {
 
   // What a sample of the thread asks a slot to walk; numbers it. `same_thread`: the thread itself
   // walks.
-  WalkRequest request_for(const SampledThread& thread, const ucontext_t& context, bool same_thread);
+  WalkRequest request_for(SampledThread& thread, const ucontext_t& context, bool same_thread);
+  // One that is made at a check, from the thread itself: by a walker that can; its number is 0 where none
+  // can.
+  WalkRequest check_for(SampledThread& thread, const ucontext_t& context);
 
  private:
   const Options& options_;
@@ -54,7 +57,12 @@ class Slots {
   WalkingFile walking_;
   std::vector<std::unique_ptr<WalkSlot>> slots_;
   SampleRing ring_;
+  WalkRequest request(SampledThread& thread, const ucontext_t& context, bool same_thread,
+                      WalkerId walker) const;
+
+  std::vector<WalkerId> checked_;  // those that walk the thread that calls them
   std::atomic<uint64_t> numbers_{0};
+  std::atomic<uint64_t> checks_{0};
 };
 
 }  // namespace framestorm::stress

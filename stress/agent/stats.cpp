@@ -145,6 +145,7 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                  {"live", totals.live},
                  {"peak", totals.peak},
                  {"most_sampled", finished.most_armed}}}};
+  if (!truth_.is_null()) line["truth"] = truth_;
   file_.append(line);
 }
 

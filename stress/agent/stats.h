@@ -33,6 +33,8 @@ class Stats {
   void set_check(std::string_view oracle, uint64_t made, uint64_t broken);
   // That an oracle did not look where it should, and why.
   void set_not_judged(std::string_view oracle, const std::string& why);
+  // What samples came to that were held against shadow stacks.
+  void set_truth(nlohmann::json figures) { truth_ = std::move(figures); }
   struct Finished {
     uint64_t findings = 0;
     uint64_t contained = 0;
@@ -62,6 +64,7 @@ class Stats {
   // By walker, thread state and result; of walks that did not return, how they ended.
   std::map<std::tuple<WalkerId, uint32_t, std::string>, uint64_t> codes_;
   nlohmann::json checks_;
+  nlohmann::json truth_;
   Flames flames_;
   std::vector<Frame> trace_;
 };

@@ -57,6 +57,8 @@ WalkSlot::WalkSlot(const WalkSetup& setup, WalkingRecord* walking)
         walkers_[index]->contains_faults() ? FrameBuffer::End::canary : FrameBuffer::End::fault);
     largest = std::max(largest, stride);
   }
+  // One more than frames, so that a trace that is too short shows.
+  if (setup.truth) shadow_.resize(static_cast<size_t>(setup.depth) + 2);
   rewalk_memory_.resize(kMaxRewalks * static_cast<size_t>(setup.depth) * largest);
   void* const stack = mmap(nullptr, kMaxStackCopy, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -101,6 +103,12 @@ void WalkSlot::note_thread(const WalkRequest& request) {
   sample_.last_java_pc = read_at<uintptr_t>(thread, layout.last_java_pc);
   sample_.last_java_fp = read_at<uintptr_t>(thread, layout.last_java_fp);
   std::memcpy(sample_.registers, request.context->uc_mcontext.gregs, sizeof sample_.registers);
+  sample_.at_safepoint = sample_.sandwiched = false;
+  sample_.shadow_state = request.shadow_state;
+  sample_.shadow_owner = request.shadow == nullptr ? ShadowStack::kNobody : request.shadow->owner;
+  sample_.shadow_depth = request.shadow == nullptr ? 0 : request.shadow->copy(shadow_);
+  sample_.shadow_count =
+      static_cast<uint32_t>(std::min<size_t>(sample_.shadow_depth, shadow_.size()));
   WalkRecord& walk = sample_.walk;
   walk.walker = request.walker;
   walk.depth = setup_.depth;

@@ -41,12 +41,16 @@ struct WalkSetup {
   SamplingMode mode = SamplingMode::same_thread;
   int32_t depth = 0;
   bool strict = false;
+  bool truth = false;  // samples have their threads' shadow stacks
 };
 
 // What stress offers oracles: the victim has gone on, and nobody knows what it should have run.
 Needs offered_needs();
 // Of that, what there is of a walk that was made for oracles: its frames are not guarded.
 Needs further_needs(const OracleSet& oracles);
+
+// GetStackTrace's frames beside a walk of a check.
+inline constexpr jint kReferenceDepth = kMaxSampleDepth;
 
 struct WalkRequest {
   WalkerId walker = kDefaultWalker;
@@ -56,6 +60,8 @@ struct WalkRequest {
   uint32_t thread = 0;
   WalkTarget target;  // its options and masks are the slot's
   const ucontext_t* context = nullptr;
+  const ShadowStack* shadow = nullptr;
+  ShadowState shadow_state = ShadowState::not_asked;
 };
 
 // A walk of the same victim made for oracles.
@@ -94,6 +100,10 @@ class WalkSlot {
   // Keeps the first kStackWindow bytes of the stack from sp up; before the victim goes on.
   void copy_window();
   const std::byte* window() const { return window_.data(); }
+  const ShadowEntry* shadow() const { return shadow_.data(); }
+  // What GetStackTrace said in the same call, of a check's walk. The caller's to fill.
+  std::vector<jvmtiFrameInfo>& reference() { return reference_; }
+  const std::vector<jvmtiFrameInfo>& reference() const { return reference_; }
 
   const Sample& sample() const { return sample_; }
   Sample& sample() { return sample_; }
@@ -151,6 +161,8 @@ class WalkSlot {
   std::byte* stack_;
   size_t stack_size_ = 0;
   std::array<std::byte, kStackWindow> window_;
+  std::vector<ShadowEntry> shadow_;
+  std::vector<jvmtiFrameInfo> reference_;
 };
 
 }  // namespace framestorm::stress

@@ -16,11 +16,13 @@ from framestorm_cli.jdks.jdk import Jdk
 
 @dataclass(frozen=True)
 class Part:
-    """A folder of sources for JDKs from `minimum` on. Compiled after, and against, those before it."""
+    """A folder of sources for JDKs from `minimum` on. Compiled after, and against, those before it, and
+    against jars."""
 
     folder: str
     minimum: int
     flags: tuple[str, ...]
+    jars: tuple[str, ...] = ()
 
 
 def compiled(
@@ -62,7 +64,8 @@ def compiled(
         try:
             for part, files in sources.items():
                 if files:
-                    _javac(compiler, [*part.flags, "-cp", str(scratch)], files, scratch, what)
+                    class_path = ":".join([str(scratch), *part.jars])
+                    _javac(compiler, [*part.flags, "-cp", class_path], files, scratch, what)
             if finish is not None:
                 finish(scratch)
             scratch.rename(folder)

@@ -40,7 +40,7 @@ def library(known: Known) -> Path:
             return library
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
-            jar = _jar(known.released, Path(scratch), _by_hand(known))
+            jar = fetched_jar(known.released, Path(scratch), _by_hand(known))
             member = known.released.libraries[platform.machine()]
             with zipfile.ZipFile(jar) as archive:
                 # Only a whole one gets the library's name.
@@ -56,7 +56,9 @@ def _by_hand(known: Known) -> str:
     )
 
 
-def _jar(released: Released, scratch: Path, by_hand: str) -> Path:
+def fetched_jar(released: Released, scratch: Path, by_hand: str) -> Path:
+    """Its jar, from $FRAMESTORM_PROFILERS or by Maven into `scratch`, held to its checksum. Raises
+    FramestormError."""
     own = os.environ.get(ENVIRONMENT)
     jar = (Path(own) if own else scratch) / released.jar
     if not own:

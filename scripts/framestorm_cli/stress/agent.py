@@ -9,7 +9,7 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.stress import jfr, profiled
-from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Cell
+from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, UNSTOPPED, Cell
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.workloads import Workload
 
@@ -24,6 +24,7 @@ class Java:
     java: Path
     agent: Path
     asan: Path | None = None  # ASan's runtime, of a JDK that was built with it
+    truth: Path | None = None  # the Java agent that keeps shadow stacks
 
 
 def quoted(plugin: str) -> str:
@@ -43,6 +44,8 @@ def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
     }
     if "plugin" in cell.walker.split("+"):
         given["plugin"] = quoted(plan.plugin)
+    if judged_by_truth(cell, plan):
+        given["truth"] = 1
     for key, value in given.items():
         if "," in str(value):
             raise FramestormError(
@@ -61,7 +64,15 @@ def command(
     if cell.mode == SELF_MODE:
         return program(java, cell, workload, plan, seed, recording(cell, plan, folder).start())
     agent = f"-agentpath:{java.agent}={options(cell, plan, seed, folder / OUT)}"
-    return program(java, cell, workload, plan, seed, [agent])
+    shadows = []
+    if judged_by_truth(cell, plan) and java.truth is not None:
+        shadows = [f"-javaagent:{java.truth}={plan.truth_classes}"]
+    return program(java, cell, workload, plan, seed, [agent, *shadows])
+
+
+def judged_by_truth(cell: Cell, plan: Plan) -> bool:
+    """Whether a cell's samples are held against shadow stacks: those of threads that stand still."""
+    return plan.truth and cell.mode not in (SELF_MODE, UNSTOPPED)
 
 
 def environment(java: Java, cell: Cell) -> dict[str, str]:

@@ -11,7 +11,8 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
 from framestorm_cli.stress import units
 
-MODES = ("same-thread", "separate-thread", "unstopped")
+UNSTOPPED = "unstopped"
+MODES = ("same-thread", "separate-thread", UNSTOPPED)
 SELF_MODE = (
     "self"  # of cells whose sampler is not framestorm's: JFR, a profiler as shipped, or none
 )

@@ -17,7 +17,7 @@ from framestorm_cli.stress.cells import Cell
 PLAN = "plan.json"
 START_LIMIT = 60.0  # seconds a cell may take beside its sampling, on a busy machine
 # The same for a benchmark of Renaissance: it ends with an iteration, which may take half a minute by
-# itself, and several times that when it is sampled.
+# itself, and several times that when it is sampled. Instrumented programs are as slow at their start.
 BENCHMARK_LIMIT = 300.0
 SLOWNESS = 4.0  # times its sampling
 
@@ -39,6 +39,8 @@ class Plan:
     jvm_args: tuple[str, ...] = ()
     plugin: str = ""
     renaissance: str = ""
+    truth: bool = False  # samples are held against shadow stacks
+    truth_classes: str = ""  # which ones keep them; empty: all but the JDK's
     profilers: Mapping[str, OutsideWalker] = field(
         default_factory=dict
     )  # by the walker of their cells
@@ -68,10 +70,12 @@ class Plan:
             ) from error
 
 
-def default_limit(seconds: float | None, *, benchmarks: bool) -> float:
+def default_limit(
+    seconds: float | None, *, benchmarks: bool, truth: bool = False
+) -> float:
     if seconds is None:
         return 30 * START_LIMIT
-    return (BENCHMARK_LIMIT if benchmarks else START_LIMIT) + SLOWNESS * seconds
+    return (BENCHMARK_LIMIT if benchmarks or truth else START_LIMIT) + SLOWNESS * seconds
 
 
 def cores() -> int:

@@ -45,6 +45,8 @@ class Options:
     jvm_args: tuple[str, ...] = ()
     walker_plugin: str | None = None
     renaissance: Path | None = None
+    truth: bool | None = None
+    truth_classes: str = ""
     matrix: Path | None = None
 
 
@@ -78,6 +80,7 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         raise FramestormError(
             f"no walker of {', '.join(axes.walkers)} walks in {', '.join(axes.modes)}"
         )
+    truth = bool(options.truth or (options.truth_classes and options.truth is None))
     seconds, iterations = _extent(options, asked, len(cells))
     if iterations is not None:
         _check_iterations(chosen.values())
@@ -87,7 +90,9 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         iterations=iterations,
         limit=asked.limit
         or plan.default_limit(
-            seconds, benchmarks=any(workload.renaissance for workload in chosen.values())
+            seconds,
+            benchmarks=any(workload.renaissance for workload in chosen.values()),
+            truth=truth,
         ),
         seed=seed,
         threads=_threads(options.threads or asked.threads or DEFAULT_THREADS),
@@ -98,6 +103,8 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         jvm_args=(*asked.jvm_args, *options.jvm_args),
         plugin=plugin,
         renaissance=str(options.renaissance or ""),
+        truth=truth,
+        truth_classes=options.truth_classes,
         profilers=profilers,
         gc_flags=axes.gc_flags,
         jit_flags=axes.jit_flags,

@@ -20,6 +20,7 @@ from framestorm_cli.stress import (
     side_by_side,
     summary,
     tools,
+    truth,
     units,
     workloads,
 )
@@ -59,6 +60,8 @@ def stress_command(
         plan, workloads = planning.make(options, found)
         run_folder.check_room(folder)
         plan.write(folder)
+    if plan.truth:
+        found = replace(found, java=replace(found.java, truth=truth.build(found.jdk)))
     _announce(plan, found)
     with steps.termination_interrupts(), StressProgress() as progress:
         run = Runner(plan, folder, found, workloads).run_all(progress)

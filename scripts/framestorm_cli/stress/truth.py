@@ -1,0 +1,87 @@
+"""Ground truth of a cell: the Java agent that keeps shadow stacks (stress/shadow), and its library."""
+
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from framestorm_cli.base import paths, steps
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import java_sources
+from framestorm_cli.native.java_sources import Part
+from framestorm_cli.profilers import obtaining
+from framestorm_cli.profilers.table import Released
+
+# Reads and writes class files of JDK 27 and older.
+ASM = Released(
+    "org.ow2.asm",
+    "asm",
+    "9.10.1",
+    "ed825d10ab1399c8c0cb669e688cf0c8c82629b4c8399b58352b68e92ca10fcb",
+    {},
+)
+AGENT = "truth.jar"  # beside it: what is on the boot class path, and what has a loader of its own
+_BOOT, _OWN, _ASM = "shadow.jar", "transformer.jar", "asm.jar"
+_JAVA = paths.CHECKOUT / "stress" / "shadow" / "java"
+_17 = ("-source", "17", "-target", "17")
+_MANIFEST = "Manifest-Version: 1.0\nPremain-Class: framestorm.truth.Agent\n"
+
+
+def build(jdk: Jdk) -> Path:
+    """The agent's jar; compiled and its library fetched where they are not there yet. Raises
+    FramestormError."""
+    asm = _asm()
+
+    def make_jars(classes: Path) -> None:
+        files = sorted(classes.rglob("*.class"))
+        boot = {file for file in files if file.stem == "Shadow"}
+        agent = {file for file in files if file.stem == "Agent"}
+        _jar(classes / _BOOT, classes, boot)
+        _jar(classes / AGENT, classes, agent, _MANIFEST)
+        _jar(classes / _OWN, classes, set(files) - boot - agent)
+        shutil.copyfile(asm, classes / _ASM)
+
+    exports = ("--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED")
+    folder = java_sources.compiled(
+        jdk,
+        name="truth",
+        what="the agent that keeps shadow stacks",
+        root=_JAVA,
+        parts=[
+            Part("boot", 17, (*_17, *exports)),
+            Part("agent", 17, _17),
+            Part("transformer", 17, _17, (str(asm),)),
+        ],
+        finish=make_jars,
+        finished_by=_MANIFEST,
+    )
+    return folder / AGENT
+
+
+def _jar(into: Path, root: Path, files: Iterable[Path], manifest: str = "") -> None:
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as jar:
+        if manifest:
+            jar.writestr("META-INF/MANIFEST.MF", manifest)
+        for file in sorted(files):
+            jar.write(file, file.relative_to(root))
+
+
+def _asm() -> Path:
+    kept = paths.cache() / "asm" / ASM.jar
+    if kept.exists():
+        return kept
+    by_hand = (
+        f"Get {ASM.jar} ({ASM.coordinates}) on another machine and name the folder that it is in with "
+        f"{obtaining.ENVIRONMENT}=FOLDER, or leave ground truth out with --no-truth."
+    )
+    with steps.locked("asm", f"fetching {ASM.coordinates}"):
+        if kept.exists():
+            return kept
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
+            jar = obtaining.fetched_jar(ASM, Path(scratch), by_hand)
+            partial = Path(scratch) / "whole.jar"
+            shutil.copyfile(jar, partial)
+            partial.rename(kept)
+    return kept

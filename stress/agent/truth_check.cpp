@@ -1,0 +1,377 @@
+#include "stress/agent/truth_check.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "harness/oracles/reference.h"
+#include "stress/agent/truth.h"
+#include "stress/agent/walk_slot.h"
+
+namespace framestorm::stress {
+namespace {
+
+using nlohmann::json;
+
+// Of the class that instrumented methods call, and of what it calls.
+bool is_of_push(const std::string& method) {
+  return method.starts_with("framestorm/truth/Shadow.") ||
+         method.starts_with("jdk/internal/misc/Unsafe.");
+}
+
+std::vector<int32_t> methods_of(std::span<const ShadowEntry> entries) {
+  std::vector<int32_t> methods;
+  methods.reserve(entries.size());
+  for (const ShadowEntry& entry : entries) methods.push_back(entry.method);
+  return methods;
+}
+
+bool same_place(jmethodID one, int32_t bci, jmethodID other, int32_t other_bci) {
+  return one == other && (bci == other_bci || bci < 0 || other_bci < 0);
+}
+
+bool was_cut(const WalkRecord& record) {
+  return record.result >= record.depth || record.stopped() != nullptr;
+}
+
+}  // namespace
+
+const TruthCheck::Known* TruthCheck::known(jmethodID method) {
+  const auto found = known_.find(method);
+  if (found != known_.end()) return &found->second;
+  const MethodInfo* const info = jvm_.methods().find(method);
+  if (info == nullptr || info->descriptor.empty()) return nullptr;
+  const auto number = instrumented_.find(info->name, info->descriptor);
+  return &(known_[method] = {info->name, number.value_or(-1)});
+}
+
+bool TruthCheck::frames_of(const WalkView& view, std::vector<JavaFrame>* out) {
+  out->clear();
+  bool is_adjacent = false;
+  for (size_t i = 0; i < view.record.frame_count(); ++i) {
+    const Frame frame = view.frame(i);
+    if (frame.method != nullptr) {
+      if (known(frame.method) == nullptr) return false;
+      out->push_back({frame.method, frame.bci, i == 0, is_adjacent});
+    }
+    is_adjacent = frame.method != nullptr;
+  }
+  return true;
+}
+
+std::vector<TraceFrame> TruthCheck::instrumented(std::span<const JavaFrame> frames) {
+  std::vector<TraceFrame> found;
+  bool above_pushes = false;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const JavaFrame& frame = frames[i];
+    const Known& method = *known(frame.method);
+    if (method.number >= 0) {
+      const bool before = !frame.is_first && instrumented_.is_before_push(method.number, frame.bci);
+      // A frame that has called something else than its push before it is not there yet.
+      if (!before || above_pushes) {
+        found.push_back({method.number, i, above_pushes, frame.is_first});
+      }
+    }
+    above_pushes = is_of_push(method.name);
+  }
+  return found;
+}
+
+std::string TruthCheck::wrong_call(std::span<const JavaFrame> frames) {
+  for (size_t i = 1; i < frames.size(); ++i) {
+    const JavaFrame& frame = frames[i];
+    const Known& caller = *known(frame.method);
+    const Known& callee = *known(frames[i - 1].method);
+    if (caller.number < 0 || !frame.is_adjacent || is_of_push(callee.name)) continue;
+    const std::string stands =
+        callee.number < 0 ? ""
+                          : instrumented_.why_not_called(caller.number, frame.bci, callee.name);
+    if (!stands.empty()) {
+      return "frame " + std::to_string(i) + " " + text(frame) + " has " + stands +
+             " there, the frame above is " + callee.name;
+    }
+  }
+  return {};
+}
+
+std::string TruthCheck::text(const JavaFrame& frame) {
+  return known(frame.method)->name + "@" + std::to_string(frame.bci);
+}
+
+bool TruthCheck::may_lack_innermost(const Sample& sample, int32_t method) {
+  const CodeEntry* entry = jvm_.code_map().find(sample.pc());
+  if (entry == nullptr) return false;
+  if (entry->kind == CodeKind::stub) return true;
+  if (entry->kind != CodeKind::nmethod) return false;
+  const Known* const root = entry->debug == nullptr ? nullptr : known(entry->debug->method());
+  return root == nullptr || root->number != method;
+}
+
+std::string TruthCheck::code_of(uintptr_t pc, std::string* kind) const {
+  const CodeEntry* const entry = jvm_.code_map().find(pc);
+  *kind = "native or VM";
+  if (entry == nullptr) return *kind;
+  switch (entry->kind) {
+    case CodeKind::nmethod:
+      *kind = entry->tier == 4 ? "c2" : entry->tier == 0 ? "native wrapper" : "c1";
+      return *kind;
+    case CodeKind::codelet:
+      *kind = "interpreter";
+      return *kind;
+    case CodeKind::stub:
+      *kind = "stub";
+      return "stub " + entry->name;
+    default:
+      return entry->name;
+  }
+}
+
+void TruthCheck::count(const Sample& sample, const WalkView& view, TruthVerdict verdict) {
+  PerWalker& own = walkers_[sample.walk.walker];
+  ++own.verdicts[static_cast<size_t>(verdict)];
+  std::string kind;
+  const std::string position = code_of(sample.pc(), &kind);
+  auto& by_code = own.by_code[kind];
+  ++by_code[0];
+  if (is_wrong(verdict)) ++by_code[1];
+  if (!is_wrong(verdict) && verdict != TruthVerdict::refused) return;
+  const std::string error = verdict == TruthVerdict::refused
+                                ? std::string(view.subject.walker->error_name(sample.walk.result))
+                                : "";
+  ++own.by_position[{std::string(name_of(verdict)), error, position}];
+}
+
+void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Violations* out) {
+  const Sample& sample = *entry.sample;
+  if (sample.shadow_state == ShadowState::not_asked || sample.walk.end != WalkEnd::returned) return;
+  pending_.erase(sample.thread);
+  PerWalker& own = walkers_[sample.walk.walker];
+  if (sample.walk.result <= 0) {
+    if (sample.shadow_depth == 0) {
+      ++own.not_judged["no instrumented frame"];
+    } else if (sample.shadow_state == ShadowState::of_carrier) {
+      ++own.not_judged["virtual thread comes or goes"];
+    } else {
+      count(sample, view, TruthVerdict::refused);
+    }
+    return;
+  }
+  std::vector<JavaFrame> frames;
+  if (!frames_of(view, &frames)) {
+    jvm_.methods().absorb();
+    if (!frames_of(view, &frames)) {
+      ++own.not_judged["method without a name"];
+      return;
+    }
+  }
+  const bool of_continuation = std::ranges::any_of(frames, [this](const JavaFrame& frame) {
+    return is_of_continuation(known(frame.method)->name);
+  });
+  const std::vector<TraceFrame> trace = instrumented(frames);
+  if (sample.shadow_state == ShadowState::of_carrier && !trace.empty() &&
+      (of_continuation || was_cut(sample.walk))) {
+    ++own.not_judged["virtual thread comes or goes"];
+    return;
+  }
+  const std::vector<ShadowEntry> shadow = entry.shadow();
+  const std::vector<int32_t> methods = methods_of(shadow);
+  Against against = {.shadow = methods,
+                     .depth = sample.shadow_depth,
+                     .complete = sample.walk.result < sample.walk.depth &&
+                                 sample.shadow_state != ShadowState::mounted};
+  if (!methods.empty()) against.may_lack_innermost = may_lack_innermost(sample, methods.front());
+  Compared compared = compare(trace, against);
+  if (is_wrong(compared.verdict) && jvm_.code_map().has_pending()) {
+    // What it ran may have been compiled a moment before.
+    jvm_.code_map().absorb();
+    if (!methods.empty()) against.may_lack_innermost = may_lack_innermost(sample, methods.front());
+    compared = compare(trace, against);
+  }
+  std::string detail;
+  const WalkerTraits& traits = view.subject.walker->traits();
+  if (compared.verdict == TruthVerdict::right) {
+    detail = wrong_call(frames);
+    if (!detail.empty()) compared.verdict = TruthVerdict::wrong_bci;
+  }
+  count(sample, view, compared.verdict);
+  // Where each frame has its entry.
+  const bool is_exact = compared.verdict == TruthVerdict::right &&
+                        std::ranges::none_of(trace, &TraceFrame::may_be_absent);
+  if (is_exact && sample.sandwiched) {
+    pending_[sample.thread] = {sample.shadow_owner, sample.walk.walker, shadow, frames,
+                               against.complete && !was_cut(sample.walk)};
+  }
+  if (!is_wrong(compared.verdict)) return;
+  if (compared.verdict == TruthVerdict::shorter) {
+    // It says so itself, or stops where it does not trust a frame, by design: figures, no finding.
+    if (sample.walk.stopped() != nullptr) ++own.cut;
+    if (sample.walk.stopped() != nullptr || traits.ends_where_it_distrusts_a_frame) return;
+  }
+  if (detail.empty()) {
+    const auto at = [](size_t i, const auto& list, const auto& name) {
+      return i < list.size() ? name(list[i]) : std::string("nothing");
+    };
+    std::string kind;
+    detail = "instrumented frame " + std::to_string(compared.at) + " is " +
+             at(compared.at, trace,
+                [this](const TraceFrame& f) { return instrumented_.name_of(f.method); }) +
+             ", the thread's own is " +
+             at(compared.at, methods, [this](int32_t m) { return instrumented_.name_of(m); }) +
+             ", in " + code_of(sample.pc(), &kind);
+  }
+  out->broken("wrong-trace", std::string(name_of(compared.verdict)) + ": " + detail);
+}
+
+void TruthCheck::judge_check(const SampleRing::Entry& entry, const WalkView& view,
+                             std::span<const jvmtiFrameInfo> given, Violations* out) {
+  const Sample& sample = *entry.sample;
+  std::vector<JavaFrame> reference;
+  jvm_.methods().absorb();
+  for (const jvmtiFrameInfo& frame : given) {
+    if (known(frame.method) == nullptr) return;
+    reference.push_back({frame.method, static_cast<int32_t>(frame.location), reference.empty(),
+                         !reference.empty()});
+  }
+  const bool is_whole = given.size() < static_cast<size_t>(kReferenceDepth);
+  const std::vector<ShadowEntry> shadow = entry.shadow();
+  const std::vector<int32_t> methods = methods_of(shadow);
+  ++reference_.made;
+  const Compared compared = compare(instrumented(reference),
+                                    {.shadow = methods,
+                                     .depth = sample.shadow_depth,
+                                     .complete = is_whole && shadow.size() == sample.shadow_depth});
+  std::string wrong = wrong_call(reference);
+  if (compared.verdict != TruthVerdict::right || !wrong.empty()) {
+    ++reference_.broken;
+    out->broken("reference-differs",
+                wrong.empty() ? "GetStackTrace is " + std::string(name_of(compared.verdict)) +
+                                    " by the shadow stack, at instrumented frame " +
+                                    std::to_string(compared.at)
+                              : "GetStackTrace: " + wrong);
+    return;
+  }
+  check_sandwich(entry, reference, out);
+  if (sample.walk.end != WalkEnd::returned) return;
+  PerWalker& own = walkers_[sample.walk.walker];
+  std::vector<JavaFrame> frames;
+  if (!frames_of(view, &frames)) {
+    ++own.not_judged["method without a name"];
+    return;
+  }
+  ++own.safepoint.made;
+  size_t at = 0;
+  while (at < frames.size() && at < reference.size() &&
+         same_place(frames[at].method, frames[at].bci, reference[at].method, reference[at].bci)) {
+    ++at;
+  }
+  const bool may_end = sample.shadow_state == ShadowState::mounted || was_cut(sample.walk);
+  if (ends_there(frames, reference, at, at, may_end)) return;
+  ++own.safepoint.broken;
+  // It stops where it does not trust a frame, by design: a figure, no finding.
+  if (at == frames.size() && view.subject.walker->traits().ends_where_it_distrusts_a_frame) return;
+  out->broken("wrong-trace", "at a safepoint frame " + std::to_string(at) + " is " +
+                                 shown(frames, at) + ", GetStackTrace's is " +
+                                 shown(reference, at));
+}
+
+void TruthCheck::check_sandwich(const SampleRing::Entry& entry,
+                                std::span<const JavaFrame> reference, Violations* out) {
+  const auto waiting = pending_.find(entry.sample->thread);
+  if (waiting == pending_.end()) return;
+  const Pending before = std::move(waiting->second);
+  pending_.erase(waiting);
+  const std::vector<ShadowEntry> now = entry.shadow();
+  if (before.owner != entry.sample->shadow_owner) return;
+  // The innermost entry of the sample's that has not returned since.
+  const auto still = std::ranges::find_if(before.shadow, [&](const ShadowEntry& one) {
+    return std::ranges::find(now, one) != now.end();
+  });
+  if (still == before.shadow.end()) return;
+  const auto frame_of = [this](std::span<const JavaFrame> frames, ptrdiff_t entry) {
+    const std::vector<TraceFrame> all = instrumented(frames);
+    return entry < std::ssize(all) ? all[static_cast<size_t>(entry)].frame : frames.size();
+  };
+  size_t at = frame_of(before.frames, still - before.shadow.begin());
+  size_t there = frame_of(reference, std::ranges::find(now, *still) - now.begin());
+  if (at >= before.frames.size() || there >= reference.size() ||
+      before.frames[at].method != reference[there].method) {
+    return;
+  }
+  PerWalker& own = walkers_[before.walker];
+  ++own.sandwich.made;
+  // Of the frame itself only the method is known: it has gone on.
+  for (++at, ++there; at < before.frames.size() && there < reference.size(); ++at, ++there) {
+    const JavaFrame& mine = before.frames[at];
+    const JavaFrame& theirs = reference[there];
+    if (!same_place(mine.method, mine.bci, theirs.method, theirs.bci)) break;
+  }
+  if (ends_there(before.frames, reference, at, there, !before.complete)) return;
+  ++own.sandwich.broken;
+  out->broken("wrong-trace", std::string(name_of(before.walker)) + " before a check: frame " +
+                                 std::to_string(at) + " is " + shown(before.frames, at) +
+                                 ", GetStackTrace's is " + shown(reference, there));
+}
+
+bool TruthCheck::ends_there(std::span<const JavaFrame> trace, std::span<const JavaFrame> reference,
+                            size_t at, size_t there, bool may_end) {
+  if (at == trace.size() && there == reference.size()) return true;
+  // A virtual thread's trace may go on into its carrier, and does so early where the rest of its own
+  // frames is in the heap.
+  return may_end && at > 0 &&
+         (at == trace.size() || there == reference.size() ||
+          is_of_continuation(known(trace[at].method)->name));
+}
+
+std::string TruthCheck::shown(std::span<const JavaFrame> frames, size_t at) {
+  return at < frames.size() ? text(frames[at]) : "nothing";
+}
+
+json TruthCheck::side_by_side(const SampleRing::Entry& entry) const {
+  json methods = json::array();
+  for (const ShadowEntry& one : entry.shadow())
+    methods.push_back(instrumented_.name_of(one.method));
+  return {{"shadow_stack", methods}, {"depth", entry.sample->shadow_depth}};
+}
+
+json TruthCheck::figures(ShadowStacks& stacks) const {
+  const auto layer = [](const Layer& one) {
+    return json{{"made", one.made}, {"broken", one.broken}};
+  };
+  json walkers = json::object();
+  for (const auto& [id, own] : walkers_) {
+    json verdicts = json::object();
+    uint64_t judged = 0;
+    uint64_t wrong = 0;
+    for (size_t i = 0; i < own.verdicts.size(); ++i) {
+      const auto verdict = static_cast<TruthVerdict>(i);
+      verdicts[std::string(name_of(verdict))] = own.verdicts[i];
+      judged += own.verdicts[i];
+      if (is_wrong(verdict)) wrong += own.verdicts[i];
+    }
+    json by_code = json::object();
+    for (const auto& [kind, counts] : own.by_code) {
+      by_code[kind] = {{"judged", counts[0]}, {"wrong", counts[1]}};
+    }
+    json positions = json::array();
+    for (const auto& [key, count] : own.by_position) {
+      positions.push_back(
+          {{"verdict", key[0]}, {"error", key[1]}, {"at", key[2]}, {"count", count}});
+    }
+    walkers[std::string(name_of(id))] = {{"judged", judged},
+                                         {"wrong", wrong},
+                                         {"verdicts", verdicts},
+                                         {"said_short", own.cut},
+                                         {"not_judged", own.not_judged},
+                                         {"by_code", by_code},
+                                         {"positions", positions},
+                                         {"safepoint", layer(own.safepoint)},
+                                         {"sandwich", layer(own.sandwich)}};
+  }
+  const ShadowStacks::Totals totals = stacks.totals();
+  return {
+      {"walkers", walkers},
+      {"reference", layer(reference_)},
+      {"instrumented_methods", instrumented_.count()},
+      {"shadow_stacks", {{"live", totals.live}, {"made", totals.made}, {"bytes", totals.bytes}}}};
+}
+
+}  // namespace framestorm::stress
