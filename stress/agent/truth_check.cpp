@@ -201,8 +201,8 @@ void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Vio
                                against.complete && !was_cut(sample.walk)};
   }
   if (!is_wrong(compared.verdict)) return;
-  if (compared.verdict == TruthVerdict::shorter) {
-    // It says so itself, or stops where it does not trust a frame, by design: figures, no finding.
+  if (compared.verdict == TruthVerdict::shorter && compared.at == trace.size()) {
+    // The outer frames. It says so itself, or stops where it does not trust a frame, by design: figures, no finding.
     if (sample.walk.stopped() != nullptr) ++own.cut;
     if (sample.walk.stopped() != nullptr || traits.ends_where_it_distrusts_a_frame) return;
   }

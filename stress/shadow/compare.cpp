@@ -49,10 +49,10 @@ std::string_view name_of(TruthVerdict verdict) { return kNames[static_cast<size_
 
 Compared compare(std::span<const TraceFrame> trace, const Against& against) {
   const auto shadow = against.shadow;
+  const bool goes_on = shadow.size() < against.depth;
   const auto whole = [&](size_t found, size_t skipped) {
     return !against.complete || found + skipped == (goes_on ? shadow.size() : against.depth);
   };
-  const bool goes_on = shadow.size() < against.depth;
   size_t differs = 0;
   const auto found = matched(trace, shadow, goes_on, &differs);
   if (found && whole(*found, 0)) return {};

@@ -1,4 +1,4 @@
-"""Options of `framestorm compare` and `evaluate`."""
+"""Options of `framestorm compare`, `evaluate` and `truth`."""
 
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,39 @@ def evaluate(**options: Any) -> None:
     exit_with(evaluate_command(**options))
 
 
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN..",
+                type=click.Path(exists=True, file_okay=False, path_type=Path))  # fmt: skip
+@click.option("--docs", is_flag=True, help="Write docs/measurements/truth-table.md, not to stdout.")
+def truth(**options: Any) -> None:
+    """Table of wrong traces by ground truth, of runs of `stress --truth`.
+
+    A run may be unfinished: what has finished counts. `stress --resume RUN` goes on with it.
+
+    \b
+    Example: scripts/framestorm truth out/truth-17 out/truth-25
+    """
+    from framestorm_cli.experiments.truth_table import truth_command
+
+    exit_with(truth_command(**options))
+
+
+@click.command("truth-cost")
+@jdk_option
+def truth_cost(**options: Any) -> None:
+    """Measure what a call costs more when its method keeps a shadow stack (`stress --truth`).
+
+    \b
+    Example: scripts/framestorm truth-cost --jdk /usr/lib/jvm/java-17-openjdk-amd64
+    """
+    from framestorm_cli.experiments.truth_cost import cost_command
+
+    exit_with(cost_command(**options))
+
+
 COMMANDS = (
     compare,
     evaluate,
+    truth,
+    truth_cost,
 )

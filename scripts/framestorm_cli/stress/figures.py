@@ -7,9 +7,10 @@ from typing import Annotated
 import msgspec
 
 from framestorm_cli.reports.schema import Number, said
-from framestorm_cli.stress import rates
+from framestorm_cli.stress import rates, truth_figures
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.proportion import Proportion
+from framestorm_cli.stress.truth_figures import Truth
 
 QUANTILES = ("p50", "p99", "p99.9", "max")
 OK = "ok"  # the code of a walk that gave frames
@@ -54,6 +55,9 @@ class Figures(msgspec.Struct, forbid_unknown_fields=True):
     ]
     ends_early: Annotated[int, said("Those of them that end before.", ge=0)]
     codes: list[Code]
+    truth: Annotated[
+        Truth | None, said("Samples held against shadow stacks; null without --truth.")
+    ]
 
     @property
     def cut(self) -> str:
@@ -110,6 +114,7 @@ def of(results: Iterable[CellResult]) -> Figures:
         ends_compared=ends["ends_compared"],
         ends_early=ends["ends_early"],
         codes=[Code(*key, count) for key, count in sorted((+codes).items())],
+        truth=truth_figures.of(cell.stats for cell in cells),
     )
 
 

@@ -13,7 +13,7 @@ from framestorm_cli.base.machine import machine
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native.jvm_modes import DEFAULT
 from framestorm_cli.reports import templates
-from framestorm_cli.stress import agent, figures, flames, side_by_side, units
+from framestorm_cli.stress import agent, figures, flames, side_by_side, truth_figures, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import Cell
 from framestorm_cli.stress.figures import OK, QUANTILES, Figures
@@ -57,10 +57,27 @@ def _context(outcome: Outcome, argv: Sequence[str]) -> dict[str, Any]:
         "codes": _codes(total),
         "lost": _lost(total, results),
         "checks": total.checks,
+        "truth": total.truth,
+        "truth_heads": truth_figures.HEADS,
+        "truth_rows": [truth_figures.cells(one) for one in total.truth.walkers]
+        if total.truth
+        else [],
+        "truth_by_workload": _truth_by_workload(results),
         "details": _json([_detail(one) for one in results]),
         "flames": _json(_flames(results, outcome)),
         "slug": _slug,
     }
+
+
+def _truth_by_workload(results: Sequence[CellResult]) -> list[tuple[str, str, str]]:
+    """Workload, walker, wrong."""
+    rows = []
+    for (workload,), group in sorted(figures.by(results, "workload").items()):
+        truth = figures.of(group).truth
+        rows += (
+            [(str(workload), one.walker, str(one.wrong)) for one in truth.walkers] if truth else []
+        )
+    return rows
 
 
 def _json(data: Any) -> Markup:

@@ -70,9 +70,7 @@ class Plan:
             ) from error
 
 
-def default_limit(
-    seconds: float | None, *, benchmarks: bool, truth: bool = False
-) -> float:
+def default_limit(seconds: float | None, *, benchmarks: bool, truth: bool = False) -> float:
     if seconds is None:
         return 30 * START_LIMIT
     return (BENCHMARK_LIMIT if benchmarks or truth else START_LIMIT) + SLOWNESS * seconds

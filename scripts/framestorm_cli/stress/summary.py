@@ -18,7 +18,7 @@ from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, issue_of
 from framestorm_cli.reports.schema import FORMAT, Number, record, said
-from framestorm_cli.stress import figures, side_by_side, units
+from framestorm_cli.stress import figures, side_by_side, truth_figures, units
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.figures import Figures
 from framestorm_cli.stress.findings import StressBucket
@@ -267,6 +267,8 @@ def show(outcome: Outcome, console: Console | None = None) -> None:
     if total.lost:
         shown = ", ".join(f"{count:,} {cause}" for cause, count in total.lost.items() if count)
         lines.append(f"lost samples: {shown or 'none'}")
+    if total.truth is not None:
+        lines += truth_figures.lines(total.truth)
     if broken := [(name, one) for name, one in total.checks.items() if one.broken]:
         shown = ", ".join(f"{name} {one.broken:,} of {one.made:,}" for name, one in broken)
         lines.append(f"checks broken: {shown}")

@@ -1,0 +1,84 @@
+"""`framestorm truth`: the table of several finished or unfinished runs of `stress --truth`."""
+
+from pathlib import Path
+
+from framestorm_cli.base import files, paths, steps
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.machine import machine
+from framestorm_cli.experiments.shared import table
+from framestorm_cli.stress import cell_result, figures, truth_figures
+from framestorm_cli.stress.cell_result import CellResult
+from framestorm_cli.stress.plan import Plan
+from framestorm_cli.stress.runner import CELLS
+
+PAGE = paths.CHECKOUT / "docs" / "measurements" / "truth-table.md"
+
+
+def truth_command(*, runs: tuple[Path, ...], docs: bool) -> int:
+    """Returns the exit code. Raises FramestormError."""
+    text = page({run: _finished(run) for run in runs})
+    if docs:
+        files.write_text(PAGE, text)
+        steps.say(f"wrote {paths.shown(PAGE)}")
+    else:
+        print(text, end="")
+    return 0
+
+
+def _finished(run: Path) -> tuple[Plan, list[CellResult]]:
+    plan = Plan.read(run)
+    read = (cell_result.read(folder) for folder in sorted((run / CELLS).iterdir()))
+    found = [one for one in read if one is not None and one.stats.get("truth")]
+    if not found:
+        raise FramestormError(f"{run} has no finished cell of `framestorm stress --truth`")
+    return plan, found
+
+
+def page(runs: dict[Path, tuple[Plan, list[CellResult]]]) -> str:
+    """Markdown: by JDK and walker, then by what the thread ran, then by workload."""
+    by_jdk: dict[str, list[CellResult]] = {}
+    for plan, cells in runs.values():
+        by_jdk.setdefault(plan.jdk_version, []).extend(cells)
+    by_walker, by_code, by_workload, references = [], [], [], []
+    for version, cells in by_jdk.items():
+        total = truth_figures.of(cell.stats for cell in cells)
+        assert total is not None
+        references.append([version, str(total.reference)])
+        by_walker += [[version, *truth_figures.cells(one)] for one in total.walkers]
+        by_code += [
+            [version, one.walker, kind, str(wrong)]
+            for one in total.walkers
+            for kind, wrong in one.by_code.items()
+        ]
+        for (workload,), group in figures.by(cells, "workload").items():
+            of_workload = truth_figures.of(cell.stats for cell in group)
+            assert of_workload is not None
+            by_workload += [
+                [version, str(workload), one.walker, f"{one.judged:,}", str(one.wrong)]
+                for one in of_workload.walkers
+            ]
+    return "\n".join(
+        [
+            "# Wrong traces by ground truth",
+            "",
+            "Made by `framestorm truth --docs` from runs of `framestorm stress --truth`. "
+            f"{machine().cores} cores.",
+            "",
+            "## By walker",
+            "",
+            table(["JDK", *truth_figures.HEADS], by_walker),
+            "",
+            "## GetStackTrace against the shadow stack",
+            "",
+            table(["JDK", "differs"], references),
+            "",
+            "## By what the thread ran",
+            "",
+            table(["JDK", "walker", "code", "wrong"], by_code),
+            "",
+            "## By workload",
+            "",
+            table(["JDK", "workload", "walker", "judged", "wrong"], by_workload),
+            "",
+        ]
+    )

@@ -1,0 +1,145 @@
+"""Each layer of ground truth is noticed by the one beside it when it is wrong; and a right one is silent."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framestorm_cli.base import paths
+from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.hotspot import choosing
+from framestorm_cli.jdks import jdk as jdks
+from framestorm_cli.jdks import runtimes
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import toolchain
+from framestorm_cli.stress import truth, truth_figures
+from framestorm_cli.stress.agent import LIBRARY
+
+SOURCE = Path(__file__).with_name("TruthProgram.java")
+
+
+@pytest.fixture(scope="module")
+def jdk() -> Jdk:
+    return choosing.choose(None, may_install=False)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Classes that every JDK loads."""
+    classes = tmp_path_factory.mktemp("classes")
+    javac = next(one.javac for one in jdks.usable() if one.javac is not None)
+    subprocess.run([str(javac), "--release", "17", "-d", str(classes), str(SOURCE)], check=True)
+    return classes
+
+
+def run(
+    jdk: Jdk,
+    program: Path,
+    out: Path,
+    *arguments: str,
+    jvm: tuple[str, ...] = (),
+    walker: str = "asgct",
+) -> tuple[dict[str, Any], set[str]]:
+    """The last stats, and the clauses of the findings."""
+    agent = toolchain.product("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
+    options = f"out={out},walker={walker},truth=1,checks=5,interval=500us"
+    command = [str(jdk.home / "bin" / "java"), *jvm, f"-agentpath:{agent}={options}"]
+    command += [f"-javaagent:{truth.build(jdk)}", "-cp", str(program), "TruthProgram", *arguments]
+    subprocess.run(command, check=True, timeout=120)
+    stats = json.loads((out / "stats.jsonl").read_text().splitlines()[-1])
+    lines = (out / "findings.jsonl").read_text().splitlines()
+    return stats, {json.loads(line).get("clause", "") for line in lines}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("feature", [17, 21, 25])
+def test_what_is_right_is_right_on_each_jdk(feature: int, program: Path, tmp_path: Path) -> None:
+    found = next((one for one in runtimes.usable() if one.feature == feature), None)
+    if found is None:
+        pytest.skip(f"no JDK {feature} is here")
+    stats, clauses = run(found, program, tmp_path / "out")
+    assert "reference-differs" not in clauses
+    judged = truth_figures.of([stats])
+    assert judged is not None
+    assert judged.reference.hits == 0
+    assert judged.reference.trials > 20
+    (walker,) = judged.walkers
+    assert walker.judged > 500
+    assert walker.verdicts["right"] > 0.8 * walker.judged
+    assert sum(walker.not_judged.values()) < 0.05 * walker.judged
+    assert (walker.safepoint.hits, walker.sandwich.hits) == (0, 0)
+    assert walker.safepoint.trials > 20
+    assert walker.sandwich.trials > 0
+    assert stats["truth"]["shadow_stacks"]["made"] < 20
+
+
+@pytest.mark.long
+def test_a_wrong_shadow_stack_is_noticed_by_the_reference(
+    jdk: Jdk, program: Path, tmp_path: Path
+) -> None:
+    stats, clauses = run(jdk, program, tmp_path / "out", "wrong")
+    assert "reference-differs" in clauses
+    assert stats["truth"]["reference"]["broken"] > 20
+
+
+def library_of(source: str, jdk: Jdk, folder: Path, *flags: str) -> Path:
+    library = folder / "planted.so"
+    include = toolchain.headers(jdk)
+    command = ["clang-19", "-shared", "-fPIC", "-O0", *flags, "-I", str(include)]
+    command += ["-I", str(include / "linux"), "-I", str(paths.CHECKOUT / "harness" / "walkers")]
+    subprocess.run([*command, "-o", str(library), str(TESTDATA / source)], check=True)
+    return library
+
+
+@pytest.mark.long
+def test_a_wrong_reference_is_noticed_by_the_shadow_stack(
+    jdk: Jdk, program: Path, tmp_path: Path
+) -> None:
+    planted = library_of("planted_reference.c", jdk, tmp_path)
+    stats, clauses = run(jdk, program, tmp_path / "out", jvm=(f"-agentpath:{planted}",))
+    assert "reference-differs" in clauses
+    assert stats["truth"]["reference"]["broken"] > 20
+
+
+@pytest.mark.long
+def test_a_wrong_walker_is_noticed_by_both(jdk: Jdk, program: Path, tmp_path: Path) -> None:
+    planted = library_of("planted_walker.c", jdk, tmp_path, "-DPLANTED=6", "-DEVERY=1000")
+    walker = f"plugin,plugin={planted}"
+    stats, clauses = run(jdk, program, tmp_path / "out", walker=walker)
+    assert "wrong-trace" in clauses
+    (figures,) = stats["truth"]["walkers"].values()
+    assert figures["wrong"] > 20
+    assert figures["safepoint"]["broken"] > 20
+    assert stats["truth"]["reference"]["broken"] == 0
+
+
+def test_sums_of_cells() -> None:
+    cell = {
+        "truth": {
+            "reference": {"made": 4, "broken": 1},
+            "walkers": {
+                "asgct": {
+                    "verdicts": {"right": 6, "refused": 2, "short": 1, "invented": 1},
+                    "not_judged": {"no instrumented frame": 10},
+                    "by_code": {"c2": {"judged": 10, "wrong": 2}},
+                    "safepoint": {"made": 3, "broken": 0},
+                    "sandwich": {"made": 2, "broken": 1},
+                }
+            },
+        }
+    }
+    found = truth_figures.of([cell, {}, cell])
+    assert found is not None
+    assert (found.reference.hits, found.reference.trials) == (2, 8)
+    (walker,) = found.walkers
+    assert (walker.judged, walker.wrong.hits, walker.wrong.trials) == (20, 4, 16)
+    assert walker.by_code["c2"].hits == 4
+    assert (walker.sandwich.hits, walker.sandwich.trials) == (2, 4)
+    assert truth_figures.cells(walker)[-3:] == ["50.0%", "0 of 6", "2 of 4"]
+    assert len(truth_figures.cells(walker)) == len(truth_figures.HEADS)
+
+
+def test_no_truth_is_nothing() -> None:
+    assert truth_figures.of([{}, {"samples": 3}]) is None
