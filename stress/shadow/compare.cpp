@@ -17,12 +17,16 @@ std::optional<size_t> matched(std::span<const TraceFrame> trace, std::span<const
                               size_t in_shadow = 0) {
   for (size_t i = from; i < trace.size(); ++i) {
     if (goes_on && in_shadow == shadow.size()) return in_shadow;
-    // Of a method that calls itself either may be the one that has yet to push.
+    const bool is_there = in_shadow < shadow.size() && trace[i].method == shadow[in_shadow];
     if (trace[i].may_be_absent) {
-      if (const auto without = matched(trace, shadow, goes_on, differs, i + 1, in_shadow))
-        return without;
+      // Of a method that calls itself either may be the one that has yet to push.
+      if (is_there) {
+        const auto with = matched(trace, shadow, goes_on, differs, i + 1, in_shadow + 1);
+        if (with) return with;
+      }
+      return matched(trace, shadow, goes_on, differs, i + 1, in_shadow);
     }
-    if (in_shadow == shadow.size() || trace[i].method != shadow[in_shadow]) {
+    if (!is_there) {
       *differs = std::max(*differs, i);
       return std::nullopt;
     }

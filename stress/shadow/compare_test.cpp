@@ -60,6 +60,9 @@ TEST(Compare, AMethodThatCallsItselfMayHaveYetToPush) {
   EXPECT_EQ(verdict(trace, {2, 1}), right);
   EXPECT_EQ(verdict(trace, {2, 2, 1}), right);
   EXPECT_EQ(verdict(trace, {1}), invented);
+  trace.resize(1);
+  EXPECT_EQ(verdict(trace, {2}), right);
+  EXPECT_EQ(verdict(trace, {}), right);
 }
 
 TEST(Compare, OfADeepStackTheInnermostPartIsKnown) {

@@ -94,7 +94,6 @@ def evaluate(**options: Any) -> None:
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN..",
                 type=click.Path(exists=True, file_okay=False, path_type=Path))  # fmt: skip
-@click.option("--docs", is_flag=True, help="Write docs/measurements/truth-table.md, not to stdout.")
 def truth(**options: Any) -> None:
     """Table of wrong traces by ground truth, of runs of `stress --truth`.
 

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from framestorm_cli.base import files, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.machine import machine
 from framestorm_cli.experiments.shared import table
@@ -11,17 +10,10 @@ from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.runner import CELLS
 
-PAGE = paths.CHECKOUT / "docs" / "measurements" / "truth-table.md"
 
-
-def truth_command(*, runs: tuple[Path, ...], docs: bool) -> int:
+def truth_command(*, runs: tuple[Path, ...]) -> int:
     """Returns the exit code. Raises FramestormError."""
-    text = page({run: _finished(run) for run in runs})
-    if docs:
-        files.write_text(PAGE, text)
-        steps.say(f"wrote {paths.shown(PAGE)}")
-    else:
-        print(text, end="")
+    print(page({run: _finished(run) for run in runs}), end="")
     return 0
 
 
@@ -61,7 +53,7 @@ def page(runs: dict[Path, tuple[Plan, list[CellResult]]]) -> str:
         [
             "# Wrong traces by ground truth",
             "",
-            "Made by `framestorm truth --docs` from runs of `framestorm stress --truth`. "
+            "Made by `framestorm truth` from runs of `framestorm stress --truth`. "
             f"{machine().cores} cores.",
             "",
             "## By walker",
