@@ -41,12 +41,14 @@ WalksIn declared_in(Session& session) {
   };
 }
 
-MutatorProfile profile_of(std::string_view target, Session& session, const WalkerChoice& walkers) {
+MutatorProfile profile_of(std::string_view target, Session& session, const WalkerChoice& walkers,
+                          bool offsets_only) {
   MutatorProfile profile = *find_mutator_profile(target);
   profile.scenarios = session.available();
   profile.modes = walkers.modes();
   profile.walkers = walkers.walkers();
   profile.walks_in = declared_in(session);
+  profile.offsets_only = offsets_only;
   return profile;
 }
 
@@ -58,7 +60,8 @@ class Driver final : public InputLoop {
         loop_(target, options, engine_),
         walkers_(options.walkers, find_mutator_profile(target)->walkers,
                  loop_.session().missing_walkers(), options.modes, declared_in(loop_.session())),
-        mutator_(profile_of(target, loop_.session(), walkers_), &loop_.names()),
+        mutator_(profile_of(target, loop_.session(), walkers_, options.offsets_only),
+                 &loop_.names()),
         guidance_(make_guidance(options)),
         halts_(make_halt_policy(options, engine_, walkers_.modes(), *guidance_, loop_)) {
     const bool free = options.engine.source == InputSource::engine;

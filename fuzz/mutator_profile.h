@@ -47,6 +47,10 @@ struct MutatorProfile {
   // Sequences of iterator calls; then these are what is mutated mostly.
   bool iterator_calls = false;
 
+  // Nothing but sp and fp of a real context, each some bytes off, as in the tests that JEP 435 came with:
+  // what the mutator is measured against.
+  bool offsets_only = false;
+
   MutatorWeights weights;
   // One in so many walks stays unmutated, so that the truth oracle sees real contexts.
   uint32_t unmutated_one_in = 64;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -176,6 +177,27 @@ TEST_P(EachProfile, AShareIsUnmutated) {
   // Options alone are a mutation of fuzz_call's.
   EXPECT_LT(unmutated,
             profile().iterator_calls ? kRounds : kRounds / (profile().call_args ? 25 : 50));
+}
+
+TEST_P(EachProfile, OfOffsetsOnlyStackAndFramePointerAreAFewBytesOff) {
+  MutatorProfile profile = profile_of(GetParam());
+  profile.offsets_only = true;
+  Rng rng(3);
+  Input input;
+  std::set<int32_t> offsets;
+  for (int i = 0; i < 1000; ++i) {
+    Mutator(profile, &fake_code()).mutate(&input, rng);
+    ASSERT_EQ(input.mutations.size(), 2U);
+    EXPECT_EQ(input.call, CallArgs{});
+    for (size_t at = 0; at < 2; ++at) {
+      const Mutation& mutation = input.mutations[at];
+      EXPECT_EQ(mutation.reg, at == 0 ? Register::sp : Register::fp);
+      EXPECT_EQ(mutation.value.kind, ValueKind::real);
+      EXPECT_LE(std::abs(mutation.value.delta), 4096);
+      offsets.insert(mutation.value.delta);
+    }
+  }
+  EXPECT_GT(offsets.size(), 500U);
 }
 
 TEST_P(EachProfile, InputsStaySmall) {

@@ -47,6 +47,9 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
   app.add_flag("--strict", options->strict, "end the process at the first finding");
   app.add_flag("--unguided", options->unguided,
                "keep coverage from the engine: every mutant is tried, none is kept");
+  app.add_flag(
+      "--offsets-only", options->offsets_only,
+      "mutate nothing but sp and fp, each by some bytes: what the mutator is measured against");
   app.add_flag("--record-edges", options->record_edges,
                "write which edges of libjvm were reached when to edges.jsonl");
   app.add_flag("--one-halt", options->one_halt,

@@ -54,6 +54,7 @@ struct FuzzOptions {
   bool bench = false;
   // The engine is not told what executions reached: it keeps its seeds and no mutant.
   bool unguided = false;
+  bool offsets_only = false;  // MutatorProfile::offsets_only
   // Record which edges of libjvm were reached when; AFL++'s slower executions always are. Costs a
   // walk up to a microsecond.
   bool record_edges = false;

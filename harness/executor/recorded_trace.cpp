@@ -40,7 +40,8 @@ Finding finding_of(const RecordedVerdict& wrong, const Input& input) {
           .detail = "what is stored of " + std::string(name_of(input.scenario)) +
                     " is not right: " + wrong.why,
           .fault = {},
-          .input = input};
+          .input = input,
+          .oracle = "truth"};
 }
 
 }  // namespace framestorm

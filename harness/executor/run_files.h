@@ -47,7 +47,7 @@ void write_identity(const std::filesystem::path& folder, const Jvm& jvm);
 // One object of findings.jsonl, without what is known of the victim ("context"). `time`: seconds of
 // the run. `artifact`: file name in the run's folder. `input`: what the artifact holds; it gives
 // "text", "input" and "state" (input/json_form.h) and "victim", its scenario. "detail_class" is what
-// the walker did to a contract's clause (signature.h), empty for other kinds.
+// the walker did to a contract's clause (signature.h), empty for other kinds. "oracle": Finding::oracle.
 nlohmann::json finding_line(const Finding& finding, uint64_t key, double time,
                             const std::string& artifact, const Input& input, const Modules& modules,
                             const std::vector<NamedFrame>& trace);

@@ -27,6 +27,9 @@ std::string_view name_of(FindingKind kind);
 // Clause of oracle `truth`.
 inline constexpr std::string_view kWrongFrames = "wrong-frames";
 
+// Finding::oracle of stepping, which has its own (harness/stepping).
+inline constexpr std::string_view kSequenceOracle = "sequence";
+
 struct Finding {
   FindingKind kind = FindingKind::fault;
   std::string clause;  // contract: stable identifier, "count-exceeds-depth"; unsafe_call: function
@@ -35,6 +38,7 @@ struct Finding {
   FaultRecord fault;
   // As executed; of a walk that an oracle made with another depth, with that depth.
   Input input;
+  std::string_view oracle;  // the name it is declared by; empty: none found it
 };
 
 }  // namespace framestorm

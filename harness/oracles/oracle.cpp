@@ -24,7 +24,7 @@ std::string_view name_of(Need need) {
 
 void Violations::add(FindingKind kind, std::string_view clause, std::string detail,
                      const FaultRecord& fault) {
-  findings_.push_back({kind, std::string(clause), std::move(detail), fault, {}});
+  findings_.push_back({kind, std::string(clause), std::move(detail), fault, {}, {}});
 }
 
 OracleRegistration::OracleRegistration(const OracleDeclaration& declared, Make maker) noexcept

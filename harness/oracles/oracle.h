@@ -76,6 +76,10 @@ class Violations {
   void broken(std::string_view clause, std::string detail) {
     add(FindingKind::contract, clause, std::move(detail));
   }
+  // Says of the findings from the `first`-th on which oracle they are of.
+  void attribute(size_t first, std::string_view oracle) {
+    for (size_t i = first; i < findings_.size(); ++i) findings_[i].oracle = oracle;
+  }
   void clear() { findings_.clear(); }
   bool empty() const { return findings_.empty(); }
   const std::vector<Finding>& findings() const { return findings_; }

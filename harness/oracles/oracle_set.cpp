@@ -75,6 +75,7 @@ void OracleSet::judge(const WalkView& view, WalkMaker& maker, Needs offered, Vio
     const size_t before = out->findings().size();
     Further further(*member.declaration, view, maker);
     member.oracle->check(view, further, out);
+    out->attribute(before, member.declaration->name);
     member.undeclared += further.undeclared();
     member.not_offered += further.not_offered();
     if (counts != Counts::finds) ++member.looks;
@@ -95,6 +96,7 @@ void OracleSet::judge_further(const WalkView& view, Needs offered,
     Violations wrong;
     Further further(*member.declaration, view, none);
     member.oracle->check(view, further, &wrong);
+    wrong.attribute(0, member.declaration->name);
     if (!wrong.empty()) ++member.finds;
     for (Finding& finding : wrong.take()) {
       if (is_known(finding, known) || is_known(finding, *out)) continue;

@@ -62,7 +62,9 @@ TEST_F(OracleSetTest, AnAddedOracleIsHeard) {
   EXPECT_EQ(clauses_of(walk(plain()).findings), std::vector<std::string>{});
   jvm_test::switch_added_oracles_on();
   const std::vector<std::string> expected = {"contract:added", "contract:halted"};
-  EXPECT_EQ(clauses_of(walk(plain()).findings), expected);
+  const std::vector<Finding> findings = walk(plain()).findings;
+  EXPECT_EQ(clauses_of(findings), expected);
+  for (const Finding& finding : findings) EXPECT_EQ(finding.oracle, finding.clause);
 }
 
 TEST_F(OracleSetTest, ARunSaysWhatWasNotJudged) {

@@ -78,7 +78,10 @@ void Stepper::walk_nested(const ucontext_t& context, Instruction* instruction) {
         keep_event(walker, judgement.verdict,
                    {.kind = FindingKind::contract,
                     .clause = std::string(judgement.clause),
-                    .detail = "the inner walk" + detail.substr(detail.find(": "))});
+                    .detail = "the inner walk" + detail.substr(detail.find(": ")),
+                    .fault = {},
+                    .input = {},
+                    .oracle = kSequenceOracle});
       }
     }
     events_.end_signal(nested.happened());

@@ -327,6 +327,7 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
   count(walker, judgement, record, instruction);
   if (judgement.verdict != Verdict::right && judgement.verdict != Verdict::unjudged) {
     Finding finding = {.kind = FindingKind::contract, .clause = std::string(judgement.clause)};
+    finding.oracle = kSequenceOracle;
     if (judgement.verdict != Verdict::failed) finding.detail = detail_of(judgement, record);
     const auto what = std::pair(column_of(walker.id(), mode_), judgement.verdict);
     // A program does not come to the same place again by itself.

@@ -25,6 +25,8 @@ from framestorm_cli.base.options import exit_with
               help="Budget of a run, on one core.")  # fmt: skip
 @click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True,
               help="Of each contestant on each bug.")  # fmt: skip
+@click.option("--whole", is_flag=True,
+              help="Go on to the end of the budget, and say what each oracle is worth.")  # fmt: skip
 @click.option("--replays", type=click.IntRange(min=3), default=10, show_default=True,
               help="Fresh JVMs in which a detection is replayed.")  # fmt: skip
 @click.option("--seed", type=int, default=1, show_default=True, help="Start of the random numbers.")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from framestorm_cli.base import paths
 from framestorm_cli.binaries.symbols import Symbolizer
@@ -73,22 +74,15 @@ class Contestant:
     hears: Callable[[Finding], bool] = lambda _: True
 
 
-def _fuzz(task: Task, engine: str = "libfuzzer", *, unguided: bool = False) -> Looked:
-    if engine == "afl":
+def _fuzz(task: Task, **more: Any) -> Looked:
+    """`more`: of FuzzOptions."""
+    if more.get("engine") == "afl":
         afl.ensure(task.tools)
     walker = ",".join(task.walkers)
     table = walker_table.table(task.tools.program(NATIVE))
     targets = table.usable_targets(task.tools.jdk.libjvm, walker)[0]
     options = FuzzOptions(
-        tuple(targets),
-        task.seconds,
-        None,
-        task.seed,
-        1,
-        task.out,
-        walker,
-        engine=engine,
-        unguided=unguided,
+        tuple(targets), task.seconds, None, task.seed, 1, task.out, walker, **more
     )
     began = time.monotonic()
     found: list[Timed] = []
@@ -118,6 +112,14 @@ def _fuzz(task: Task, engine: str = "libfuzzer", *, unguided: bool = False) -> L
     problem = "; ".join(f"{target}: {why}" for target, why in run.unable.items())
     walks = sum(process.walks for process in run.processes)
     return Looked(found, walks, problem if not walks else "")
+
+
+def _offsets(task: Task) -> Looked:
+    """Without framestorm's seeds: what they reach is not the method's own."""
+    start = task.out / "start"
+    start.mkdir()
+    (start / "plain.txt").write_text("framestorm-input 1\nscenario c1\n", encoding="utf-8")
+    return _fuzz(task, unguided=True, offsets_only=True, corpus=(start,))
 
 
 def _step(task: Task) -> Looked:
@@ -175,9 +177,11 @@ CONTESTANTS = {
         Contestant("libfuzzer-unguided", "`fuzz` without coverage's feedback", "sanitized",
                    lambda task: _fuzz(task, unguided=True)),
         Contestant("libfuzzer-plain", "`fuzz` on the build without sanitizers", "plain", _fuzz),
-        Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, "afl")),
+        Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, engine="afl")),
         Contestant("step", "`step`, all scenarios", "plain", _step),
         Contestant("stress", "`stress`, all built-in workloads", "plain", _stress, replays=False),
+        Contestant("offsets", "random offsets of sp and fp, as JEP 435's tests make them; deaths only",
+                   "plain", _offsets, hears=_dies),
         Contestant("sampling", "sampling every 0.1 ms, deaths only", "plain", _baseline_sampling,
                    replays=False, hears=_dies),
     )

@@ -4,6 +4,7 @@
 sections compressed. All are built in the tree of the variant, where only what an edit touches is compiled.
 """
 
+import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -55,7 +56,7 @@ def mutated(variant: str) -> Path:
     with writing(store.folder()):
         added = additions.load()
         build = building.build_of(Request(variant=variant), added)
-        home = _home(variant, "mutants", build)
+        home = _home(variant, "mutants", build, mutation.rules())
         if home.exists():
             return home
         steps.say(f"mutating the walkers of {variant}")
@@ -74,8 +75,10 @@ def read_mutants(home: Path) -> list[Mutant]:
     return msgspec.json.decode((home / _MUTANTS).read_bytes(), type=list[Mutant])
 
 
-def _home(variant: str, name: str, build: Build) -> Path:
-    return store.folder() / "planted" / f"{variant}-{name}-{build.key[:12]}"
+def _home(variant: str, name: str, build: Build, more: bytes = b"") -> Path:
+    """`more`: that shapes it beside the build."""
+    key = hashlib.sha256(build.key.encode() + more).hexdigest()
+    return store.folder() / "planted" / f"{variant}-{name}-{key[:12]}"
 
 
 def _mutations(build: Build, added: Additions) -> tuple[Additions, list[Mutant]]:

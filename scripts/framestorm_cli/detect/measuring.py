@@ -3,7 +3,7 @@
 import os
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -51,6 +51,9 @@ class Measured(msgspec.Struct):
     replayed: int = 0
     replays: int = 0
     signatures: list[Signature] = []  # all that it reported
+    whole: bool = False  # it did not end at the first finding that may be the bug
+    oracle: str = ""  # that reported it first
+    without_it: float | None = None  # found, of a whole run, had that oracle not been there
 
     @property
     def key(self) -> tuple[str, str, tuple[str, ...], int]:
@@ -68,6 +71,7 @@ class Planned:
     budget: float
     replays: int
     out: Path
+    whole: bool = False
 
     @property
     def is_control(self) -> bool:
@@ -83,7 +87,7 @@ class Planned:
 
 def plan(
     subjects: Sequence[Subject], contestants: Sequence[str], runs: int, seed: int, budget: float,
-    replays: int, out: Path,
+    replays: int, out: Path, whole: bool = False,
 ) -> Iterator[Planned]:  # fmt: skip
     """Repetition by repetition, bug by bug, the contestants in turn; the controls first. All of a repetition
     have the same seed."""
@@ -92,10 +96,10 @@ def plan(
         if repetition <= CONTROL_RUNS:
             for one in controls(subjects):
                 for name in contestants:
-                    yield Planned(one, name, repetition, at, budget, replays, out)
+                    yield Planned(one, name, repetition, at, budget, replays, out, whole)
         for one in subjects:
             for name in contestants:
-                yield Planned(one, name, repetition, at, budget, replays, out)
+                yield Planned(one, name, repetition, at, budget, replays, out, whole)
 
 
 def read(folder: Path) -> list[Measured]:
@@ -171,7 +175,7 @@ def run(planned: Planned) -> Measured:
     symbolizer = Symbolizer()
     passed = _of_control(planned)
     for attempt in range(_ATTEMPTS):
-        last = attempt == _ATTEMPTS - 1
+        last = planned.whole or attempt == _ATTEMPTS - 1
         made, heard = _look(
             planned, contestant, tools, symbolizer, None if last else frozenset(passed)
         )
@@ -180,20 +184,30 @@ def run(planned: Planned) -> Measured:
         scratch = planned.out / "work" / _name(planned) / "replays"
         here = Side(tools, symbolizer, scratch, subject.environment)
         there = Side(without, symbolizer, scratch, against.environment)
-        control = _of_control(planned)
-        detection = (
-            judging.detect(heard, control, here, there, planned.replays)
-            if contestant.replays
-            else judging.detect_by_signature(heard, control)
-        )
-        if detection is not None:
+        judge = _judge(planned, contestant, here, there)
+        if (detection := judge(heard)) is not None:
             _write_down(made, detection, subject)
+            if planned.whole:
+                others = [one for one in heard if one.finding.oracle != made.oracle]
+                second = judge(others)
+                made.without_it = round(second.timed.seconds, 3) if second else None
+            break
+        if last:
             break
         more = set(made.signatures) - passed
         if not more:
             break
         passed |= more
     return made
+
+
+def _judge(
+    planned: Planned, contestant: Contestant, here: Side, there: Side
+) -> Callable[[Sequence[Timed]], Detection | None]:
+    control = _of_control(planned)
+    if contestant.replays:
+        return lambda heard: judging.detect(heard, control, here, there, planned.replays)
+    return lambda heard: judging.detect_by_signature(heard, control)
 
 
 def _look(
@@ -221,6 +235,7 @@ def _look(
         planned.budget,
         round(time.monotonic() - began, 3), round(_cpu() - cpu, 3), looked.walks, looked.problem,
     )  # fmt: skip
+    made.whole = planned.whole
     heard = [one for one in looked.found if contestant.hears(one.finding)]
     made.signatures = sorted({one.finding.signature for one in heard}, key=str)
     counted = canary.read(file)
@@ -234,6 +249,7 @@ def _write_down(made: Measured, detection: Detection, subject: Subject) -> None:
     finding = detection.timed.finding
     made.found = round(detection.timed.seconds, 3)
     made.signature, made.explanation = finding.signature, explain(finding)
+    made.oracle = finding.oracle
     made.names_it = judging.names_it(finding, subject.functions)
     made.replayed, made.replays = detection.replayed, detection.replays
 

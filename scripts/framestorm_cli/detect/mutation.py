@@ -19,7 +19,7 @@ from clang import cindex
 from clang.cindex import Cursor, CursorKind
 
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.detect.catalogue import FOLDER, INCLUDE
+from framestorm_cli.detect.catalogue import FOLDER, INCLUDE, canary_files
 
 _INCLUDED = FOLDER / "canary" / "src" / "hotspot" / "share"
 _MUTANT = re.compile(r"FRAMESTORM_MUTANT\((\d+)\)")
@@ -262,6 +262,11 @@ def _numbers_near(text: str, line: int) -> set[int]:
         if found := _MUTANT.findall(lines[at]):
             return set(map(int, found))
     return set()
+
+
+def rules() -> bytes:
+    """Changes when what is made of a source does."""
+    return Path(__file__).read_bytes() + b"".join(canary_files().values())
 
 
 def arguments_of(command: str) -> list[str]:

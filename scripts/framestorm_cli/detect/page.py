@@ -27,6 +27,8 @@ def write(runs: Sequence[Measured], machine: Machine, folder: Path) -> None:
             contestant_rows=tables.contestant_rows(runs),
             compared=tables.compared_rows(runs),
             curve=base64.b64encode((folder / CURVE).read_bytes()).decode(),
+            oracle_titles=tables.ORACLE_TITLES,
+            oracle_rows=tables.oracle_rows(own),
             bug_titles=titles,
             bug_rows=rows,
             first=tables.first_reports(runs),

@@ -36,6 +36,7 @@ def detect_command(
     out: Path | None,
     again: bool,
     mutants: bool,
+    whole: bool,
     sample: int | None,
 ) -> int:
     """Returns the exit code: 0 every triggered bug was found, 1 not, 2 a run did not look."""
@@ -54,7 +55,9 @@ def detect_command(
     if not again:
         chosen = _mutants(names, contestants, sample, seed) if mutants else _bugs(names)
         _prepare(chosen, contestants)
-        planned = list(measuring.plan(chosen, contestants, runs, seed, seconds, replays, folder))
+        planned = list(
+            measuring.plan(chosen, contestants, runs, seed, seconds, replays, folder, whole)
+        )
         with steps.termination_interrupts():
             measuring.make(planned, folder, jobs or os.cpu_count() or 1)
     return _conclude(measuring.read(folder), folder)

@@ -59,9 +59,27 @@ def markdown(runs: Sequence[Measured], machine: Machine) -> str:
         parts.append(
             table(("one", "other", "p of times (log-rank)", "p of shares (Fisher)"), rows, 2)
         )
+    if rows := oracle_rows(own):
+        parts.append(table(ORACLE_TITLES, rows, 3))
     titles, rows = bug_rows(own)
     parts.append(table(titles, rows, len(titles) - 2))
     return "\n\n".join(parts) + "\n"
+
+
+ORACLE_TITLES = ("oracle", "runs that it found first in", "found without it", "median s without it")
+
+
+def oracle_rows(own: Sequence[Measured]) -> list[tuple[str, ...]]:
+    """What each oracle is worth, by runs that went on to their end."""
+    hits = [one for one in own if one.whole and one.found is not None]
+    rows: list[tuple[str, ...]] = []
+    for oracle in sorted({one.oracle for one in hits}):
+        first = [one for one in hits if one.oracle == oracle]
+        others = [one.without_it for one in first if one.without_it is not None]
+        found = Proportion.of(len(others), len(first))
+        middle = _seconds(statistics.median_low(others) if others else None)
+        rows.append((oracle or "none: the process died", str(len(first)), str(found), middle))
+    return rows
 
 
 def compared_rows(runs: Sequence[Measured]) -> list[tuple[str, ...]]:

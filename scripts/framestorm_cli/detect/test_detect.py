@@ -1,6 +1,7 @@
 """`framestorm detect` on native programs that do what the test says; the JDKs with a bug are stand-ins."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -78,6 +79,32 @@ def test_what_comes_back_without_the_bug_too_is_none(
     made = measuring.run(planned(tmp_path))
     assert made.found is None
     assert len(made.signatures) == 1
+
+
+@pytest.mark.usefixtures("homes")
+def test_a_whole_run_says_who_else_would_have_found_it(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replays_on(monkeypatch, "planted")
+    faults = [
+        fakes.fault(f"{oracle}{n}", f"frame::{place}", oracle=oracle)
+        for n, (oracle, place) in enumerate(
+            (
+                ("memory", "sender"),
+                ("memory", "sender_for_compiled_frame"),
+                ("truth", "sender_for_compiled_frame"),
+            )
+        )
+    ]
+    fakes.plan("fuzz_call", {"findings": faults[:2]})
+    alone = measuring.run(replace(planned(tmp_path), whole=True))
+    assert (alone.oracle, alone.without_it) == ("memory", None)
+    fakes.plan("fuzz_call", {"findings": faults})
+    both = measuring.run(replace(planned(tmp_path), whole=True))
+    assert both.oracle == "memory"
+    assert both.without_it is not None
+    rows = tables.oracle_rows([alone, both])
+    assert [row[:3] for row in rows] == [("memory", "2", "1 of 2 (9.5 % to 91 %)")]
 
 
 def test_the_jdk_without_a_bug_comes_first_and_seeds_are_shared(tmp_path: Path) -> None:

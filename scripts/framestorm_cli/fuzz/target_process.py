@@ -38,6 +38,7 @@ class FuzzOptions:
     strict: bool = False
     engine: str = ENGINES[0]
     unguided: bool = False  # the engine is not told what its inputs reach
+    offsets_only: bool = False  # nothing but sp and fp is mutated, each by some bytes
     record_edges: bool = False  # which edges were reached when, from these inputs and no others
     weights: Mapping[str, float] = field(default_factory=dict)  # of targets' shares of the time
 
@@ -169,6 +170,8 @@ def command_of(program: Path, toolchain: Toolchain, options: FuzzOptions, out: P
         command.append("--strict")
     if options.unguided:
         command.append("--unguided")
+    if options.offsets_only:
+        command.append("--offsets-only")
     if options.record_edges:
         command.append("--record-edges")
     return command

@@ -14,12 +14,12 @@
 
 #include "utilities/framestorm_canary.hpp"
 
-#include <cstdint>
-#include <cstdlib>
-#include <ctime>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
 
 // As scripts/framestorm_cli/detect/canary.py reads it.
 struct Canary {
@@ -57,7 +57,8 @@ static void count(uint64_t* counter, uint64_t* first) {
   if (__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED) == 0) {
     timespec now;
     ::clock_gettime(CLOCK_MONOTONIC, &now);
-    __atomic_store_n(first, static_cast<uint64_t>(now.tv_sec) * 1000000000 + now.tv_nsec, __ATOMIC_RELAXED);
+    __atomic_store_n(first, static_cast<uint64_t>(now.tv_sec) * 1000000000 + now.tv_nsec,
+                     __ATOMIC_RELAXED);
   }
 }
 

@@ -30,4 +30,4 @@ extern "C" bool framestorm_mutant_acts();
 // Whether the n-th mutant acts, at the place where it does.
 #define FRAMESTORM_MUTANT(n) (framestorm_mutant == (n) && framestorm_mutant_acts())
 
-#endif // SHARE_UTILITIES_FRAMESTORM_CANARY_HPP
+#endif  // SHARE_UTILITIES_FRAMESTORM_CANARY_HPP

@@ -1,0 +1,4 @@
+"""The regression bar: six planted bugs of three classes, in walkers that have none else, are found."""
+
+
+
