@@ -29,6 +29,7 @@ enum class WalkerId : uint8_t {
   jfr_request,     // JfrSampleRequestBuilder: what JFR notes of an interrupted thread
   jfr_trace,       // JfrThreadSampling and JfrStackTrace: the trace it makes of that at a poll
   profiler,        // the signal handler of the one given with --profiler
+  asgst_queue,     // what ASGST_Enqueue notes, told as at a poll
   count
 };
 
@@ -222,13 +223,15 @@ inline constexpr WalkerError kAsgstErrors[] = {
     {"wrong_state", -13},
     {"wrong_kind", -14},
     {"contained_fault", -31},
+    {"faults_blocked", -32},
 };
 // Those of profile2.h that a walk may end with. ASGST_ENQUEUE_... are of queues; an invalid iterator
 // or argument is the harness's doing, or the VM's mistake.
 inline constexpr WalkerError kIteratorErrors[] = {
-    {"no_frame", 0},           {"no_thread", -1},  {"thread_exit", -2}, {"unsafe_state", -3},
-    {"no_top_Java_frame", -4}, {"bad_stack", -17}, {"bad_pc", -18},     {"bad_frame", -19},
-    {"no_unwind_info", -20},   {"too_deep", -21},
+    {"no_frame", 0},           {"no_thread", -1},  {"thread_exit", -2},      {"unsafe_state", -3},
+    {"no_top_Java_frame", -4}, {"bad_stack", -17}, {"bad_pc", -18},          {"bad_frame", -19},
+    {"no_unwind_info", -20},   {"too_deep", -21},  {"contained_fault", -23}, {"sample_left", -25},
+    {"faults_blocked", -26},
 };
 // JfrWalk_Result of jfrwalk.h.
 inline constexpr WalkerError kJfrErrors[] = {
@@ -410,6 +413,15 @@ inline constexpr std::array kRows = {
                  .called_as_handler = true,
                  .keeps_its_traces = true,
                  .errors = kProfilerErrors},
+    WalkerTraits{.id = WalkerId::asgst_queue,
+                 .name = "asgst-queue",
+                 .description = "what safepoint queues note of an interrupted thread, told there",
+                 .symbol = "framestorm_run_with_sample",
+                 .origin = WalkerOrigin::added,
+                 .layout = kIteratorLayout,
+                 .options = kAsgstOptions,
+                 .errors = kIteratorErrors,
+                 .native_bci = kNoBci},
 };
 
 constexpr bool is_in_order() {

@@ -31,11 +31,11 @@ static_assert(kWalkSameThread == ASGST_WALK_SAME_THREAD &&
                                 ASGST_WALK_DURING_UNSAFE_STATES));
 
 // Those of the table, in its order.
-constexpr int32_t kErrors[] = {ASGST_NO_JAVA_FRAME,    ASGST_NO_CLASS_LOAD, ASGST_GC_ACTIVE,
-                               ASGST_UNKNOWN_NOT_JAVA, ASGST_UNKNOWN_JAVA,  ASGST_NOT_WALKABLE_JAVA,
-                               ASGST_UNKNOWN_STATE,    ASGST_THREAD_EXIT,   ASGST_DEOPT,
-                               ASGST_THREAD_NOT_JAVA,  ASGST_NO_THREAD,     ASGST_UNSAFE_STATE,
-                               ASGST_WRONG_STATE,      ASGST_WRONG_KIND,    ASGST_CONTAINED_FAULT};
+constexpr int32_t kErrors[] = {
+    ASGST_NO_JAVA_FRAME, ASGST_NO_CLASS_LOAD,     ASGST_GC_ACTIVE,       ASGST_UNKNOWN_NOT_JAVA,
+    ASGST_UNKNOWN_JAVA,  ASGST_NOT_WALKABLE_JAVA, ASGST_UNKNOWN_STATE,   ASGST_THREAD_EXIT,
+    ASGST_DEOPT,         ASGST_THREAD_NOT_JAVA,   ASGST_NO_THREAD,       ASGST_UNSAFE_STATE,
+    ASGST_WRONG_STATE,   ASGST_WRONG_KIND,        ASGST_CONTAINED_FAULT, ASGST_FAULTS_BLOCKED};
 static_assert(std::ranges::equal(traits_of(WalkerId::asgst).errors, kErrors, {},
                                  &WalkerError::code));
 static_assert(traits_of(WalkerId::asgst).contained_error == ASGST_CONTAINED_FAULT);

@@ -31,6 +31,8 @@ struct IteratorApi {
 
 // Where the iterators of a walk begin.
 struct IteratorStart {
+  // As ASGST_RunWithIterator, which is called when there is none.
+  decltype(&ASGST_RunWithIterator) by = nullptr;
   bool from_frame = false;
   void* context = nullptr;  // otherwise
   void* sp = nullptr;
@@ -39,8 +41,8 @@ struct IteratorStart {
   int32_t options = 0;
 
   int run(const IteratorApi& api, ASGST_IteratorHandler handler, void* argument) const {
-    return from_frame ? api.run_from_frame(sp, fp, pc, options, handler, argument)
-                      : api.run(context, options, handler, argument);
+    if (from_frame) return api.run_from_frame(sp, fp, pc, options, handler, argument);
+    return (by != nullptr ? by : api.run)(context, options, handler, argument);
   }
 };
 

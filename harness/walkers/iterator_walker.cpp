@@ -29,6 +29,7 @@ static_assert(kTraits.layout == FrameLayout{
                                               FrameType::native, FrameType::cpp},
                                 });
 static_assert(kTraits.layout == traits_of(WalkerId::asgst_frame).layout);
+static_assert(kTraits.layout == traits_of(WalkerId::asgst_queue).layout);
 static_assert(ASGST_FRAME_JAVA == 1 && ASGST_FRAME_JAVA_INLINED == 2 &&
               ASGST_FRAME_JAVA_NATIVE == 3 && ASGST_FRAME_NON_JAVA == 4);
 static_assert(kAsgstOptions == (ASGST_INCLUDE_NON_JAVA_FRAMES | ASGST_INCLUDE_NON_JAVA_THREADS |
@@ -36,10 +37,11 @@ static_assert(kAsgstOptions == (ASGST_INCLUDE_NON_JAVA_FRAMES | ASGST_INCLUDE_NO
 
 // Those of the table, in its order.
 constexpr int32_t kErrors[] = {
-    ASGST_NO_FRAME,        ASGST_NO_THREAD,         ASGST_THREAD_EXIT,
-    ASGST_UNSAFE_STATE,    ASGST_NO_TOP_JAVA_FRAME, ASGST_STOPPED_BAD_STACK,
-    ASGST_STOPPED_BAD_PC,  ASGST_STOPPED_BAD_FRAME, ASGST_STOPPED_NO_UNWIND_INFO,
-    ASGST_STOPPED_TOO_DEEP};
+    ASGST_NO_FRAME,         ASGST_NO_THREAD,         ASGST_THREAD_EXIT,
+    ASGST_UNSAFE_STATE,     ASGST_NO_TOP_JAVA_FRAME, ASGST_STOPPED_BAD_STACK,
+    ASGST_STOPPED_BAD_PC,   ASGST_STOPPED_BAD_FRAME, ASGST_STOPPED_NO_UNWIND_INFO,
+    ASGST_STOPPED_TOO_DEEP, ASGST_CONTAINED_FAULT,   ASGST_SAMPLE_LEFT,
+    ASGST_FAULTS_BLOCKED};
 static_assert(std::ranges::equal(kTraits.errors, kErrors, {}, &WalkerError::code));
 
 // What the first handler of a walk is given.

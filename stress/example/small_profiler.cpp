@@ -122,7 +122,7 @@ void drain() {
 }
 
 // Methods that are about to go are turned into names while they are there.
-void on_class_unload(ASGST_Class, ASGST_Method* methods, int count, void*) {
+void on_class_unload(ASGST_Class, ASGST_Method* methods, int count, bool, void*) {
   drain();
   const std::lock_guard lock(graph_mutex);
   for (int i = 0; i < count; ++i) names.erase(methods[i]);

@@ -3,13 +3,17 @@
 #include "profile2.h"
 
 #include <gtest/gtest.h>
+#include <ucontext.h>
 
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/base/test_folder.h"
@@ -338,6 +342,130 @@ TEST_F(QueueTest, SeveralQueuesAreToldInTheOrderOfTheirRegistration) {
     enqueue_(first, nullptr, word(1));
   });
   EXPECT_EQ(told(), (std::vector<uintptr_t>{1, 2}));
+}
+
+// A queue as a list: what each call of a random sequence has to give, in the native method and in
+// handlers, with contexts that are not the thread's (it is outside Java, so its anchor counts).
+class QueueModel {
+ public:
+  explicit QueueModel(int capacity) : capacity_(capacity) {}
+
+  int enqueue(uintptr_t argument) {
+    ++attempts_;
+    if (elements_.size() >= static_cast<size_t>(capacity_)) return ASGST_ENQUEUE_FULL_QUEUE;
+    elements_.push_back(argument);
+    return ASGST_JAVA_TRACE;
+  }
+  void resize(int size) {
+    if (size >= 1 && size <= 1 << 20) asked_ = size;
+  }
+  // Null when there is none.
+  uintptr_t* element(int n) {
+    const int size = static_cast<int>(elements_.size());
+    if (n >= size || n < -size) return nullptr;
+    return &elements_[static_cast<size_t>(n < 0 ? size + n : n)];
+  }
+  uintptr_t next_told() {
+    if (round_ == 0) round_ = elements_.size();
+    return told_ < elements_.size() ? elements_[told_++] : 0;
+  }
+  bool round_is_over() const { return told_ == round_; }
+  void end_round() {
+    elements_.erase(elements_.begin(), elements_.begin() + static_cast<ptrdiff_t>(told_));
+    told_ = round_ = 0;
+    attempts_ = 0;
+  }
+  void resize_now() {
+    if (asked_ != 0 && elements_.size() <= static_cast<size_t>(asked_)) {
+      capacity_ = std::exchange(asked_, 0);
+    }
+  }
+  bool agrees(const ASGST_QueueSizeInfo& info) const {
+    return info.size == static_cast<jint>(elements_.size()) && info.capacity == capacity_ &&
+           info.attempts == attempts_;
+  }
+
+ private:
+  std::deque<uintptr_t> elements_;
+  int capacity_;
+  int attempts_ = 0;
+  int asked_ = 0;
+  size_t told_ = 0;
+  size_t round_ = 0;  // elements that there were when it began
+};
+
+class QueueSequences : public QueueTest {
+ protected:
+  // Handlers are called at polls outside Java, too, where nothing can be enqueued.
+  void call_something(bool may_enqueue) {
+    const int n = static_cast<int>(random_() % 12) - 4;
+    switch (may_enqueue ? random_() % 6 : 2 + random_() % 4) {
+      case 0:
+      case 1: {
+        ucontext_t context;
+        getcontext(&context);
+        context.uc_mcontext.gregs[random_() % NGREG] = static_cast<greg_t>(random_());
+        void* const from = random_() % 2 == 0 ? nullptr : &context;
+        const uintptr_t argument = next_argument_++;
+        EXPECT_EQ(enqueue_(queue_, from, word(argument)), model_->enqueue(argument));
+        break;
+      }
+      case 2:
+        resize_(queue_, n);
+        model_->resize(n);
+        break;
+      case 3: {
+        ASGST_QueueElement* const element = element_(queue_, n);
+        uintptr_t* const expected = model_->element(n);
+        ASSERT_EQ(element != nullptr, expected != nullptr);
+        if (element == nullptr) break;
+        EXPECT_EQ(element->arg, word(*expected));
+        *expected = next_argument_++;
+        *element = {nullptr, word(random_()), word(random_()), word(*expected)};
+        break;
+      }
+      default:
+        EXPECT_TRUE(model_->agrees(info_(queue_)));
+    }
+  }
+
+  std::mt19937_64 random_{1};
+  QueueModel* model_ = nullptr;
+  uintptr_t next_argument_ = 1;
+};
+
+TEST_F(QueueSequences, AgreeWithAModel) {
+  size_t told = 0;
+  for (int sequence = 0; sequence < 300 && !HasFailure(); ++sequence) {
+    const int capacity = 1 + static_cast<int>(random_() % 6);
+    QueueModel model(capacity);
+    model_ = &model;
+    queue_ = new_queue(capacity);
+    told_.clear();
+    in_handler_ = [&] {
+      EXPECT_EQ(told_.back(), (Told{word(model.next_told()), 1, {"outside"}}));
+      if (random_() % 3 == 0) call_something(/*may_enqueue=*/false);
+    };
+    on_end_(
+        queue_, 0, false,
+        [](ASGST_Queue*, ASGST_Iterator*, void* of) {
+          auto* const m = static_cast<QueueModel*>(of);
+          EXPECT_TRUE(m->round_is_over());
+          m->end_round();
+          m->resize_now();
+        },
+        &model);
+    for (int native = 0; native < 10; ++native) {
+      in_native([&] {
+        for (uint64_t i = random_() % 8; i > 0; --i) call_something(/*may_enqueue=*/true);
+      });
+      model.resize_now();
+    }
+    told += told_.size();
+    EXPECT_TRUE(model.agrees(info_(queue_)));
+    EXPECT_TRUE(deregister_(nullptr, queue_));
+  }
+  EXPECT_GT(told, 1000U);
 }
 
 // ---- In whole programs, against the walk in the signal handler (queue_agent.cpp) ----------------

@@ -223,6 +223,13 @@ TEST_F(AsgstTest, ThreadsThatAreNotJavasAreWalkedWhenAsked) {
   EXPECT_EQ(walk(ScenarioId::gc_thread, 0).trace.num_frames, ASGST_THREAD_NOT_JAVA);
   EXPECT_EQ(walk(ScenarioId::vm_thread, 0).trace.num_frames, ASGST_THREAD_NOT_JAVA);
   EXPECT_EQ(walk(ScenarioId::native_unattached, 0).trace.num_frames, ASGST_NO_THREAD);
+  // Who walks itself is a thread: it is only not Java's.
+  {
+    const ThreadIdentity::Scoped nobody(session().jvm().identity(), nullptr);
+    ucontext_t* const context = victim(ScenarioId::native_unattached).slot->context;
+    EXPECT_EQ(walk_context(context, ASGST_WALK_SAME_THREAD).trace.num_frames,
+              ASGST_THREAD_NOT_JAVA);
+  }
   // Attached, but never in Java.
   EXPECT_EQ(walk(ScenarioId::native_attached, 0).trace.num_frames, ASGST_NO_JAVA_FRAME);
 

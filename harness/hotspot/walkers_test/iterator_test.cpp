@@ -3,8 +3,8 @@
 
 #include <jvmti.h>
 #include <sys/mman.h>
-#include <csignal>
 #include <csetjmp>
+#include <csignal>
 
 #include <functional>
 
@@ -181,7 +181,7 @@ TEST_F(IteratorTest, AnIteratorEndsWithItsHandler) {
   begin(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   ASGST_Iterator* kept = nullptr;
-  ASGST_Frame frame{};
+  ASGST_Frame frame = all().front();
   run([&](ASGST_Iterator* it) { kept = it; });
   EXPECT_EQ(next_(kept, &frame), ASGST_INVALID_ITERATOR);
   EXPECT_EQ(state_(kept), ASGST_INVALID_ITERATOR);
@@ -190,7 +190,7 @@ TEST_F(IteratorTest, AnIteratorEndsWithItsHandler) {
   int during_another = 0;
   run([&](ASGST_Iterator*) { during_another = next_(kept, &frame); });
   EXPECT_EQ(during_another, ASGST_INVALID_ITERATOR);
-  EXPECT_EQ(frame.method, nullptr) << "the frame is left alone";
+  EXPECT_EQ(frame.method, nullptr) << "the frame is cleared";
 }
 
 TEST_F(IteratorTest, HandlersMayLeaveByLongjmp) {
@@ -247,6 +247,26 @@ TEST_F(IteratorTest, NullsAreErrors) {
   run([&](ASGST_Iterator* it) { without_frame = next_(it, nullptr); });
   EXPECT_EQ(without_frame, ASGST_INVALID_ARGUMENT);
   EXPECT_EQ(run_(victim(scenario_).slot->context, 0, nullptr, nullptr), ASGST_INVALID_ARGUMENT);
+}
+
+TEST_F(IteratorTest, MayEndBeforeTheFirstMethodWithBytecodes) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const ASGST_Frame first = all().front();
+  ASGST_Frame frame = {};
+  int result = -1, state = -1;
+  run(
+      [&](ASGST_Iterator* it) {
+        state = state_(it);
+        result = next_(it, &frame);
+      },
+      ASGST_END_ON_FIRST_JAVA_FRAME);
+  EXPECT_EQ(state, ASGST_NO_FRAME);
+  EXPECT_EQ(result, ASGST_NO_FRAME);
+  EXPECT_EQ(frame.type, ASGST_FRAME_JAVA);
+  EXPECT_EQ(frame.pc, first.pc);
+  EXPECT_EQ(frame.sp, first.sp);
+  EXPECT_EQ(frame.method, nullptr);
 }
 
 TEST_F(IteratorTest, EachPhysicalFrameStartsTheRest) {

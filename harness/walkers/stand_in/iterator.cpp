@@ -111,6 +111,11 @@ int ASGST_RunWithIterator(void* ucontext, int32_t options, ASGST_IteratorHandler
   return run(&slot, fun, argument);
 }
 
+int framestorm_run_with_sample(void* ucontext, int options, ASGST_IteratorHandler fun,
+                               void* argument) {
+  return ASGST_RunWithIterator(ucontext, options, fun, argument);
+}
+
 int ASGST_RunWithIteratorFromFrame(void* sp, void* /*fp*/, void* /*pc*/, int options,
                                    ASGST_IteratorHandler fun, void* argument) {
   Control& control = *framestorm_stand_in();

@@ -91,7 +91,7 @@ void AsyncClassUnload::call_handlers(InstanceKlass* klass) {
       called = registration;
     }
     if (called.handler != nullptr) {
-      called.handler(klass, methods, count, called.argument);
+      called.handler(klass, methods, count, /*redefined=*/false, called.argument);
     }
   }
   Atomic::store(&thread_in_handler, static_cast<Thread*>(nullptr));

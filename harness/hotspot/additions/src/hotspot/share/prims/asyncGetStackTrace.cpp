@@ -186,7 +186,10 @@ void walk_and_protect(ASGST_CallTrace* trace, jint depth, uint32_t options,
   }
   if (found == Found::no) {
     // A thread that the VM does not know: its stack cannot be, either.
-    if (context == nullptr || !walk.has(ASGST_INCLUDE_NON_JAVA_THREADS)) return;
+    if (context == nullptr || !walk.has(ASGST_INCLUDE_NON_JAVA_THREADS)) {
+      if (walk.has(ASGST_WALK_SAME_THREAD)) trace->num_frames = ASGST_THREAD_NOT_JAVA;
+      return;
+    }
     thread->assume_stack(context->sp);
   }
   if (found == Found::calling_thread) {

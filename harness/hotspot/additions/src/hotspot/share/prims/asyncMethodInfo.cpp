@@ -12,6 +12,7 @@
  * version 2 for more details.
  */
 
+#include "classfile/javaClasses.inline.hpp"
 #include "classfile/vmSymbols.hpp"
 #include "code/compressedStream.hpp"
 #include "memory/allStatic.hpp"
@@ -23,6 +24,9 @@
 #include "oops/symbol.hpp"
 #include "prims/asyncMethods.hpp"
 #include "profile2.h"
+#include "runtime/interfaceSupport.inline.hpp"
+#include "runtime/javaThread.inline.hpp"
+#include "runtime/jniHandles.inline.hpp"
 #include "utilities/unsigned5.hpp"
 
 // Methods and classes of profile2.h. All loads are SafeFetches (AsyncMethods::load), so that what
@@ -177,6 +181,12 @@ class LineNumbers {
   int line() const { return int(_line); }
 };
 
+// 0 when it cannot be read. JFR numbers classes when they are loaded, recording or not.
+jlong id_of_class(uintptr_t klass) {
+  AsyncMethods::Copy<InstanceKlass> copy;
+  return copy.load(klass) ? static_cast<jlong>(copy->trace_id() >> 16) : 0;
+}
+
 }  // namespace
 
 JNIEXPORT int JNICALL ASGST_GetMethodInfo(ASGST_Method method, ASGST_MethodInfo* info) {
@@ -194,6 +204,8 @@ JNIEXPORT int JNICALL ASGST_GetMethodInfo(ASGST_Method method, ASGST_MethodInfo*
   info->modifiers = access_flags_at(reinterpret_cast<uintptr_t>(method) +
                                     in_bytes(Method::access_flags_offset())) &
                     JVM_RECOGNIZED_METHOD_MODIFIERS;
+  info->idnum = parts->orig_method_idnum();
+  info->class_idnum = id_of_class(klass);
   return 1;
 }
 
@@ -212,6 +224,7 @@ JNIEXPORT int JNICALL ASGST_GetClassInfo(ASGST_Class klass, ASGST_ClassInfo* inf
                  &info->generic_class_name_length);
   info->modifiers = access_flags_at(word + in_bytes(Klass::access_flags_offset())) &
                     JVM_RECOGNIZED_CLASS_MODIFIERS;
+  info->idnum = id_of_class(word);
   return 1;
 }
 
@@ -259,4 +272,49 @@ JNIEXPORT ASGST_Method JNICALL ASGST_JMethodIDToMethod(jmethodID method) {
     return nullptr;
   }
   return reinterpret_cast<ASGST_Method>(word);
+}
+
+JNIEXPORT jint JNICALL ASGST_GetMethodLineNumber(ASGST_Method method, jint bci) {
+  return ASGST_GetLineNumber(method, bci);
+}
+
+JNIEXPORT int JNICALL ASGST_GetMethodLineNumberTable(ASGST_Method method,
+                                                     ASGST_MethodLineNumberEntry* entries,
+                                                     int length) {
+  return ASGST_GetLineNumberTable(method, entries, length);
+}
+
+JNIEXPORT jint JNICALL ASGST_GetMethodIdNum(ASGST_Method method) {
+  MethodParts parts;
+  return parts.load(method) ? parts->orig_method_idnum() : 0;
+}
+
+JNIEXPORT jlong JNICALL ASGST_GetClassIdNum(ASGST_Class klass) {
+  const uintptr_t word = reinterpret_cast<uintptr_t>(klass);
+  return AsyncMethods::is_klass(word) ? id_of_class(word) : 0;
+}
+
+JNIEXPORT ASGST_Class JNICALL ASGST_GetClass(ASGST_Method method) {
+  MethodParts parts;
+  uintptr_t klass = 0;
+  return parts.load(method) && AsyncMethods::holder_of_constants(parts.constants(), &klass)
+             ? reinterpret_cast<ASGST_Class>(klass)
+             : nullptr;
+}
+
+JNIEXPORT ASGST_Class JNICALL ASGST_JClassToClass(jclass klass) {
+  JavaThread* const thread = JavaThread::current_or_null();
+  if (klass == nullptr || thread == nullptr) return nullptr;
+  const ThreadInVMfromNative in_vm(thread);
+  Klass* const found = java_lang_Class::as_Klass(JNIHandles::resolve_non_null(klass));
+  return found != nullptr && found->is_instance_klass() ? static_cast<ASGST_Class>(found) : nullptr;
+}
+
+JNIEXPORT jclass JNICALL ASGST_ClassToJClass(ASGST_Class klass) {
+  JavaThread* const thread = JavaThread::current_or_null();
+  if (thread == nullptr) return nullptr;
+  const ThreadInVMfromNative in_vm(thread);
+  if (!AsyncMethods::is_klass(reinterpret_cast<uintptr_t>(klass))) return nullptr;
+  return static_cast<jclass>(
+      JNIHandles::make_local(thread, static_cast<InstanceKlass*>(klass)->java_mirror()));
 }

@@ -35,7 +35,7 @@ static uintptr_t bcp_of_caller(const Physical& frame) {
 }
 
 int AsyncSample::take(const AsyncWalkedThread& thread, void* ucontext, int options) {
-  if (thread.thread() != nullptr && thread.java_thread() == nullptr) return ASGST_NO_THREAD;
+  if (thread.java_thread() == nullptr) return ASGST_NO_THREAD;
   const int kind = AsyncStackIterator::judge(thread, options);
   if (kind <= 0) return kind;
   AsyncContext context;
@@ -101,14 +101,32 @@ bool AsyncSample::is_still_there(const AsyncWalkedThread& thread) const {
 }
 
 AsyncStackIterator::Source AsyncSample::tell(const AsyncWalkedThread& thread, int options) const {
+  AsyncStackIterator::Source source = tell_now(thread, options);
+  if (!is_still_there(thread)) source.error = ASGST_SAMPLE_LEFT;
+  return source;
+}
+
+AsyncStackIterator::Source AsyncSample::tell_now(const AsyncWalkedThread& thread,
+                                                 int options) const {
   const bool c_frames = (options & ASGST_INCLUDE_NON_JAVA_FRAMES) != 0;
   AsyncStackIterator::Source source(
       AsyncStackWalker(thread.java_thread(), thread.low(), thread.high(), c_frames));
-  if (!is_still_there(thread) || !source.walker.start_below(_frame, _caller, !_frame.interpreter)) {
+  if (!source.walker.start_below(_frame, _caller, !_frame.interpreter)) {
     source.error = ASGST_SAMPLE_LEFT;
-    return source;
   }
   source.has_first = _frame.interpreter;
   source.first = _interpreted;
   return source;
+}
+
+// For fuzzers: what a queue's handler would be told of the calling thread, if it polled where it is.
+// As ASGST_RunWithIterator; async-signal-safe.
+extern "C" JNIEXPORT int framestorm_run_with_sample(void* ucontext, int options,
+                                                    ASGST_IteratorHandler fun, void* argument) {
+  if (fun == nullptr) return ASGST_INVALID_ARGUMENT;
+  AsyncSample sample;
+  const AsyncWalkedThread thread = AsyncWalkedThread::current();
+  const int kind = sample.take(thread, ucontext, options);
+  if (kind > 0) AsyncStackIterator::run(sample.tell_now(thread, options), fun, argument);
+  return kind;
 }

@@ -48,6 +48,8 @@ class AsyncSample {
 
   // What an iterator gives of it, on the thread, which is at a poll.
   AsyncStackIterator::Source tell(const AsyncWalkedThread& thread, int options) const;
+  // The same while the thread still is where it was noted.
+  AsyncStackIterator::Source tell_now(const AsyncWalkedThread& thread, int options) const;
 
  private:
   bool may_return_to(uintptr_t pc) const;

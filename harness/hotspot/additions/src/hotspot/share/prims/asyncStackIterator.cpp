@@ -57,8 +57,16 @@ class Iteration {
 
   int next(ASGST_Frame* frame) {
     const int result = look();
+    const AsyncStackWalker::Frame& next = _state.next;
+    if (result < 0) *frame = {};
+    if (result == 0 && is_before_java()) {
+      *frame = {};
+      frame->type = ASGST_FRAME_JAVA;
+      frame->pc = reinterpret_cast<void*>(next.pc);
+      frame->sp = reinterpret_cast<void*>(next.sp);
+      frame->fp = reinterpret_cast<void*>(next.fp);
+    }
     if (result == 1) {
-      const AsyncStackWalker::Frame& next = _state.next;
       _state.looked = false;
       frame->type = static_cast<uint8_t>(next.type);
       frame->comp_level = next.comp_level;
@@ -127,7 +135,15 @@ class Iteration {
       _state.looked = true;
     }
     if (_state.error < 0) return _state.error;
+    if (is_before_java()) return ASGST_NO_FRAME;
     return _state.has_next ? 1 : code_of(_state.walker.stop());
+  }
+
+  // With ASGST_END_ON_FIRST_JAVA_FRAME: the frame that comes is left to who asked for that.
+  bool is_before_java() const {
+    return _state.source.to_first_java_frame && _state.has_next &&
+           (_state.next.type == AsyncStackWalker::FrameType::java ||
+            _state.next.type == AsyncStackWalker::FrameType::java_inlined);
   }
 
   static void step(void* state) {
@@ -239,8 +255,13 @@ Iteration* resolve(const ASGST_Iterator* ticket) {
   return reinterpret_cast<Iteration*>(iteration);
 }
 
-int run(const AsyncStackWalker& walker, int kind, ASGST_IteratorHandler fun, void* argument) {
-  AsyncStackIterator::run(AsyncStackIterator::Source(walker), fun, argument);
+bool has(int options, int option) { return (options & option) != 0; }
+
+int run(const AsyncStackWalker& walker, int options, int kind, ASGST_IteratorHandler fun,
+        void* argument) {
+  AsyncStackIterator::Source source(walker);
+  source.to_first_java_frame = has(options, ASGST_END_ON_FIRST_JAVA_FRAME);
+  AsyncStackIterator::run(source, fun, argument);
   return kind;
 }
 
@@ -254,8 +275,6 @@ int error_of(AsyncWalkedThread::Refusal refusal) {
       return ASGST_UNSAFE_STATE;
   }
 }
-
-bool has(int options, int option) { return (options & option) != 0; }
 
 // An iterator from a frame: the thread may be another one, which nothing keeps from ending.
 struct Starting {
@@ -320,12 +339,12 @@ JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
     if (thread.thread() == nullptr) thread.assume_stack(context.sp);
     AsyncStackWalker walker(nullptr, thread.low(), thread.high(), /*c_frames=*/true);
     if (!walker.start_at_context(context)) return ASGST_NO_TOP_JAVA_FRAME;
-    return run(walker, kind, fun, argument);
+    return run(walker, options, kind, fun, argument);
   }
   AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
   const AsyncWalkedThread::Start start =
       thread.start(&walker, has_context ? &context : nullptr, c_frames);
-  return start == AsyncWalkedThread::Start::started ? run(walker, kind, fun, argument)
+  return start == AsyncWalkedThread::Start::started ? run(walker, options, kind, fun, argument)
                                                     : AsyncStackIterator::error_of(start);
 }
 
@@ -352,13 +371,17 @@ JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* p
   } else if (!AsyncCrashProtection::call(&start_at_frame, &starting)) {
     return ASGST_CONTAINED_FAULT;
   }
+  starting.source.to_first_java_frame = has(options, ASGST_END_ON_FIRST_JAVA_FRAME);
   if (starting.kind > 0) AsyncStackIterator::run(starting.source, fun, argument);
   return starting.kind;
 }
 
 JNIEXPORT int JNICALL ASGST_NextFrame(ASGST_Iterator* iterator, ASGST_Frame* frame) {
   Iteration* const iteration = resolve(iterator);
-  if (iteration == nullptr) return ASGST_INVALID_ITERATOR;
+  if (iteration == nullptr) {
+    if (frame != nullptr) *frame = {};
+    return ASGST_INVALID_ITERATOR;
+  }
   return frame == nullptr ? ASGST_INVALID_ARGUMENT : iteration->next(frame);
 }
 

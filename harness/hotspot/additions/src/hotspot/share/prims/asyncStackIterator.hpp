@@ -30,6 +30,7 @@ class AsyncStackIterator : AllStatic {
     bool has_first = false;              // a frame comes before those of the walker ...
     AsyncStackWalker::Frame first = {};  // ... this one
     bool other_thread = false;           // another thread's stack: faults are contained
+    bool to_first_java_frame = false;    // ends before the first method that is not native
     int error = 0;                       // below 0: there is no frame, but this
   };
 

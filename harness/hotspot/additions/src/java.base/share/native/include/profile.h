@@ -47,21 +47,23 @@ enum ASGST_TRACE_KIND {
   ASGST_CPP_TRACE = 2,
   ASGST_GC_TRACE = 4,
   ASGST_DEOPT_TRACE = 8,
+  ASGST_NEW_THREAD_TRACE = 16, /* the prototype's; here a new thread has ASGST_JAVA_TRACE */
   ASGST_UNKNOWN_TRACE = 32
 };
 
 enum ASGST_Error {
   ASGST_NO_JAVA_FRAME = 0,
-  ASGST_NO_CLASS_LOAD = -1,     /* JVMTI's ClassLoad event is not enabled: no jmethodIDs */
-  ASGST_GC_ACTIVE = -2,         /* a collection has stopped the world */
-  ASGST_UNKNOWN_NOT_JAVA = -3,  /* outside Java, no usable frame to start from */
-  ASGST_UNKNOWN_JAVA = -5,      /* in Java, the context is of no use */
-  ASGST_NOT_WALKABLE_JAVA = -6, /* in Java, no frame could be made of the context */
-  ASGST_UNKNOWN_STATE = -7,     /* the thread's state is none the VM has */
+  ASGST_NO_CLASS_LOAD = -1,         /* JVMTI's ClassLoad event is not enabled: no jmethodIDs */
+  ASGST_GC_ACTIVE = -2,             /* a collection has stopped the world */
+  ASGST_UNKNOWN_NOT_JAVA = -3,      /* outside Java, no usable frame to start from */
+  ASGST_NOT_WALKABLE_NOT_JAVA = -4, /* the prototype's; here that is ASGST_UNKNOWN_NOT_JAVA */
+  ASGST_UNKNOWN_JAVA = -5,          /* in Java, the context is of no use */
+  ASGST_NOT_WALKABLE_JAVA = -6,     /* in Java, no frame could be made of the context */
+  ASGST_UNKNOWN_STATE = -7,         /* the thread's state is none the VM has */
   ASGST_THREAD_EXIT = -8,
   ASGST_DEOPT = -9, /* the thread is deoptimising */
   ASGST_THREAD_NOT_JAVA = -10,
-  ASGST_NO_THREAD = -11,    /* the context belongs to no thread of the VM */
+  ASGST_NO_THREAD = -11,    /* the context is on the stack of no thread of the VM */
   ASGST_UNSAFE_STATE = -12, /* the VM is at a safepoint */
   ASGST_WRONG_STATE = -13,  /* not one of the accepted states */
   ASGST_WRONG_KIND = -14,   /* not one of the accepted kinds */
@@ -74,6 +76,7 @@ enum ASGST_FrameTypeId {
   ASGST_FRAME_JAVA = 1,         /* interpreted or compiled */
   ASGST_FRAME_JAVA_INLINED = 2, /* inlined into the frame that follows */
   ASGST_FRAME_JAVA_NATIVE = 3,  /* a native method */
+  ASGST_FRAME_NATIVE = 3,       /* the same */
   ASGST_FRAME_CPP = 4           /* C, C++, stubs */
 };
 

@@ -69,13 +69,16 @@ typedef struct {
 enum ASGST_Options {
   ASGST_INCLUDE_NON_JAVA_FRAMES = 1,
   ASGST_INCLUDE_NON_JAVA_THREADS = 2,
-  ASGST_WALK_DURING_UNSAFE_STATES = 4
+  ASGST_WALK_DURING_UNSAFE_STATES = 4,
+  /* The prototype has 2 for this one, which JEP 435 has for another option. */
+  ASGST_END_ON_FIRST_JAVA_FRAME = 8 /* ends before the topmost method with bytecodes, see there */
 };
 
 /* What the walked thread is doing; results above 0 of ASGST_RunWithIterator. */
 enum ASGST_TRACE_KIND {
   ASGST_JAVA_TRACE = 1,
   ASGST_CPP_TRACE = 2,
+  ASGST_NON_JAVA_TRACE = 2, /* the prototype's name for all that are not Java's */
   ASGST_GC_TRACE = 4,
   ASGST_DEOPT_TRACE = 8,
   ASGST_UNKNOWN_TRACE = 32
@@ -127,7 +130,11 @@ JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
 JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* pc, int options,
                                                      ASGST_IteratorHandler fun, void* argument);
 
-/* 1 and the next frame, ASGST_NO_FRAME at the end, or an error. Async-signal-safe. */
+/*
+ * 1 and the next frame, ASGST_NO_FRAME at the end, or an error, of which *frame is cleared. With
+ * ASGST_END_ON_FIRST_JAVA_FRAME it ends before the first method that is not native, with type, pc,
+ * sp and fp of that one in *frame. Async-signal-safe.
+ */
 JNIEXPORT int JNICALL ASGST_NextFrame(ASGST_Iterator* iterator, ASGST_Frame* frame);
 
 /* Back to the topmost frame. Nothing for an invalid iterator. Async-signal-safe. */
@@ -283,6 +290,8 @@ typedef struct {
   char* generic_signature;
   int generic_signature_length;
   int modifiers; /* access flags of the class file */
+  jint idnum;    /* as of ASGST_GetMethodIdNum and ASGST_GetClassIdNum */
+  jlong class_idnum;
 } ASGST_MethodInfo;
 
 typedef struct {
@@ -291,12 +300,14 @@ typedef struct {
   char* generic_class_name;
   int generic_class_name_length;
   int modifiers; /* access flags of the class file: a nested class is never private or static */
+  jlong idnum;   /* as of ASGST_GetClassIdNum */
 } ASGST_ClassInfo;
 
 typedef struct {
   int start_bci;
   int line_number;
 } ASGST_LineNumberEntry;
+typedef ASGST_LineNumberEntry ASGST_MethodLineNumberEntry;
 
 /* 1, or 0 for what is no method (its class was unloaded). `info` may be null. Async-signal-safe. */
 JNIEXPORT int JNICALL ASGST_GetMethodInfo(ASGST_Method method, ASGST_MethodInfo* info);
@@ -314,6 +325,29 @@ JNIEXPORT int JNICALL ASGST_GetLineNumber(ASGST_Method method, int bci);
 JNIEXPORT int JNICALL ASGST_GetLineNumberTable(ASGST_Method method, ASGST_LineNumberEntry* entries,
                                                int length);
 
+/* The prototype's names for the two. */
+JNIEXPORT jint JNICALL ASGST_GetMethodLineNumber(ASGST_Method method, jint bci);
+JNIEXPORT int JNICALL ASGST_GetMethodLineNumberTable(ASGST_Method method,
+                                                     ASGST_MethodLineNumberEntry* entries,
+                                                     int length);
+
+/*
+ * Numbers that redefinition does not change: of a method in its class, and of a class, which is
+ * never given again. 0 for what is none. Async-signal-safe.
+ */
+JNIEXPORT jint JNICALL ASGST_GetMethodIdNum(ASGST_Method method);
+JNIEXPORT jlong JNICALL ASGST_GetClassIdNum(ASGST_Class klass);
+
+/* The class of a method; null for what is none. Async-signal-safe. */
+JNIEXPORT ASGST_Class JNICALL ASGST_GetClass(ASGST_Method method);
+
+/*
+ * Null for null, and for what is no class or has no methods (arrays, primitive types). On a thread
+ * that is attached and in native code; not for signal handlers. The second is a local reference.
+ */
+JNIEXPORT ASGST_Class JNICALL ASGST_JClassToClass(jclass klass);
+JNIEXPORT jclass JNICALL ASGST_ClassToJClass(ASGST_Class klass);
+
 /* Null when the ID was not made before, or for what is no method. Async-signal-safe. */
 JNIEXPORT jmethodID JNICALL ASGST_MethodToJMethodID(ASGST_Method method);
 
@@ -324,10 +358,11 @@ JNIEXPORT ASGST_Method JNICALL ASGST_JMethodIDToMethod(jmethodID method);
  * Called when a class is unloaded, before its methods are freed, with all of them, those that
  * redefinition replaced while they ran included. What they are can still be asked for (by
  * ASGST_GetMethodInfo ...) in the handler, and not any more afterwards. At a safepoint or on a
- * thread of the collector: no JNI, no JVMTI, no waiting for Java threads.
+ * thread of the collector: no JNI, no JVMTI, no waiting for Java threads. `redefined` is false: this
+ * VM does not tell of methods that redefinition replaced before their class goes.
  */
 typedef void (*ASGST_ClassUnloadHandler)(ASGST_Class klass, ASGST_Method* methods, int count,
-                                         void* argument);
+                                         bool redefined, void* argument);
 
 /*
  * 1, or 0 when there are 64 already, this pair is among them, or the handler is null. Not for

@@ -1,0 +1,27 @@
+// What safepoint queues of profile2.h note of a thread, told at once: a halted thread comes to no poll.
+#include "harness/walkers/iterator_walker.h"
+
+namespace framestorm {
+namespace {
+
+class AsgstQueue final : public IteratorWalker {
+ public:
+  explicit AsgstQueue(const Exports& exports)
+      : IteratorWalker(WalkerId::asgst_queue, exports),
+        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))) {}
+
+ private:
+  IteratorStart start(const WalkTarget& target, void* ucontext) const override {
+    return {.by = function_, .context = ucontext, .options = static_cast<int32_t>(target.options)};
+  }
+
+  decltype(&ASGST_RunWithIterator) function_;
+};
+
+}  // namespace
+
+std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::asgst_queue>, const Exports& exports) {
+  return std::make_unique<AsgstQueue>(exports);
+}
+
+}  // namespace framestorm
