@@ -16,6 +16,8 @@ Slots::Slots(const Options& options, WalkSetup setup)
       walking_(options.out / "walking.bin", kCount),
       ring_(kRingCells, static_cast<size_t>(options.depth) * (kLargestFrame + sizeof(ShadowEntry)) +
                             kStackWindow + 2 * sizeof(ShadowEntry)) {
+  // Without a common factor: the walkers take turns, and each is to have its checks.
+  check_period_ = options.checks - options.checks % setup_.walkers.size() + 1;
   for (const WalkerId id : setup_.walkers) {
     if (options_.truth && traits_of(id).same_thread) checked_.push_back(id);
   }
@@ -41,7 +43,7 @@ void Slots::hand_over(const Taken& taken, SampledThread& thread) {
   Sample& sample = taken->sample();
   if (ShadowStack* const shadow = thread.shadow.load(std::memory_order_acquire);
       shadow != nullptr && options_.checks != 0 && !sample.at_safepoint &&
-      sample.number % options_.checks == 0) {
+      sample.number % check_period_ == 0) {
     shadow->request_check();
     sample.sandwiched = true;
   }
@@ -79,8 +81,8 @@ WalkRequest Slots::request_for(SampledThread& thread, const ucontext_t& context,
       request(thread, context, same_thread, setup_.walkers[number % setup_.walkers.size()]);
   made.number = number;
   made.costly = options_.costly != 0 && number % options_.costly == 0;
-  made.again = options_.costly != 0 && options_.mode != SamplingMode::unstopped &&
-               number % kAgainShare == 0;
+  made.again =
+      options_.costly != 0 && options_.mode != SamplingMode::unstopped && number % kAgainShare == 0;
   return made;
 }
 

@@ -60,6 +60,7 @@ class Slots {
   WalkRequest request(SampledThread& thread, const ucontext_t& context, bool same_thread,
                       WalkerId walker) const;
 
+  uint64_t check_period_ = 1;      // one sample in so many has a check after it
   std::vector<WalkerId> checked_;  // those that walk the thread that calls them
   std::atomic<uint64_t> numbers_{0};
   std::atomic<uint64_t> checks_{0};

@@ -30,7 +30,7 @@ def page(runs: dict[Path, tuple[Plan, list[CellResult]]]) -> str:
     """Markdown: by JDK and walker, then by what the thread ran, then by workload."""
     by_jdk: dict[str, list[CellResult]] = {}
     for plan, cells in runs.values():
-        by_jdk.setdefault(plan.jdk_version, []).extend(cells)
+        by_jdk.setdefault(f"{plan.jdk_version}, {Path(plan.jdk_home).name}", []).extend(cells)
     by_walker, by_code, by_workload, references = [], [], [], []
     for version, cells in by_jdk.items():
         total = truth_figures.of(cell.stats for cell in cells)
