@@ -5,7 +5,9 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <utility>
 
+#include "harness/jvm/bytecodes.h"
 #include "harness/jvm/jvm.h"
 
 namespace framestorm {
@@ -125,6 +127,7 @@ struct AgentCallbacks {
     std::memset(&capabilities, 0, sizeof capabilities);
     capabilities.can_generate_compiled_method_load_events = 1;
     capabilities.can_suspend = 1;
+    capabilities.can_get_bytecodes = 1;
 #ifdef JVMTI_VERSION_21
     jvmtiCapabilities potential;
     if (jvmti->GetPotentialCapabilities(&potential) == JVMTI_ERROR_NONE) {
@@ -180,9 +183,17 @@ struct AgentCallbacks {
     if (jvmti->GetMethodLocation(method, &first, &last) != JVMTI_ERROR_NONE) last = -1;
     MethodInfo info = named_method(jvmti, method, klass);
     info.last_bci = static_cast<int32_t>(last);
+    if (info.name.starts_with("framestorm/")) info.invokes = invokes_of(jvmti, method);
     std::string name = info.name;
     Jvm::get().methods_.add(method, std::move(info));
     return name;
+  }
+
+  static std::vector<int32_t> invokes_of(jvmtiEnv* jvmti, jmethodID method) {
+    JvmtiMemory<unsigned char> code(jvmti);
+    jint size = 0;
+    if (jvmti->GetBytecodes(method, &size, code.out()) != JVMTI_ERROR_NONE) return {};
+    return invokes_in({code.get(), static_cast<size_t>(size)});
   }
 
   // Creates the jmethodIDs of a class and records their names.

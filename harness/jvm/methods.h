@@ -20,6 +20,8 @@ struct MethodInfo {
   std::string name;             // "pkg/Class.method"
   int32_t last_bci = 0;         // of the bytecodes; -1 for a native or abstract method
   std::string descriptor = {};  // "(I)V"; empty when it is not known
+  // Where it calls methods, ascending: of framestorm's own classes only.
+  std::vector<int32_t> invokes = {};
 };
 
 class MethodTable {

@@ -207,7 +207,7 @@ const std::array kDefects = {
              if (count > 1) walk.frames[1].bci = walk.frames[1].bci == 0 ? 1 : 0;
              return count;
            },
-           {"contract:disagrees-with-asgct"}},
+           {"contract:caller-not-at-a-call", "contract:disagrees-with-asgct"}},
     Defect{"SpStandsStill",
            [](const FakeWalk& walk) -> int32_t {
              const int32_t count = walk.right();

@@ -1,4 +1,7 @@
-// An unmutated walk shows what the scenario is known to be executing.
+// An unmutated walk shows what the scenario is known to be executing, and its own methods call each
+// other where they have a call.
+#include <algorithm>
+
 #include "harness/oracles/oracle.h"
 #include "harness/victim/scenario.h"
 
@@ -37,17 +40,39 @@ class TruthOracle final : public Oracle {
     const bool lost =
         (walker.needs_registers_only || walker.says_when_cut) && view.record.stopped() != nullptr;
     const bool truncated = view.record.result == view.record.depth || lost;
-    if (matches(names_, scenario, walker, &why, truncated)) {
+    if (!matches(names_, scenario, walker, &why, truncated)) {
+      out->broken(kWrongFrames, why);
+    } else if (!calls_where_it_can(view, &why)) {
+      out->broken("caller-not-at-a-call", why);
+    } else {
       checked_slot_ = slot;
       checked_parks_ = slot->parks.load();
       checked_result_ = view.record.result;
       checked_walker_ = view.subject.walker;
-    } else {
-      out->broken(kWrongFrames, why);
     }
   }
 
  private:
+  // Of a method of the scenario's that another one of them called. What the VM calls, it does from
+  // any instruction: an exception's constructor, a class loader, <clinit>.
+  static bool calls_where_it_can(const WalkView& view, std::string* why) {
+    const MethodInfo* callee = nullptr;
+    for (size_t i = 0; i < view.record.frame_count(); ++i) {
+      const Frame frame = view.frame(i);
+      const MethodInfo* const info = view.method_of(frame);
+      if (info != nullptr && callee != nullptr && is_own(*info) && is_own(*callee) &&
+          !callee->name.ends_with(".<clinit>") && info->last_bci >= 0 && frame.bci >= 0 &&
+          !std::ranges::binary_search(info->invokes, frame.bci)) {
+        *why = "frame " + std::to_string(i) + " " + info->name + " has bci " +
+               std::to_string(frame.bci) + ", where it calls nothing";
+        return false;
+      }
+      callee = frame.type == FrameType::cpp ? nullptr : info;
+    }
+    return true;
+  }
+  static bool is_own(const MethodInfo& method) { return method.name.starts_with("framestorm/"); }
+
   std::vector<std::string> names_;
   const ThreadSlot* checked_slot_ = nullptr;
   uint32_t checked_parks_ = 0;
