@@ -317,6 +317,15 @@ TEST_F(AgentTestPlain, AMissingOutermostFrameIsFound) {
   }
 }
 
+// Its handler runs where it would without framestorm: HotSpot's has no stack of its own.
+TEST_F(AgentTestPlain, AWalkerThatRecoversFromItsFaultsDoesSoOnTheWalkedStack) {
+  const Ran ran =
+      run("walker=plugin,plugin=" FRAMESTORM_DECLARED "=near,interval=1ms", "1 500 0 0");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_GT(ran.stats["samples"], 100) << ran.stats.dump();
+  EXPECT_EQ(ran.stats["contained"], 0) << ran.findings;
+}
+
 TEST_F(AgentTestPlain, AModeThatAWalkerDoesNotDeclareIsRefused) {
   const Ran ran =
       run("walker=plugin,plugin=" FRAMESTORM_DECLARED "=same,mode=separate-thread", "2 500 0 0");

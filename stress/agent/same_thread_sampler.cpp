@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "harness/base/clock.h"
@@ -141,7 +142,8 @@ void SameThreadSampler::sample_here(SampledThread& thread, const ucontext_t& con
   const Slots::Taken slot = slots_.take(thread);
   if (!slot) return;
   {
-    const SignalStack::Lent lent(slot->signal_stack());
+    std::optional<SignalStack::Lent> lent;
+    if (!slot->recovers_from_faults()) lent.emplace(slot->signal_stack());
     slot->walk(slots_.request_for(thread, context, /*same_thread=*/true));
   }
   count_sample(thread, waiting);

@@ -51,6 +51,7 @@ WalkSlot::WalkSlot(const WalkSetup& setup, WalkingRecord* walking)
     const bool in_file = traits_of(id).origin == WalkerOrigin::shared_object;
     owned_.push_back(in_file ? setup.plugin->make_walker() : make_walker(id, *setup.jvm));
     walkers_[index] = owned_.back().get();
+    recovers_from_faults_ = recovers_from_faults_ || walkers_[index]->contains_faults();
     const size_t stride = walkers_[index]->layout().stride;
     buffers_[index] = std::make_unique<FrameBuffer>(
         stride, setup.depth,

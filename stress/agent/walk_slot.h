@@ -90,8 +90,10 @@ class WalkSlot {
   }
   void release() { taken_.store(false, std::memory_order_release); }
 
-  // For the thread that walks, where that is the target's own.
+  // For the thread that walks, where that is the target's own; but not where one of the walkers
+  // recovers from faults by itself, as with Guard::walk_on_one_stack().
   SignalStack& signal_stack() { return signal_stack_; }
+  bool recovers_from_faults() const { return recovers_from_faults_; }
 
   // Walks, contained, and walks again where the sample is a costly one, or becomes one. On the target's thread, or
   // on another one while it is halted. Leaves sample(), frames() and the records.
@@ -156,6 +158,7 @@ class WalkSlot {
   size_t rewalk_count_ = 0;
   size_t rewalk_used_ = 0;
   bool rewalk_went_wrong_ = false, vm_went_on_ = false;
+  bool recovers_from_faults_ = false;  // one of the walkers
   std::vector<std::byte> rewalk_memory_;
   Incidents rewalk_incidents_;
   std::byte* stack_;
