@@ -45,6 +45,7 @@ static const u1 kBangStack[] = {0x89, 0x84, 0x24};
 static const u1 kComparePollWithSp8[] = {0x49, 0x3b, 0x67};
 static const u1 kComparePollWithSp32[] = {0x49, 0x3b, 0xa7};
 static const u1 kJumpAbove[] = {0x0f, 0x87};
+static const u1 kJumpBelow[] = {0x0f, 0x82};
 static const u1 kVzeroupper[] = {0xc5, 0xf8, 0x77};
 static const u1 kLoadPcToR10[] = {0x4c, 0x8d, 0x15};
 static const u1 kLoadImmediateToR10[] = {0x49, 0xba};
@@ -102,10 +103,25 @@ inline const u1* find_bytes(const u1* at, const u1* end, const u1 (&bytes)[N]) {
   return at < end ? at : end;
 }
 
+// Behind its frame, a method that may use the reserved zone of the stack sees whether it has: up to
+// where the jump goes that says no (MacroAssembler::reserved_stack_check).
+inline bool is_at_check_of_reserved_zone(const u1* pc, const u1* begin, const u1* end) {
+  const ptrdiff_t most = 64, compare = 7, jump = 6;
+  for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
+    if (!bytes_are(at, end, kComparePollWithSp32) || !bytes_are(at + compare, end, kJumpBelow)) {
+      continue;
+    }
+    int32_t distance = 0;
+    memcpy(&distance, at + compare + sizeof(kJumpBelow), sizeof(distance));
+    if (pc - (at + compare + jump) < distance) return true;
+  }
+  return false;
+}
+
 // Whether the frame is already taken down at pc: only the return address is left.
 inline bool is_taken_down(const u1* pc, const u1* begin, const u1* end) {
   if (bytes_are(pc, end, kRet) || bytes_are(pc, end, kComparePollWithSp8) ||
-      bytes_are(pc, end, kComparePollWithSp32)) {
+      bytes_are(pc, end, kComparePollWithSp32) || is_at_check_of_reserved_zone(pc, begin, end)) {
     return true;
   }
   if (bytes_are(pc, end, kVzeroupper)) return bytes_are(pc + 3, end, kRet);
@@ -315,31 +331,156 @@ inline int words_pushed_for_barrier(const u1* pc, const u1* begin, const u1* end
   return 0;
 }
 
-// How many words C1's code has on the stack around its call of the stub that checks a subtype: two
-// arguments are pushed before it, and popped after it (LIR_Assembler::emit_typecheck_helper).
-inline int words_pushed_for_check(const u1* pc, const u1* begin, const u1* end) {
-  const auto size_of = [end](const u1* at, u1 opcode) -> ptrdiff_t {
-    const bool extended = at < end && *at == 0x41;
-    return at + extended < end && (at[extended] & 0xf8) == opcode ? 1 + extended : 0;
-  };
-  const u1 push = 0x50, pop = 0x58;
-  const ptrdiff_t most = 16, call = 5;
-  for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
-    const ptrdiff_t first = size_of(at, push);
-    const ptrdiff_t second = first == 0 ? 0 : size_of(at + first, push);
-    const u1* const calls = at + first + second;
-    if (second == 0 || end - calls < call || *calls != 0xe8) continue;
+// A push or pop (by its opcode) of a register: bytes of the instruction, 0 for others.
+inline ptrdiff_t size_of_stack_move(const u1* at, const u1* end, u1 opcode) {
+  const bool extended = at < end && *at == 0x41;
+  return at + extended < end && (at[extended] & 0xf8) == opcode ? 1 + extended : 0;
+}
+static const u1 kPush = 0x50, kPop = 0x58;
+
+// C1's call of the stub that checks a subtype: two arguments are pushed before it, and popped after
+// it (LIR_Assembler::emit_typecheck_helper). The copy of an array keeps the same two words pushed
+// around all of it (LIR_Assembler::emit_arraycopy).
+struct SubtypeCheck {
+  const u1 *first, *second, *call, *pops, *popped, *end;
+
+  // Whether one begins at `at`.
+  bool find(const u1* at, const u1* code_end) {
+    const ptrdiff_t size = 5;
+    first = at;
+    second = first + size_of_stack_move(first, code_end, kPush);
+    call = second + size_of_stack_move(second, code_end, kPush);
+    if (second == first || call == second || code_end - call < size || *call != 0xe8) return false;
     int32_t distance = 0;
-    memcpy(&distance, calls + 1, sizeof(distance));
-    const CodeBlob* const target = CodeCache::find_blob(const_cast<u1*>(calls + call + distance));
+    memcpy(&distance, call + 1, sizeof(distance));
+    pops = call + size;
+    const CodeBlob* const target = CodeCache::find_blob(const_cast<u1*>(pops + distance));
     if (target == nullptr || !bytes_are(target->code_begin(), target->code_end(), kPushDiSiCxAx)) {
-      continue;
+      return false;
     }
-    const u1* const pops = calls + call;
-    if (pc == at + first || pc == pops + size_of(pops, pop)) return 1;
-    if (pc == calls || pc == pops) return 2;
+    popped = pops + size_of_stack_move(pops, code_end, kPop);
+    end = popped + size_of_stack_move(popped, code_end, kPop);
+    return true;
   }
-  return 0;
+
+  int words_at(const u1* pc) const {
+    if (pc == second || pc == popped) return 1;
+    return pc == call || pc == pops ? 2 : 0;
+  }
+
+  // Where the same registers are pushed before it; null when they are not, or not popped behind it.
+  const u1* around(const u1* begin, const u1* code_end) const {
+    const ptrdiff_t most = 96, pushes = call - first;
+    const u1* pops_again = end + (end < code_end && (*end & 0xf0) == 0x40 ? 3 : 2);  // test
+    const u1 long_jump = 0x0f;
+    pops_again += pops_again < code_end && *pops_again == long_jump ? 6 : 2;
+    const ptrdiff_t size = end - pops;
+    if (size <= 0 || code_end - pops_again < size || memcmp(pops_again, pops, size) != 0) {
+      return nullptr;
+    }
+    for (const u1* at = first - pushes; at >= begin && first - at <= most; at--) {
+      if (memcmp(at, first, pushes) == 0) return at;
+    }
+    return nullptr;
+  }
+
+  // Of those around it.
+  int words_around_at(const u1* pc, const u1* begin, const u1* code_end) const {
+    const u1* const outer = around(begin, code_end);
+    if (outer == nullptr) return 0;
+    const ptrdiff_t one = second - first, one_popped = popped - pops, size = end - pops;
+    if (pc == outer + one) return 1;
+    if (pc > outer + one && pc <= end) return 2;
+    // There are two ways on; each begins by popping them.
+    const bool as_popped = code_end - pc >= size && memcmp(pc, pops, size) == 0;
+    if (pc > end && (as_popped || is_between(pc))) return 2;
+    const bool half = pc - one_popped > end && code_end - pc >= size - one_popped &&
+                      memcmp(pc - one_popped, pops, size) == 0;
+    return half ? 1 : 0;
+  }
+
+ private:
+  // At the test of its result, or at the jump behind that.
+  bool is_between(const u1* pc) const { return pc - end <= 3; }
+};
+
+// How many words C1's code has on the stack for such a check.
+inline int words_pushed_for_check(const u1* pc, const u1* begin, const u1* end) {
+  const ptrdiff_t most = 640, before = 112;
+  const u1* const from = pc - begin > most ? pc - most : begin;
+  const u1* const to = end - pc > before ? pc + before : end;
+  SubtypeCheck check;
+  int most_words = 0;
+  for (const u1* at = from; at < to; at++) {
+    if (((*at & 0xf8) != kPush && *at != 0x41) || !check.find(at, end)) continue;
+    const int words = check.words_at(pc) + check.words_around_at(pc, begin, end);
+    if (words > most_words) most_words = words;
+  }
+  return most_words;
+}
+
+// A stub that uses rbp for something else keeps sp on a stack that it aligns
+// (MacroAssembler::sha256_AVX2, sha512_AVX2). While pc is there: the frame pointer, by what stands at
+// sp + at().
+class KeptSp {
+ public:
+  // False when pc is at no such place.
+  bool find(const u1* pc, const u1* begin, const u1* end) {
+    static const u1 move_sp_to_ax[] = {0x48, 0x8b, 0xc4}, align[] = {0x48, 0x83, 0xe4};
+    static const u1 store_ax[] = {0x48, 0x89, 0x44, 0x24}, restore[] = {0x48, 0x8b, 0x64, 0x24};
+    if (!begins_with_fp(begin, end)) return false;
+    const u1* at = begin + sizeof(kPushFpMoveSpToFp);
+    while (const ptrdiff_t size = size_of_stack_move(at, end, kPush)) {
+      at += size;
+      _pushed++;
+    }
+    if (!bytes_are(at, end, move_sp_to_ax)) return false;
+    at += sizeof(move_sp_to_ax);
+    at += bytes_are(at, end, kSubtractSp32) ? 7 : 4;
+    if (!bytes_are(at, end, align) || !bytes_are(at + 4, end, store_ax)) return false;
+    at += 4 + sizeof(store_ax);
+    _at = *at;
+    if (pc <= at) return false;
+    for (;;) {
+      at = find_bytes(at, end, restore);
+      if (at == end || pc <= at) return true;
+      if (at[sizeof(restore)] == _at) break;
+      at++;
+    }
+    // Its callee-saved registers are popped, rbp may be one of them.
+    _restored = true;
+    for (at += sizeof(restore) + 1; at < pc; _pushed--) {
+      const ptrdiff_t size = size_of_stack_move(at, end, kPop);
+      if (size == 0) return false;
+      at += size;
+    }
+    return at == pc && _pushed >= 0;
+  }
+
+  // Whether sp is what was kept already.
+  bool restored() const { return _restored; }
+  ptrdiff_t at() const { return _at; }
+  // Words between the kept sp and where rbp was pushed at the entry.
+  int pushed() const { return _pushed; }
+
+ private:
+  u1 _at = 0;
+  int _pushed = 0;
+  bool _restored = false;
+};
+
+// Whether pc is where a blob saves all registers, behind a frame pointer that it has set, and loads
+// r14 next (SharedRuntime::generate_deopt_blob).
+inline bool is_saving_registers(const u1* pc, const u1* begin, const u1* end) {
+  static const u1 load_r14[] = {0x41, 0xbe};
+  const ptrdiff_t most = 1024;
+  const ptrdiff_t size = sizeof(kPushFpMoveSpToFp);
+  for (const u1* at = pc; at >= begin && pc - at <= most; at--) {
+    if (bytes_are(at, end, kPushFpMoveSpToFp)) {
+      return pc > at && find_bytes(at + size, pc, load_r14) >= pc;
+    }
+  }
+  return false;
 }
 
 // The static call stub at the end of compiled code, through which it calls a method that is

@@ -20,9 +20,11 @@
 #include "code/codeCache.hpp"
 #include "prims/asyncMethods.hpp"
 #include "prims/asyncUnwindTables.hpp"
+#include "runtime/continuationEntry.hpp"
 #include "runtime/frame.hpp"
 #include "runtime/javaThread.hpp"
 #include "runtime/stubCodeGenerator.hpp"
+#include "runtime/stubRoutines.hpp"
 
 // What x86-64 knows of stubs and adapters that a thread was interrupted in, or that call a leaf.
 
@@ -48,9 +50,16 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
                                     : has_cookie  ? sizeof(kPushMinusOne)
                                     : moves_first ? sizeof(kMoveDxToR11)
                                                   : 0);
-  if (!begins_with_fp(pushes, end) || pc < pushes || _blob->is_deoptimization_stub()) return false;
+  if (!begins_with_fp(pushes, end) || pc < pushes) return false;
+  if (_blob->is_deoptimization_stub() && !is_saving_registers(pc, begin, end)) return false;
   const int extra = has_cookie ? 1 : 0;
-  uintptr_t link = _at.fp, return_pc = 0, slot = 0;
+  uintptr_t fp = _at.fp, link = fp, return_pc = 0, slot = 0;
+  KeptSp kept;
+  if (_code == Code::stub && kept.find(pc, begin, end)) {
+    uintptr_t sp = _at.sp;
+    if (!kept.restored() && (!read(_at.sp + kept.at(), &sp) || sp <= _at.sp)) return false;
+    fp = sp + kept.pushed() * wordSize;
+  }
   if (pc == pushes) {
     if (!of_poll && !has_cookie) return false;
     slot = _at.sp + extra * wordSize;
@@ -64,14 +73,47 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
     // More than the frame when there are words pushed on top of it.
     const int more = 8;
     const uintptr_t size = is_framed(_blob) ? (_blob->frame_size() + more) * wordSize : 4 * K;
-    slot = _at.fp + (frame::return_addr_offset + extra) * wordSize;
-    if (_at.fp < _at.sp || _at.fp - _at.sp > size || !read(_at.fp, &link)) return false;
+    slot = fp + (frame::return_addr_offset + extra) * wordSize;
+    if (fp < _at.sp || fp - _at.sp > size || !read(fp, &link)) return false;
   }
   if (!read(slot, &return_pc)) return false;
   const u1* const filled = find_bytes(pushes, end, kStoreBxAsReturnAddress);
   if (of_poll && pc <= filled && _thread != nullptr) return_pc = p2u(_thread->saved_exception_pc());
   if (!returns_to(return_pc)) return false;
   *caller = {return_pc, slot + wordSize, link};
+  return true;
+}
+
+// Where a continuation's frames come back from the heap (StubGenerator::generate_cont_thaw). What has
+// entered the continuation is the caller until they stand; then the stub goes to the innermost of
+// them.
+bool AsyncStackWalker::thawing_caller(Registers* caller) const {
+  static const u1 to_frames[] = {0x48, 0x8b, 0xe3, 0x48,
+                                 0x83, 0xec, 0x10};  // mov sp, bx; sub sp, 16
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const begin = stub_begin();
+  const bool from_entry = begin == StubRoutines::cont_thaw();
+  if (_thread == nullptr || begin == nullptr || (from_entry && pc == begin) ||
+      (!from_entry && begin != StubRoutines::cont_returnBarrier() &&
+       begin != StubRoutines::cont_returnBarrierExc())) {
+    return false;
+  }
+  const u1* const at = find_bytes(begin, _blob->code_end(), to_frames);
+  if (pc > at) {
+    // On the way to them: sp, then where rbp is saved, then the return address.
+    const bool popped = bytes_are(pc, _blob->code_end(), kRet);
+    const uintptr_t frame = pc == at + 3 ? _at.sp : _at.sp + (popped ? 1 : 2) * wordSize;
+    uintptr_t link = _at.fp, return_pc = 0;
+    if ((!popped && !AsyncMethods::load(frame - 2 * wordSize, &link)) ||
+        !AsyncMethods::load(frame - wordSize, &return_pc) || !is_return_address(return_pc)) {
+      return false;
+    }
+    *caller = {return_pc, frame, link};
+    return true;
+  }
+  const uintptr_t entry = p2u(_thread->last_continuation());
+  if (entry < _at.sp || !on_stack(entry)) return false;
+  *caller = {p2u(ContinuationEntry::entry_pc()), entry, entry + ContinuationEntry::size()};
   return true;
 }
 
@@ -164,7 +206,7 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
     fail(Stop::bad_stack);
     return true;
   }
-  if (subtype_check_caller(caller)) return true;
+  if (subtype_check_caller(caller) || thawing_caller(caller)) return true;
   if (_code == Code::framed_stub) {
     if (!interrupted_framed_stub_caller(caller)) return false;
     const int number_of_rdx = 2;
@@ -304,7 +346,7 @@ bool AsyncStackWalker::calling_stub_caller(Registers* caller) const {
     return true;
   }
   if (_blob->is_method_handles_adapter_blob()) return method_handle_caller(caller);
-  if (caller_by_fp(stub_begin(), caller)) return true;
+  if (thawing_caller(caller) || caller_by_fp(stub_begin(), caller)) return true;
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   const uintptr_t at = _at.sp + (bytes_are(pc, _blob->code_end(), kAddSp8) ? wordSize : 0);
   uintptr_t return_pc = 0;

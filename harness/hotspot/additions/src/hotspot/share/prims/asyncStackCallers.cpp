@@ -16,6 +16,7 @@
 
 #include "code/codeBlob.hpp"
 #include "code/codeCache.hpp"
+#include "code/nmethod.hpp"
 #include "prims/asyncUnwindTables.hpp"
 #include "runtime/frame.hpp"
 #include "runtime/javaFrameAnchor.hpp"
@@ -106,4 +107,28 @@ bool AsyncStackWalker::caller_of_c() {
   if (step == AsyncUnwindTables::Step::end || (found && registers.pc == 0)) return fail(Stop::end);
   if (!found) return fail(Stop::no_unwind_info);
   return arrive({registers.pc, registers.sp, registers.fp});
+}
+
+// Of return addresses that compiled code describes nowhere.
+bool AsyncStackWalker::may_return_from_c(uintptr_t pc) const {
+  // C1's code calls stubs, too, where it describes nothing: for an exit of a monitor, say.
+  const CodeBlob* const blob =
+      _code == Code::framed_stub ? CodeCache::find_blob(reinterpret_cast<void*>(pc)) : nullptr;
+  const bool of_c1 =
+      blob != nullptr && blob->is_nmethod() && blob->as_nmethod()->is_compiled_by_c1();
+  const bool from_leaf = _code == Code::c || _code == Code::stub || of_c1;
+  // Generated code is called from C/C++ only through stubs.
+  const bool from_c = from_leaf || _code == Code::entry || _code == Code::upcall;
+  return (from_leaf && is_leaf_return_address(pc)) || (from_c && AsyncUnwindTables::is_code(pc));
+}
+
+address AsyncStackWalker::deopt_handler_around(const nmethod* nm, address pc) {
+  const ptrdiff_t most = 24;
+  if (nm->is_native_method()) return nullptr;
+  const address entries[] = {nm->deopt_handler_begin(), nm->deopt_mh_handler_begin()};
+  address found = nullptr;
+  for (const address entry : entries) {
+    if (nm->stub_contains(entry) && pc > entry && pc - entry < most && entry > found) found = entry;
+  }
+  return found;
 }

@@ -270,17 +270,27 @@ bool AsyncStackWalker::classify_nmethod(const Place& place) {
   if (nm->frame_size() <= 0 && !jumps_on) return fail(Stop::bad_pc);
   _code = nm->is_native_method() ? Code::native : Code::compiled;
   _desc = place.desc;
-  if (!place.deoptimised) return true;
+  uintptr_t sp = _at.sp;
+  const address pc = reinterpret_cast<address>(_at.pc);
+  const address handler =
+      _interrupted && !place.deoptimised ? deopt_handler_around(nm, pc) : nullptr;
+  if (!place.deoptimised && handler == nullptr) return true;
+  const uintptr_t size_of_call = 5;
+  uintptr_t pushed = 0;
+  if (handler != nullptr && read(sp, &pushed) && pushed - p2u(handler) <= size_of_call) {
+    sp += wordSize;
+  }
   // Returned into for deoptimisation (or going to be): the frame keeps where it really was.
   uintptr_t original = 0;
   int offset = -1;
   if (_orig_pc_offset >= 0) offset = *reinterpret_cast<int*>(p2u(nm) + _orig_pc_offset);
   // 0 is an offset as any other, of a frame that passes nothing on the stack.
-  if (offset >= 0 && read(_at.sp + offset, &original) &&
+  if (offset >= 0 && read(sp + offset, &original) &&
       nm->code_contains(reinterpret_cast<address>(original))) {
     const PcDesc* const desc = pc_desc_at(nm, original);
     if (has_scope(nm, desc)) {
       _at.pc = original;
+      _at.sp = sp;
       _desc = desc;
       _interrupted = false;
       return true;
@@ -314,8 +324,9 @@ bool AsyncStackWalker::arrive_at_interrupted(const Registers& registers) {
 bool AsyncStackWalker::arrive(const Registers& caller) {
   Registers to = caller;
   // What was interrupted may have nothing left on the stack; it is the first frame, so that sp
-  // still bounds the steps.
-  const bool advances = to.sp > _at.sp || (_interrupted && to.sp == _at.sp);
+  // still bounds the steps. Nor has the stub that thaws a continuation, which its entry has called.
+  const bool may_stay = _interrupted || to.pc == p2u(ContinuationEntry::entry_pc());
+  const bool advances = to.sp > _at.sp || (may_stay && to.sp == _at.sp);
   if (!advances || !on_stack(to.sp)) return fail(Stop::bad_stack);
   if (Continuation::is_return_barrier_entry(reinterpret_cast<address>(to.pc))) {
     // The callers of this frame are still frozen, in the heap. On the stack there follows what
@@ -347,18 +358,6 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
   _low = to.sp;
   _interrupted = false;
   return classify(place);
-}
-
-// Of return addresses that compiled code describes nowhere.
-bool AsyncStackWalker::may_return_from_c(uintptr_t pc) const {
-  // C1's code calls stubs, too, where it describes nothing: for an exit of a monitor, say.
-  const CodeBlob* const blob = _code == Code::framed_stub ? blob_of(pc) : nullptr;
-  const bool of_c1 =
-      blob != nullptr && blob->is_nmethod() && blob->as_nmethod()->is_compiled_by_c1();
-  const bool from_leaf = _code == Code::c || _code == Code::stub || of_c1;
-  // Generated code is called from C/C++ only through stubs.
-  const bool from_c = from_leaf || _code == Code::entry || _code == Code::upcall;
-  return (from_leaf && is_leaf_return_address(pc)) || (from_c && AsyncUnwindTables::is_code(pc));
 }
 
 bool AsyncStackWalker::caller() {

@@ -191,6 +191,9 @@ class AsyncStackWalker {
   // Whether C/C++ code may have called here; false only where it surely has not.
   static bool pd_may_follow_c_call(uintptr_t pc);
   static bool is_framed(const CodeBlob* blob);
+  // The handler that a frame is deoptimised by, when pc is in it behind its entry; null elsewhere. It
+  // pushes that entry, for the blob it jumps to.
+  static address deopt_handler_around(const nmethod* nm, address pc);
   // The pc with debug information for what a stub returns to instead: the handler of an exception,
   // or what follows a safepoint poll. The thread notes where it was. 0 when `returns_to` is
   // neither.
@@ -234,6 +237,7 @@ class AsyncStackWalker {
   // told.
   bool calling_stub_caller(Registers* caller) const;
   bool subtype_check_caller(Registers* caller) const;
+  bool thawing_caller(Registers* caller) const;
   // Whether a stub may return there.
   bool returns_to(uintptr_t word) const;
   // The first instruction of the stub at _at.pc, of those in its blob.
