@@ -73,6 +73,7 @@ struct WalkerError {
   std::string_view name;  // short: "unknown_Java"; a string literal
   int32_t code = 0;       // 0 or negative
   ErrorState state = ErrorState::any;
+  bool not_safe = false;  // the VM does what a walk must not meet; documented
 };
 
 // Where a walker comes from.
@@ -196,30 +197,30 @@ namespace walker_table {
 inline constexpr WalkerError kTicks[] = {
     {"no_Java_frame", 0},
     {"no_class_load", -1},
-    {"GC_active", -2},
+    {"GC_active", -2, ErrorState::any, true},
     {"unknown_not_Java", -3, ErrorState::outside_java},
     {"not_walkable_not_Java", -4, ErrorState::outside_java},
     {"unknown_Java", -5, ErrorState::in_java},
     {"not_walkable_Java", -6, ErrorState::in_java},
     {"unknown_state", -7, ErrorState::illegal},
     {"thread_exit", -8},
-    {"deopt", -9},
-    {"safepoint", -10},
+    {"deopt", -9, ErrorState::any, true},
+    {"safepoint", -10, ErrorState::any, true},
 };
 // ASGST_Error of profile.h.
 inline constexpr WalkerError kAsgstErrors[] = {
     {"no_Java_frame", 0},
     {"no_class_load", -1},
-    {"GC_active", -2},
+    {"GC_active", -2, ErrorState::any, true},
     {"unknown_not_Java", -3, ErrorState::outside_java},
     {"unknown_Java", -5, ErrorState::in_java},
     {"not_walkable_Java", -6, ErrorState::in_java},
     {"unknown_state", -7, ErrorState::illegal},
     {"thread_exit", -8},
-    {"deopt", -9},
+    {"deopt", -9, ErrorState::any, true},
     {"thread_not_Java", -10},
     {"no_thread", -11},
-    {"unsafe_state", -12},
+    {"unsafe_state", -12, ErrorState::any, true},
     {"wrong_state", -13},
     {"wrong_kind", -14},
     {"contained_fault", -31},
@@ -228,9 +229,12 @@ inline constexpr WalkerError kAsgstErrors[] = {
 // Those of profile2.h that a walk may end with. ASGST_ENQUEUE_... are of queues; an invalid iterator
 // or argument is the harness's doing, or the VM's mistake.
 inline constexpr WalkerError kIteratorErrors[] = {
-    {"no_frame", 0},           {"no_thread", -1},  {"thread_exit", -2},      {"unsafe_state", -3},
-    {"no_top_Java_frame", -4}, {"bad_stack", -17}, {"bad_pc", -18},          {"bad_frame", -19},
-    {"no_unwind_info", -20},   {"too_deep", -21},  {"contained_fault", -23}, {"sample_left", -25},
+    {"no_frame", 0},           {"no_thread", -1},
+    {"thread_exit", -2},       {"unsafe_state", -3, ErrorState::any, true},
+    {"no_top_Java_frame", -4}, {"bad_stack", -17},
+    {"bad_pc", -18},           {"bad_frame", -19},
+    {"no_unwind_info", -20},   {"too_deep", -21},
+    {"contained_fault", -23},  {"sample_left", -25},
     {"faults_blocked", -26},
 };
 // JfrWalk_Result of jfrwalk.h.

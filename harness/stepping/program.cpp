@@ -1,6 +1,7 @@
 #include "harness/stepping/program.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "harness/victim/context.h"
+#include "harness/victim/world.h"
 
 namespace framestorm::stepping {
 namespace {
@@ -17,68 +19,34 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr Milliseconds kFullSpeed{40};  // between windows
+constexpr Milliseconds kFullSpeed{40};  // between windows, at most
 constexpr Milliseconds kGlance{1};
 // A window is over after so many steps,
-constexpr uint64_t kLongest = 50'000;
+constexpr uint64_t kLongest = 20'000;
 // so many without an instruction that is new,
-constexpr uint64_t kNothingNew = 5'000;
+constexpr uint64_t kNothingNew = 2'500;
 // so many without a known stack,
 constexpr uint64_t kUnknown = 3'000;
 // or so long without a step: the thread waits.
 constexpr Milliseconds kStanding{50};
 
-// Of the program at full speed.
+// Of the program at full speed: where threads were when they were asked by SIGPROF.
+struct Sample {
+  std::atomic<uintptr_t> pc{0};
+  int tid = 0;
+};
 constexpr size_t kMostSamples = 1024;
-std::array<std::atomic<uintptr_t>, kMostSamples> samples;
+std::array<Sample, kMostSamples> samples;
 std::atomic<size_t> sample_count{0};
 
 // Signal context.
 void on_sample(int, siginfo_t*, void* raw) {
   const size_t index = sample_count.fetch_add(1, std::memory_order_relaxed);
   if (index >= kMostSamples) return;
-  samples[index].store(get_register(*static_cast<const ucontext_t*>(raw), Register::pc),
-                       std::memory_order_release);
+  samples[index].tid = static_cast<int>(syscall(SYS_gettid));
+  samples[index].pc.store(get_register(*static_cast<const ucontext_t*>(raw), Register::pc),
+                          std::memory_order_release);
 }
-
-// Looks where the process's CPU time goes, each millisecond of it, while it is running.
-class Sampling {
- public:
-  Sampling() {
-    struct sigaction action = {};
-    action.sa_sigaction = &on_sample;
-    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    sigaction(SIGPROF, &action, nullptr);
-    sigevent event = {};
-    event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGPROF;
-    if (timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer_) != 0) {
-      throw SetupError("timer_create failed: no sampling of where the program is");
-    }
-  }
-  ~Sampling() { timer_delete(timer_); }
-  Sampling(const Sampling&) = delete;
-  Sampling& operator=(const Sampling&) = delete;
-
-  void start() { set({{0, 1'000'000}, {0, 1'000'000}}); }
-  void stop() { set({}); }
-  // Those since it was asked last; stopped.
-  std::vector<uintptr_t> take() {
-    std::vector<uintptr_t> taken;
-    const size_t count = std::min(sample_count.load(), kMostSamples);
-    for (size_t i = 0; i < count; ++i) {
-      if (const uintptr_t pc = samples[i].exchange(0, std::memory_order_acquire)) {
-        taken.push_back(pc);
-      }
-    }
-    sample_count.store(0);
-    return taken;
-  }
-
- private:
-  void set(const itimerspec& period) { timer_settime(timer_, 0, &period, nullptr); }
-  timer_t timer_ = {};
-};
 
 // Of a thread, in nanoseconds; 0 when it is gone. As glibc's pthread_getcpuclockid.
 uint64_t cpu_time(int tid) {
@@ -108,47 +76,131 @@ class Program {
                                arguments);
     jvm_.check_exception("starting " + options.main_class);
     env_->PopLocalFrame(nullptr);
+    struct sigaction action = {};
+    action.sa_sigaction = &on_sample;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigaction(SIGPROF, &action, nullptr);
+    find_mounted_on();
   }
 
   bool over() const { return env_->GetStaticBooleanField(class_, over_) == JNI_TRUE; }
 
-  // Has `stepper` begin on one of its platform threads, by chance, the more the longer it has run
-  // since it was chosen last.
-  bool begin_on_one(Stepper& stepper, std::mt19937_64& random) {
-    jint count = 0;
-    jthread* threads = nullptr;
-    env_->PushLocalFrame(4096);
-    if (jvm_.jvmti()->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) count = 0;
-    std::vector<double> weights;
-    std::vector<int> tids;
-    for (const jthread thread : std::span(threads, static_cast<size_t>(count))) {
-      const int tid = jvm_.tid_of(jvm_.java_thread_of(env_, thread));
-      const uint64_t used = tid == 0 || tid == gettid() ? 0 : cpu_time(tid);
-      weights.push_back(static_cast<double>(used - std::min(used, used_[tid])));
-      tids.push_back(tid);
+  // The virtual thread that a carrier runs; null for none.
+  jthread mounted_on(jthread carrier) {
+    jthread mounted = nullptr;
+    if (mounted_on_ == nullptr ||
+        mounted_on_(jvm_.jvmti(), carrier, &mounted) != JVMTI_ERROR_NONE) {
+      return nullptr;
     }
-    const bool has_run = std::ranges::any_of(weights, [](double weight) { return weight > 0; });
-    bool begun = false;
-    if (has_run) {
-      const size_t chosen =
-          std::discrete_distribution<size_t>(weights.begin(), weights.end())(random);
-      used_[tids[chosen]] = cpu_time(tids[chosen]);
-      begun = stepper.begin_on(threads[chosen]);
-    }
-    if (threads != nullptr) {
-      jvm_.jvmti()->Deallocate(reinterpret_cast<unsigned char*>(threads));
-    }
-    env_->PopLocalFrame(nullptr);
-    return begun;
+    return mounted;
   }
 
  private:
+  friend class Threads;
+
+  // An extension of HotSpot's, where there are virtual threads.
+  void find_mounted_on() {
+    jint count = 0;
+    jvmtiExtensionFunctionInfo* functions = nullptr;
+    if (jvm_.jvmti()->GetExtensionFunctions(&count, &functions) != JVMTI_ERROR_NONE) return;
+    for (const auto& function : std::span(functions, static_cast<size_t>(count))) {
+      if (std::string_view(function.id) == "com.sun.hotspot.functions.GetVirtualThread") {
+        mounted_on_ = reinterpret_cast<MountedOn>(function.func);
+      }
+    }
+  }
+
+  using MountedOn = jvmtiError (*)(jvmtiEnv*, jthread, jthread*);
+  MountedOn mounted_on_ = nullptr;
   Jvm& jvm_;
   JNIEnv* const env_;
   jclass class_ = nullptr;
   jfieldID over_ = nullptr;
-  std::map<int, uint64_t> used_;  // CPU time, by thread
+  std::map<int, uint64_t> used_;  // CPU time when a thread was chosen last
 };
+
+// Its platform threads of a moment, those that have run since they were chosen last.
+class Threads {
+ public:
+  explicit Threads(Program& program) : program_(program) {
+    jint count = 0;
+    jthread* threads = nullptr;
+    program.env_->PushLocalFrame(4096);
+    if (program.jvm_.jvmti()->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) count = 0;
+    for (const jthread thread : std::span(threads, static_cast<size_t>(count))) {
+      const int tid = program.jvm_.tid_of(program.jvm_.java_thread_of(program.env_, thread));
+      const uint64_t used = tid == 0 || tid == gettid() ? 0 : cpu_time(tid);
+      const uint64_t since = used - std::min(used, program.used_[tid]);
+      if (since > 0) all_.push_back({thread, tid, static_cast<double>(since), used});
+    }
+    if (threads != nullptr) {
+      program.jvm_.jvmti()->Deallocate(reinterpret_cast<unsigned char*>(threads));
+    }
+  }
+  ~Threads() { program_.env_->PopLocalFrame(nullptr); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  // Asks those where they are that have run since they were asked last.
+  void sample() {
+    for (One& one : all_) {
+      const uint64_t used = cpu_time(one.tid);
+      if (used > one.seen) syscall(SYS_tgkill, getpid(), one.tid, SIGPROF);
+      one.seen = used;
+    }
+  }
+
+  // Has `stepper` begin on the one with this ID; 0: on one by chance, the more the longer it has run.
+  bool begin_on(int tid, Stepper& stepper, std::mt19937_64& random) {
+    if (all_.empty()) return false;
+    std::vector<double> weights;
+    for (const One& one : all_) weights.push_back(one.weight);
+    auto chosen = std::ranges::find(all_, tid, &One::tid);
+    if (chosen == all_.end()) {
+      chosen = all_.begin() +
+               std::discrete_distribution<ptrdiff_t>(weights.begin(), weights.end())(random);
+    }
+    program_.used_[chosen->tid] = cpu_time(chosen->tid);
+    const jthread mounted = program_.mounted_on(chosen->thread);
+    return stepper.begin_on(mounted == nullptr ? chosen->thread : mounted, chosen->thread);
+  }
+
+ private:
+  struct One {
+    jthread thread;
+    int tid;
+    double weight;
+    uint64_t seen;  // CPU time
+  };
+  Program& program_;
+  std::vector<One> all_;
+};
+
+// At full speed, until a thread is seen at an instruction that was not stepped yet: that thread; 0:
+// there was none.
+int watch(Threads& threads, Jvm& jvm, Stepper& stepper, ProgramResult* result) {
+  const auto begin = Clock::now();
+  size_t taken = 0;
+  sample_count.store(0);
+  int missed = 0;
+  while (missed == 0 && Clock::now() - begin < kFullSpeed) {
+    std::this_thread::sleep_for(kGlance);
+    threads.sample();
+    jvm.code_map().absorb();
+    for (; taken < std::min(sample_count.load(), kMostSamples); ++taken) {
+      const uintptr_t pc = samples[taken].pc.exchange(0, std::memory_order_acquire);
+      if (pc == 0) break;  // it is being written
+      const Blob* const blob =
+          stepper.catalog().in_code_cache(pc) ? stepper.catalog().at(pc) : nullptr;
+      if (blob == nullptr) continue;
+      const auto offset = static_cast<uint32_t>(pc - blob->entry.begin);
+      ++result->sampled[{std::string(name_of(blob->entry.kind)), blob->entry.name, blob->entry.tier,
+                         offset}];
+      if (!stepper.instructions(*blob).contains(offset)) missed = samples[taken].tid;
+    }
+  }
+  return missed;
+}
 
 void wait_for_end(const Stepper& stepper) {
   const uint64_t first = stepper.steps_now();
@@ -174,26 +226,17 @@ ProgramResult step_program(Jvm& jvm, Stepper& stepper, const ProgramOptions& opt
   const auto begin = Clock::now();
   Program program(jvm, options);
   std::this_thread::sleep_for(options.warm_up);
-  Sampling sampling;
   std::mt19937_64 random(1);
   while (Clock::now() - begin < options.limit) {
     if (program.over()) {
       result.ended = true;
       break;
     }
-    sampling.start();
-    std::this_thread::sleep_for(kFullSpeed);
-    sampling.stop();
-    jvm.code_map().absorb();
-    for (const uintptr_t pc : sampling.take()) {
-      if (!stepper.catalog().in_code_cache(pc)) continue;
-      if (const Blob* const blob = stepper.catalog().at(pc)) {
-        ++result.sampled[{std::string(name_of(blob->entry.kind)), blob->entry.name,
-                          blob->entry.tier, static_cast<uint32_t>(pc - blob->entry.begin)}];
-      }
-    }
+    World::get().forget_ended();
+    Threads threads(program);
+    const int missed = watch(threads, jvm, stepper, &result);
     const uint64_t walked = stepper.counts().walked;
-    if (!program.begin_on_one(stepper, random)) continue;
+    if (!threads.begin_on(missed, stepper, random)) continue;
     wait_for_end(stepper);
     stepper.end_on();
     ++(stepper.counts().walked == walked ? result.vain : result.windows);

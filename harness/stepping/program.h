@@ -20,7 +20,7 @@ struct ProgramOptions {
   std::string main_class;  // on the JVM's class path, with a main method
   std::vector<std::string> arguments;
   std::chrono::duration<double> limit{120};
-  std::chrono::duration<double> warm_up{5};
+  std::chrono::duration<double> warm_up{5};  // at full speed, not sampled
 };
 
 // Where the program was in the code cache, when a timer of its CPU time looked; by code, as blobs are

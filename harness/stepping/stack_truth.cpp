@@ -43,6 +43,7 @@ void StackTruth::begin(std::span<const DebugInfo::JavaFrame> frames, uintptr_t s
   stack_base_ = stack_base;
   knowledge_ = Knowledge::waiting;
   before_ = {};
+  mounted_ = 0;
   activations_.clear();
   waiting_.clear();
   below_.clear();
@@ -57,8 +58,12 @@ void StackTruth::advance(const Registers& now) {
   now_ = {.at = now, .blob = catalog_.at(now.pc), .flow = flow_at(now.pc)};
   if (knowledge_ == Knowledge::waiting) {
     start(now_);
+  } else if (mounted_ != 0) {
+    follow_continuation();
   } else if (is_out_of_base()) {
     leave_base();
+  } else if (enters_frames_of_the_heap()) {
+    knowledge_ = Knowledge::outside;
   } else if (before_.flow == Flow::call && now.sp == before_.at.sp - sizeof(uintptr_t) &&
              *return_slot(now) - before_.at.pc <= kLongestInstruction) {
     push(before_, now.sp, *return_slot(now), /*implicit=*/false);
@@ -310,46 +315,6 @@ bool StackTruth::follow_deoptimisation() {
   return true;
 }
 
-void StackTruth::leave_base() {
-  if (!on_carrier_) {
-    base_sp_ = activations_.front().slot;
-    due_ = activations_.front().return_to;
-    activations_.clear();
-    below_.clear();
-    knowledge_ = base_.empty() ? Knowledge::outside : Knowledge::waiting;
-    start(now_);
-    return;
-  }
-  waiting_ = activations_;
-  waiting_below_ = below_;
-  knowledge_ = Knowledge::outside;
-}
-
-// Back from a yield, on a stack that may begin elsewhere. All calls of the interpreter return to the
-// same few addresses: there the frame has to be the caller's.
-bool StackTruth::come_back() {
-  if (waiting_.size() < 2 || waiting_.back().return_to != now_.at.pc) return false;
-  const Activation& ended = waiting_.back();
-  const uintptr_t moved = before_.at.sp - ended.slot;
-  if (waiting_.front().slot + moved >= stack_base_) return false;
-  if (is_interpreted(now_.blob)) {
-    if (now_.at.fp != ended.caller_fp + moved || waiting_below_.empty() ||
-        jvm_.methods().id_of(interpreted_frame(now_.at.fp).method) !=
-            waiting_below_.back().method) {
-      return false;
-    }
-  }
-  activations_ = waiting_;
-  below_ = waiting_below_;
-  for (Activation& one : activations_) {
-    one.slot += moved;
-    one.caller_fp += moved;
-  }
-  cut(activations_.size() - 1);
-  knowledge_ = Knowledge::known;
-  return true;
-}
-
 void StackTruth::lose(std::string_view why) {
   knowledge_ = Knowledge::lost;
   lost_why_ = why;
@@ -402,7 +367,6 @@ std::vector<TrueFrame> StackTruth::interpreted(const Place& place, uintptr_t ret
     return {{.method = method, .bci = return_to == 0 ? kAnyBci : bci_of(frame, place.at.bcp)}};
   }
   // In the frame of the caller, this one taken down.
-  if (running.method == nullptr) return {};
   return {{.sort = TrueFrame::Sort::optional, .method = running.method}};
 }
 
@@ -459,7 +423,9 @@ void StackTruth::expect() {
   const auto rest = below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end);
   expected_.insert(expected_.end(), rest, rest + static_cast<ptrdiff_t>(std::min(room, end)));
   has_unnamed_ = std::ranges::any_of(expected_, [](const TrueFrame& frame) {
-    return frame.sort == TrueFrame::Sort::frame && frame.method == nullptr;
+    const bool is_method =
+        frame.sort == TrueFrame::Sort::frame || frame.sort == TrueFrame::Sort::optional;
+    return is_method && frame.method == nullptr;
   });
   if (has_unnamed_) lost_why_ = "a method that JVMTI has not told of yet";
 }

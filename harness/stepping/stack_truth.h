@@ -24,6 +24,9 @@
 //   method that is not known The same, of an interpreted frame: the truth is lost while it is there.
 //   jump out of the base     A virtual thread yields. Its activations wait until one of them is
 //                            returned to.
+//   frames from the heap     The thread has entered a continuation, whose frames are thawed, or frozen.
+//                            What runs there has not been called here. Nothing is known until what
+//                            has entered it goes on.
 //   return out of the base   To the frames that the thread had when its stepping began: the first of
 //                            them that comes to a place with debug information is the base from there.
 //
@@ -62,7 +65,9 @@ struct TrueFrame {
 enum class Knowledge : uint8_t {
   waiting,  // the first activation is not reached yet, or over and the next one is not reached
   known,
-  outside,  // below the first activation: a virtual thread has yielded, or it has ended
+  // Below the first activation: a virtual thread has yielded, or it has ended. Or above all of them: one
+  // has come back from the heap.
+  outside,
   lost
 };
 
@@ -132,7 +137,10 @@ class StackTruth {
   bool follow_deoptimisation();
   bool is_out_of_base() const;
   void leave_base();
+  // stack_truth_continuations.cpp
   bool come_back();
+  bool enters_frames_of_the_heap();
+  void follow_continuation();
   void lose(std::string_view why);
   // The Java frames of the running activation, innermost first. `return_to`: of a call that is made
   // here; 0 between calls.
@@ -159,6 +167,8 @@ class StackTruth {
   Place before_, now_;
   std::vector<Activation> activations_;
   std::vector<TrueFrame> below_;  // outermost first
+  // The activation that has entered a continuation of which other frames run; 0: none.
+  size_t mounted_ = 0;
   // Of a virtual thread that has yielded.
   std::vector<Activation> waiting_;
   std::vector<TrueFrame> waiting_below_;

@@ -109,12 +109,12 @@ std::string Stepper::key_of(const Walker& walker, Verdict verdict, const Finding
   return key;
 }
 
-void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
+void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding, bool promised) {
   if (events_.in_force() != StepEvent::none) {
     keep_event(walker, verdict, std::move(finding));
     return;
   }
-  const std::string key = key_of(walker, verdict, finding);
+  const std::string key = key_of(walker, verdict, finding) + (promised ? "" : "|by design");
   found_now_.fetch_add(1, std::memory_order_release);
   StepFinding& kept = findings_[key];
   ++kept.count;
@@ -125,9 +125,7 @@ void Stepper::keep(const Walker& walker, Verdict verdict, Finding finding) {
     kept.others.push_back(std::move(finding));
     return;
   }
-  const WalkerTraits& traits = walker.traits();
-  kept.promised = (verdict != Verdict::refused && verdict != Verdict::too_short) ||
-                  !(traits.ends_where_it_distrusts_a_frame || traits.needs_registers_only);
+  kept.promised = promised;
   keep_first(&kept, verdict, std::move(finding));
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "harness/input/thread_state.h"
 #include "harness/victim/context.h"
 #include "harness/victim/natives.h"
 #include "harness/walk/run_walk.h"
@@ -134,11 +135,11 @@ void Stepper::end() {
   stepping_.store(false, std::memory_order_release);
 }
 
-bool Stepper::begin_on(jthread thread) {
+bool Stepper::begin_on(jthread thread, jthread carrier) {
   JNIEnv* const env = jvm_.env();
   jvmtiEnv* const jvmti = jvm_.jvmti();
   if (jvmti->SuspendThread(thread) != JVMTI_ERROR_NONE) return false;
-  auto* const java_thread = static_cast<std::byte*>(jvm_.java_thread_of(env, thread));
+  auto* const java_thread = static_cast<std::byte*>(jvm_.java_thread_of(env, carrier));
   bool begun = false;
   if (java_thread != nullptr) {
     const int tid = jvm_.tid_of(java_thread);
@@ -336,9 +337,27 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
     if (leads_there && !instruction->misses.contains(what)) {
       instruction->misses[what] = {input_of(walker), finding.clause, finding.detail};
     }
-    if (judgement.verdict != Verdict::failed) keep(walker, judgement.verdict, std::move(finding));
+    if (judgement.verdict != Verdict::failed) {
+      keep(walker, judgement.verdict, std::move(finding), is_promised(walker, judgement, record));
+    }
   }
   ask_oracles(walker, record);
+}
+
+// Refused and short traces may be by design: of walkers that trust little, and while the VM does what a
+// walk must not meet.
+bool Stepper::is_promised(const Walker& walker, const Judgement& judgement,
+                          const WalkRecord& record) const {
+  const WalkerTraits& traits = walker.traits();
+  const bool refused = judgement.verdict == Verdict::refused;
+  if (!refused && judgement.verdict != Verdict::too_short) return true;
+  if (traits.ends_where_it_distrusts_a_frame || traits.needs_registers_only) return false;
+  const WalkerError* const error = refused ? traits.find_error(record.result) : nullptr;
+  const Blob* const blob = truth_.blob();
+  // The VM changes the state of a thread that deoptimises after it was called.
+  const bool in_vm =
+      !is_in_java(record.thread_state) || blob == nullptr || blob->role == Role::deoptimization;
+  return error == nullptr || !error->not_safe || !in_vm;
 }
 
 Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
@@ -365,7 +384,7 @@ void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
   oracles_.judge(view, oracles_.offered(), &violations_);
   for (Finding& finding : violations_.take()) {
     keep(walker, record.end == WalkEnd::returned ? Verdict::right : Verdict::failed,
-         std::move(finding));
+         std::move(finding), true);
   }
 }
 

@@ -152,9 +152,10 @@ class Stepper {
   void begin(JNIEnv* env);
   void end();
 
-  // Control thread: the same for another platform thread, wherever it is. It runs on from there
-  // instruction by instruction, in no scenario. False when it has no Java frames or does not react.
-  bool begin_on(jthread thread);
+  // Control thread: the same for another thread, wherever it is. It runs on from there instruction by
+  // instruction, in no scenario. `carrier`: of a virtual thread. False when it has no Java frames, is
+  // not mounted there any more, or does not react.
+  bool begin_on(jthread thread, jthread carrier);
   // Control thread: it runs on at full speed, wherever it has come to.
   void end_on();
 
@@ -195,6 +196,9 @@ class Stepper {
   void walk(size_t index, const ucontext_t& context, Instruction* instruction);
   // The trace in `frames` of the walk on record.
   Judgement judge_trace(const Walker& walker, const WalkRecord& record, const std::byte* frames);
+  // That it gives all frames here.
+  bool is_promised(const Walker& walker, const Judgement& judgement,
+                   const WalkRecord& record) const;
   // In the modes and at the instructions that are wanted.
   void walk_round(const ucontext_t& context, Instruction* instruction);
 
@@ -222,7 +226,7 @@ class Stepper {
   bool is_wanted(const ucontext_t& context) const;
 
   // step_findings.cpp
-  void keep(const Walker& walker, Verdict verdict, Finding finding);
+  void keep(const Walker& walker, Verdict verdict, Finding finding, bool promised);
   void keep_first(StepFinding* kept, Verdict verdict, Finding finding);
   std::string key_of(const Walker& walker, Verdict verdict, const Finding& finding) const;
   std::string code_name() const;

@@ -381,6 +381,11 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
     const timespec slice = {0, 1'000'000};
     futex_wait(&parked_changes_, changes, &slice);
   }
+  forget_ended();
+  return report;
+}
+
+void World::forget_ended() {
   for (ThreadSlot& slot : slots_) {
     const int tid = slot.tid.load();
     if (tid != 0 && slot.phase.load() != ThreadPhase::parked &&
@@ -388,7 +393,6 @@ HaltReport World::halt_all(const std::vector<int>& exempt) {
       free_slot(&slot);
     }
   }
-  return report;
 }
 
 void World::release(ThreadSlot* slot) {

@@ -99,6 +99,9 @@ class World {
   // running while the control thread waits for a core. Returns false when it is gone or does not
   // react.
   bool halt_after(int tid, uint64_t cpu_ns);
+  // Of each thread that has ended something is kept; without this they are too many after a while.
+  // halt_all() does it, too.
+  void forget_ended();
   // Halts all threads of the process except `exempt` and the caller.
   HaltReport halt_all(const std::vector<int>& exempt);
   void release(ThreadSlot* slot);

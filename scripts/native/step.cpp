@@ -26,6 +26,12 @@ using Seconds = std::chrono::duration<double>;
 constexpr Seconds kEventRound{2};
 constexpr Seconds kShortestRound{0.5};
 constexpr double kWholeSlice = 0.8;  // what is left is too little for another round
+// A program's code is compiled while it runs: what is stepped at its beginning is not what it spends its
+// time in later.
+constexpr Seconds kLongestWarmUp{60};
+constexpr double kWarmUpShare = 5;
+// There is so much code in a program that two of these for each instruction would be most of its walks.
+constexpr Sample kProgramOutside = {.first = 0, .one_in = 64};
 // For the victim to come to where an artifact says.
 constexpr Seconds kReplayTime{20};
 
@@ -289,6 +295,8 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
 json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper) {
   ProgramOptions program = options.program;
   program.limit = Seconds(options.seconds);
+  program.warm_up =
+      std::max(program.warm_up, std::min(kLongestWarmUp, program.limit / kWarmUpShare));
   const ProgramResult result = step_program(jvm, stepper, program);
   json sampled = json::array();
   for (const auto& [place, count] : result.sampled) {
@@ -316,11 +324,12 @@ json profiler_record(Session& session) {
 
 int run_step(StepOptions options) {
   options.session.start_victims = false;
+  const bool whole = !options.program.main_class.empty();
+  if (whole) options.limits.outside = kProgramOutside;
   Session session(options.session);
   FindingsWriter writer(options.out, session);
   Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
                   options.limits);
-  const bool whole = !options.program.main_class.empty();
   const auto begin = Clock::now();
   const json program = whole ? step_whole_program(options, session.jvm(), stepper) : json();
   const json by_scenario = whole ? json::object() : step_scenarios(options, session, stepper);

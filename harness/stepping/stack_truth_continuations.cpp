@@ -1,0 +1,91 @@
+// What a StackTruth knows of threads whose frames go to the heap and come back.
+#include "harness/stepping/stack_truth.h"
+
+namespace framestorm::stepping {
+namespace {
+
+bool is_named(const Blob* blob, std::string_view name) {
+  return blob != nullptr && blob->entry.name == name;
+}
+
+}  // namespace
+
+void StackTruth::leave_base() {
+  if (!on_carrier_) {
+    base_sp_ = activations_.front().slot;
+    due_ = activations_.front().return_to;
+    activations_.clear();
+    below_.clear();
+    knowledge_ = base_.empty() ? Knowledge::outside : Knowledge::waiting;
+    start(now_);
+    return;
+  }
+  waiting_ = activations_;
+  waiting_below_ = below_;
+  knowledge_ = Knowledge::outside;
+}
+
+// Back from a yield, on a stack that may begin elsewhere. All calls of the interpreter return to the
+// same few addresses: there the frame has to be the caller's.
+bool StackTruth::come_back() {
+  if (waiting_.size() < 2 || waiting_.back().return_to != now_.at.pc) return false;
+  const Activation& ended = waiting_.back();
+  const uintptr_t moved = before_.at.sp - ended.slot;
+  if (waiting_.front().slot + moved >= stack_base_) return false;
+  if (now_.blob != nullptr && now_.blob->role == Role::interpreter) {
+    if (now_.at.fp != ended.caller_fp + moved || waiting_below_.empty() ||
+        jvm_.methods().id_of(interpreted_frame(now_.at.fp).method) !=
+            waiting_below_.back().method) {
+      return false;
+    }
+  }
+  activations_ = waiting_;
+  below_ = waiting_below_;
+  for (Activation& one : activations_) {
+    one.slot += moved;
+    one.caller_fp += moved;
+  }
+  cut(activations_.size() - 1);
+  knowledge_ = Knowledge::known;
+  return true;
+}
+
+// The thread is the carrier of a virtual thread that it has entered (Continuation.enterSpecial). Its
+// frames are frozen: sp is the entry's again; or they are thawed, and run, which nothing has called
+// here.
+bool StackTruth::enters_frames_of_the_heap() {
+  if (knowledge_ != Knowledge::known || now_.blob == nullptr) return false;
+  const bool frozen = now_.at.sp > activations_.back().slot &&
+                      (is_named(now_.blob, "jdk/internal/vm/Continuation.doYield") ||
+                       is_named(now_.blob, "cont_preempt"));
+  // The stub goes to the innermost of them: sp rises by more than a word.
+  const bool thawed = before_.blob == now_.blob && is_named(now_.blob, "cont_thaw") &&
+                      now_.at.sp > before_.at.sp + sizeof(uintptr_t);
+  if (!frozen && !thawed) return false;
+  for (size_t i = activations_.size(); i-- > 1;) {
+    if (!is_named(activations_[i].caller, "jdk/internal/vm/Continuation.enterSpecial")) continue;
+    mounted_ = i;
+    return true;
+  }
+  return false;
+}
+
+// Until the entry's frame is back, or what has called it: a yield returns for both.
+void StackTruth::follow_continuation() {
+  const size_t entered = mounted_;
+  const bool over = now_.at.sp > activations_[entered - 1].slot;
+  const bool back =
+      now_.blob == activations_[entered].caller && now_.at.sp > activations_[entered].slot;
+  if (!over && !back) return;
+  mounted_ = 0;
+  knowledge_ = Knowledge::known;
+  cut(entered);
+  if (!over) return;
+  if (entered == 1) {
+    leave_base();
+  } else {
+    cut(entered - 1);
+  }
+}
+
+}  // namespace framestorm::stepping
