@@ -108,7 +108,8 @@ inline const u1* find_bytes(const u1* at, const u1* end, const u1 (&bytes)[N]) {
 inline bool is_at_check_of_reserved_zone(const u1* pc, const u1* begin, const u1* end) {
   const ptrdiff_t most = 64, compare = 7, jump = 6;
   for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
-    if (!bytes_are(at, end, kComparePollWithSp32) || !bytes_are(at + compare, end, kJumpBelow)) {
+    if (!bytes_are(at, end, kComparePollWithSp32) || !bytes_are(at + compare, end, kJumpBelow) ||
+        end - at < compare + jump) {
       continue;
     }
     int32_t distance = 0;
@@ -290,6 +291,15 @@ inline size_t size_of_save(const u1* at, const u1* end) {
   return operand == 0 ? 0 : opcode + 1 + operand;
 }
 
+// The load of an address: bytes of the instruction, 0 for others.
+inline size_t size_of_address(const u1* at, const u1* end) {
+  const u1 load = 0x8d, scaled = 4, none = 5;
+  if (end - at < 8 || (*at & 0xf8) != 0x48 || at[1] != load) return 0;
+  const u1 mode = at[2] >> 6, base = at[2] & 7;
+  const bool absolute = mode == 0 && (base == none || (base == scaled && (at[3] & 7) == none));
+  return 3 + (base == scaled ? 1 : 0) + (absolute || mode == 2 ? 4 : mode == 1 ? 1 : 0);
+}
+
 // How many words compiled code has pushed around the call of a barrier's slow path, for its
 // arguments or what it must not lose (ZBarrierSetAssembler::generate_c1_load_barrier_stub and
 // Shenandoah's; SaveLiveRegisters in barrierSetAssembler_x86.cpp).
@@ -312,7 +322,8 @@ inline int words_pushed_for_barrier(const u1* pc, const u1* begin, const u1* end
     const int kept = at > begin && bytes_are(at - 1, end, kPushAx) ? 1 : 0;
     int words = kept + bytes / wordSize;
     while (next < pc) {
-      const size_t saves = size_of_save(next, end);
+      const size_t saved = size_of_save(next, end);
+      const size_t saves = saved != 0 ? saved : size_of_address(next, end);
       if (saves != 0) {
         next += saves;
       } else if (*next == 0xe8) {
@@ -393,15 +404,12 @@ struct SubtypeCheck {
     if (pc > outer + one && pc <= end) return 2;
     // There are two ways on; each begins by popping them.
     const bool as_popped = code_end - pc >= size && memcmp(pc, pops, size) == 0;
-    if (pc > end && (as_popped || is_between(pc))) return 2;
+    const bool at_jump = pc - end <= 3;  // behind the test
+    if (pc > end && (as_popped || at_jump)) return 2;
     const bool half = pc - one_popped > end && code_end - pc >= size - one_popped &&
                       memcmp(pc - one_popped, pops, size) == 0;
     return half ? 1 : 0;
   }
-
- private:
-  // At the test of its result, or at the jump behind that.
-  bool is_between(const u1* pc) const { return pc - end <= 3; }
 };
 
 // How many words C1's code has on the stack for such a check.
@@ -439,11 +447,11 @@ class KeptSp {
     at += bytes_are(at, end, kSubtractSp32) ? 7 : 4;
     if (!bytes_are(at, end, align) || !bytes_are(at + 4, end, store_ax)) return false;
     at += 4 + sizeof(store_ax);
+    if (pc <= at || at >= end) return false;
     _at = *at;
-    if (pc <= at) return false;
     for (;;) {
       at = find_bytes(at, end, restore);
-      if (at == end || pc <= at) return true;
+      if (end - at <= static_cast<ptrdiff_t>(sizeof(restore)) || pc <= at) return true;
       if (at[sizeof(restore)] == _at) break;
       at++;
     }
@@ -468,20 +476,6 @@ class KeptSp {
   int _pushed = 0;
   bool _restored = false;
 };
-
-// Whether pc is where a blob saves all registers, behind a frame pointer that it has set, and loads
-// r14 next (SharedRuntime::generate_deopt_blob).
-inline bool is_saving_registers(const u1* pc, const u1* begin, const u1* end) {
-  static const u1 load_r14[] = {0x41, 0xbe};
-  const ptrdiff_t most = 1024;
-  const ptrdiff_t size = sizeof(kPushFpMoveSpToFp);
-  for (const u1* at = pc; at >= begin && pc - at <= most; at--) {
-    if (bytes_are(at, end, kPushFpMoveSpToFp)) {
-      return pc > at && find_bytes(at + size, pc, load_r14) >= pc;
-    }
-  }
-  return false;
-}
 
 // The static call stub at the end of compiled code, through which it calls a method that is
 // interpreted: it loads rbx and jumps.

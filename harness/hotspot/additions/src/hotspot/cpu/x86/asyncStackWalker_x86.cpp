@@ -120,7 +120,9 @@ bool AsyncStackWalker::has_pushed_words(Registers* caller) const {
   int pushed = complete ? words_pushed_for_barrier(pc, _blob->code_begin(), _blob->code_end()) : 0;
   if (pushed == 0) pushed = words_pushed_for_check(pc, _blob->code_begin(), _blob->code_end());
   if (pushed != 0) {
-    const uintptr_t caller_sp = sp + pushed * wordSize;
+    uintptr_t caller_sp = sp + pushed * wordSize;
+    // What looked like one push more may be the end of another instruction.
+    if (read(caller_sp - wordSize, &word) && !is_return_address(word)) caller_sp -= wordSize;
     if (!read(caller_sp - wordSize, &word) ||
         !read(caller_sp - frame::sender_sp_offset * wordSize, &below)) {
       return false;
@@ -151,7 +153,13 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
   const Registers frameless = {top, _at.sp + wordSize, _at.fp};
   const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
   if (nm->frame_size() <= 0) {
+    // But for what a barrier has pushed.
+    const int most_pushed = 64;
     *caller = frameless;
+    for (int i = 1; i < most_pushed && !is_return_address(caller->pc); i++) {
+      if (!read(_at.sp + i * wordSize, &caller->pc)) break;
+      caller->sp += wordSize;
+    }
     return true;
   }
 

@@ -176,7 +176,13 @@ struct AdapterDepth {
     if (pc >= load) {
       if (bytes_are(pop, end, kPopAx)) while_popped(pop + sizeof(kPopAx), pc, end);
     } else if (pc <= kept) {
-      while_saved(from_interpreter_end, pc, kept);
+      static const u1 push_flags[] = {0x9c, 0x48, 0x83, 0xec, 0x08};
+      const u1* const flags = find_bytes(from_interpreter_end, kept, push_flags);
+      if (pc > flags) {
+        while_all_saved(flags, 0, pc, kept);
+      } else {
+        while_saved(from_interpreter_end, pc, kept);
+      }
     } else {
       while_patched(kept, pc, load);
     }
@@ -227,9 +233,13 @@ struct AdapterDepth {
   // The caller is patched: all registers are saved, on a stack that is aligned. It was not, as at
   // each entry to compiled code.
   void while_patched(const u1* kept, const u1* pc, const u1* end) {
-    const ptrdiff_t flags = 1, align = 4, registers = 7, all_registers = 128;
     const u1* const aligned = find_bytes(kept, end, kAlignSp) + sizeof(kAlignSp);
-    if (pc < aligned || aligned >= end) return;
+    if (pc >= aligned && aligned < end) while_all_saved(aligned, wordSize, pc, end);
+  }
+
+  // From where the flags are pushed; `below` bytes below the return address there.
+  void while_all_saved(const u1* aligned, ptrdiff_t below, const u1* pc, const u1* end) {
+    const ptrdiff_t flags = 1, align = 4, registers = 7, all_registers = 128;
     const u1* const saved = aligned + flags + align + registers;
     const u1* const more = find_bytes(saved, end, kSubtractSp32);
     const u1* const less = find_bytes(more, end, kAddSp32);
@@ -240,7 +250,7 @@ struct AdapterDepth {
                                   restored + registers + align,
                                   restored + registers + align + flags};
     const ptrdiff_t extra = end - more >= registers ? operand(more + 3) : 0;
-    const ptrdiff_t down[] = {wordSize, wordSize, wordSize, all_registers, extra};
+    const ptrdiff_t down[] = {below, wordSize, wordSize, all_registers, extra};
     const ptrdiff_t up[] = {extra, all_registers, wordSize, wordSize};
     for (int i = 0; i < 5; i++) return_at += pc >= steps_down[i] ? down[i] : 0;
     for (int i = 0; i < 4; i++) return_at -= pc >= steps_up[i] ? up[i] : 0;
@@ -249,5 +259,19 @@ struct AdapterDepth {
 
   bool _aligned = false;
 };
+
+// Whether pc is where a blob saves all registers, behind a frame pointer that it has set, and loads
+// r14 next (SharedRuntime::generate_deopt_blob).
+inline bool is_saving_registers(const u1* pc, const u1* begin, const u1* end) {
+  static const u1 load_r14[] = {0x41, 0xbe};
+  const ptrdiff_t most = 1024;
+  const ptrdiff_t size = sizeof(kPushFpMoveSpToFp);
+  for (const u1* at = pc; at >= begin && pc - at <= most; at--) {
+    if (bytes_are(at, end, kPushFpMoveSpToFp)) {
+      return pc > at && find_bytes(at + size, pc, load_r14) >= pc;
+    }
+  }
+  return false;
+}
 
 #endif  // CPU_X86_ASYNCTRANSITIONS_X86_HPP
