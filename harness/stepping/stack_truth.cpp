@@ -367,6 +367,7 @@ std::vector<TrueFrame> StackTruth::interpreted(const Place& place, uintptr_t ret
     return {{.method = method, .bci = return_to == 0 ? kAnyBci : bci_of(frame, place.at.bcp)}};
   }
   // In the frame of the caller, this one taken down.
+  if (running.method == nullptr) return {};
   return {{.sort = TrueFrame::Sort::optional, .method = running.method}};
 }
 
@@ -423,9 +424,7 @@ void StackTruth::expect() {
   const auto rest = below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end);
   expected_.insert(expected_.end(), rest, rest + static_cast<ptrdiff_t>(std::min(room, end)));
   has_unnamed_ = std::ranges::any_of(expected_, [](const TrueFrame& frame) {
-    const bool is_method =
-        frame.sort == TrueFrame::Sort::frame || frame.sort == TrueFrame::Sort::optional;
-    return is_method && frame.method == nullptr;
+    return frame.sort == TrueFrame::Sort::frame && frame.method == nullptr;
   });
   if (has_unnamed_) lost_why_ = "a method that JVMTI has not told of yet";
 }
