@@ -94,7 +94,6 @@ class TruthCheck {
   Jvm& jvm_;
   const InstrumentedMethods& instrumented_;
   std::unordered_map<jmethodID, Known> known_;
-  size_t known_of_ = 0;  // how many methods there were
   std::map<WalkerId, PerWalker> walkers_;
   std::map<uint32_t, Pending> pending_;  // by the thread's record
   Layer reference_;
