@@ -11,7 +11,7 @@ class AsgstFrame final : public IteratorWalker {
 
  private:
   IteratorStart start(const WalkTarget& target, void* ucontext) const override {
-    IteratorStart from = {.from_frame = true, .options = static_cast<int32_t>(target.options)};
+    IteratorStart from = {.from_frame = true, .options = options_of(target)};
     if (ucontext == nullptr) return from;
     // At an odd address when the input says so.
     ucontext_t context;

@@ -11,7 +11,7 @@ class AsgstIterator final : public IteratorWalker {
 
  private:
   IteratorStart start(const WalkTarget& target, void* ucontext) const override {
-    return {.context = ucontext, .options = static_cast<int32_t>(target.options)};
+    return {.context = ucontext, .options = options_of(target)};
   }
 };
 

@@ -12,7 +12,7 @@ class AsgstQueue final : public IteratorWalker {
 
  private:
   IteratorStart start(const WalkTarget& target, void* ucontext) const override {
-    return {.by = function_, .context = ucontext, .options = static_cast<int32_t>(target.options)};
+    return {.by = function_, .context = ucontext, .options = options_of(target)};
   }
 
   decltype(&ASGST_RunWithIterator) function_;

@@ -19,6 +19,12 @@ class IteratorWalker : public Walker {
       : Walker(id), api_(exports), sequence_(api_) {}
   virtual IteratorStart start(const WalkTarget& target, void* ucontext) const = 0;
 
+  // Options as handed on: without the one that ends a trace before its Java frames, which is what oracles
+  // look for (harness/hotspot/walkers_test has its tests).
+  static int32_t options_of(const WalkTarget& target) {
+    return static_cast<int32_t>(target.options & ~uint32_t{ASGST_END_ON_FIRST_JAVA_FRAME});
+  }
+
  private:
   IteratorApi api_;
   IteratorSequence sequence_;
