@@ -146,7 +146,9 @@ static void take_lock(void) {
 
 void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontext,
                      const framestorm_thread* thread) {
-  static call_frame buffer[MOST];
+  /* Threads that are sampled walk at once. Their stacks are a MiB apart. */
+  static call_frame buffers[THREADS][MOST];
+  call_frame* buffer = buffers[((uintptr_t)&buffer >> 20) % THREADS];
   if (is("threads")) {
     int seen = 0;
     for (int i = 0; i < THREADS; ++i) seen = seen || started[i] == thread->tid;
