@@ -5,7 +5,6 @@ catalogue.toml has every fix that the rule names; bugs/<id>.toml what is planted
 
 import tomllib
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +36,15 @@ class _Bug(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Bug:
-    """`origin`: of the catalogue. `walkers`: in which it can be met. `functions`: a right report has one of
-    them among its top frames; none where no code stands out, as in a wrong trace. `shows`: in what way."""
+    """`walkers`: in which it can be met. `functions`: a right report has one of them among its top frames;
+    none where no code stands out, as in a wrong trace."""
 
     id: str
-    origin: tuple[str, ...]
     year: int
     kind: str
     title: str
     walkers: tuple[str, ...]
     functions: tuple[str, ...]
-    shows: tuple[str, ...]
-    targets: tuple[str, ...]
     edits: tuple[Edit, ...]
 
     def planted(self, added: Additions) -> Additions:
@@ -71,32 +67,6 @@ def canary_files() -> dict[str, bytes]:
     }
 
 
-class Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """A fix of the catalogue: planted as these bugs, or why not."""
-
-    id: str
-    year: int
-    title: str
-    planted: tuple[str, ...] = ()
-    why_not: str = msgspec.field(name="not", default="")
-    kind: str = msgspec.field(name="class", default="")
-
-
-class _Catalogue(msgspec.Struct, forbid_unknown_fields=True):
-    frozen: date
-    entry: list[Entry]
-    classes: dict[str, str]
-
-
-def entries(folder: Path = FOLDER) -> list[Entry]:
-    """Every fix of the catalogue. Raises FramestormError."""
-    path = folder / "catalogue.toml"
-    try:
-        return msgspec.toml.decode(path.read_bytes(), type=_Catalogue).entry
-    except (OSError, msgspec.MsgspecError, tomllib.TOMLDecodeError) as error:
-        raise FramestormError(f"{path}: {error}") from error
-
-
 def bugs(folder: Path = FOLDER) -> dict[str, Bug]:
     """Every planted bug by its id. Raises FramestormError."""
     return {path.stem: read(path) for path in sorted((folder / "bugs").glob("*.toml"))}
@@ -109,10 +79,7 @@ def read(path: Path) -> Bug:
     except (OSError, msgspec.MsgspecError, tomllib.TOMLDecodeError) as error:
         raise FramestormError(f"{path}: {error}") from error
     edits = tuple(additions.read_edit(path, entry) for entry in made.edit)
-    return Bug(
-        path.stem, made.origin, made.year, made.kind, made.title, made.walkers, made.functions, made.shows,
-        made.targets, edits,
-    )  # fmt: skip
+    return Bug(path.stem, made.year, made.kind, made.title, made.walkers, made.functions, edits)
 
 
 def chosen(names: tuple[str, ...]) -> list[Bug]:

@@ -5,7 +5,6 @@ Every run starts from framestorm's seeds, in its own folder, on a JDK that has a
 
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,8 +16,10 @@ from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.fuzz import afl, results
+from framestorm_cli.fuzz.following import Following
 from framestorm_cli.fuzz.fuzzing import Fuzzer, Run
 from framestorm_cli.fuzz.target_process import FuzzOptions
+from framestorm_cli.native import processes
 from framestorm_cli.native import walkers as walker_table
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.profilers import outside
@@ -26,9 +27,9 @@ from framestorm_cli.step import run as stepping
 from framestorm_cli.stress import agent
 from framestorm_cli.triage import collecting
 
-STRESS_GRACE = 180.0  # seconds that a stress run may take beyond its time
+_STRESS_GRACE = 180.0  # seconds that a stress run may take beyond its time
 _LOOK = 0.5  # seconds between looks at what was found
-STOPPED = "detected"
+_STOPPED = "detected"
 
 
 @dataclass
@@ -86,7 +87,7 @@ def _fuzz(task: Task, **more: Any) -> Looked:
     )
     began = time.monotonic()
     found: list[Timed] = []
-    taken: dict[Path, int] = {}
+    following = Following(task.symbolizer)
     last = 0.0
 
     def watch(run: Run) -> None:
@@ -95,18 +96,15 @@ def _fuzz(task: Task, **more: Any) -> Looked:
         if now - last < _LOOK:
             return
         last = now
-        for process in run.processes:
-            start = taken.get(process.folder, 0)
-            new = collecting.of_file(process.file, task.symbolizer, process.target, start)
-            taken[process.folder] = start + len(new)
-            found.extend(Timed(now - began, one) for one in new)
-            if any(map(task.wanted, new)):
-                run.stopped = STOPPED
+        new = following.new(run)
+        found.extend(Timed(now - began, one) for one in new)
+        if any(map(task.wanted, new)):
+            run.stopped = _STOPPED
 
     run = Fuzzer(task.tools, options).fuzz(watch)
     for process in run.processes:
-        known = taken.get(process.folder, 0)
-        late = results.findings_of(process, task.tools, task.symbolizer)[known:]
+        every = results.findings_of(process, task.tools, task.symbolizer)
+        late = every[following.taken(process) :]
         ended = process.ended_at or time.monotonic()
         found.extend(Timed(ended - began, one) for one in late)
     problem = "; ".join(f"{target}: {why}" for target, why in run.unable.items())
@@ -132,19 +130,21 @@ def _step(task: Task) -> Looked:
 
 
 def _stress(task: Task, *options: str) -> Looked:
-    command = [
-        sys.executable, "-m", "framestorm_cli.main", "stress", "--jdk", str(task.tools.jdk.home), "--out",
-        str(task.out / "stress"), "--duration", f"{task.seconds:.0f}s", "--seed", str(task.seed),
-        "--walker", "+".join(task.walkers), *options,
+    command: list[str | Path] = [
+        paths.SCRIPTS / "framestorm", "stress", "--jdk", task.tools.jdk.home, "--out", task.out / "stress",
+        "--duration", f"{task.seconds:.0f}s", "--seed", str(task.seed), "--walker", "+".join(task.walkers),
+        *options,
     ]  # fmt: skip
-    with (task.out / "log.txt").open("wb") as log:
-        done = subprocess.run(
-            command, stdout=log, stderr=log, cwd=paths.SCRIPTS, check=False,
-            timeout=task.seconds + STRESS_GRACE,
-        )  # fmt: skip
+    process = processes.start(command, task.out)
+    try:
+        process.wait(task.seconds + _STRESS_GRACE)
+    except subprocess.TimeoutExpired:
+        return Looked(problem=f"stress did not end, see {task.out / 'log.txt'}")
+    finally:
+        processes.end(process, grace=10)
     summary = records.read_json(task.out / "stress" / "summary.json")
     if not summary:
-        return Looked(problem=f"stress ended with {done.returncode} and no summary.json")
+        return Looked(problem=f"stress ended with {process.returncode}, see {task.out / 'log.txt'}")
     cells = summary["cells"]
     each = task.seconds / max(1, len(cells))
     when: dict[Signature, float] = {}

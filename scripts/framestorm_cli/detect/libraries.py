@@ -7,6 +7,7 @@ sections compressed. All are built in the tree of the variant, where only what a
 import hashlib
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -29,6 +30,7 @@ _MUTANTS = "mutants.json"
 _OBJCOPY = "llvm-objcopy-19"
 
 
+@cache
 def control(variant: str) -> Path:
     """The JDK without a bug. Raises FramestormError."""
     return building.ensure(Request(variant=variant))
@@ -49,6 +51,7 @@ def planted(bug: Bug, variant: str) -> Path:
     return home
 
 
+@cache
 def mutated(variant: str) -> Path:
     """The JDK with every mutant, built when it is not there; read_mutants() says which. Raises
     FramestormError."""

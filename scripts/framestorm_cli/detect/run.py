@@ -84,8 +84,9 @@ def _mutants(
 def _prepare(chosen: Sequence[Subject], contestants: Sequence[str]) -> None:
     """All that is built, before the first run: nothing compiles beside one."""
     for variant in dict.fromkeys(CONTESTANTS[name].variant for name in contestants):
+        for one in subjects.controls(chosen):
+            toolchain.prepare(one.home(variant))
         for subject in chosen:
-            toolchain.prepare(subject.against().home(variant))
             subject.home(variant)
 
 

@@ -1,5 +1,6 @@
 """`framestorm detect` on native programs that do what the test says; the JDKs with a bug are stand-ins."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from framestorm_cli.base import paths
+from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.detect import catalogue, judging, libraries, measuring, subjects, tables
+from framestorm_cli.detect.contestants import CONTESTANTS, Looked, Task, clean
 from framestorm_cli.detect.measuring import Measured, Planned
 from framestorm_cli.detect.mutation import Mutant
 from framestorm_cli.detect.subjects import CONTROL
@@ -153,6 +157,38 @@ def test_a_name_that_is_none(framestorm: Run) -> None:
     code, _, err = framestorm("detect", "no-such-bug")
     assert code == 2
     assert "no planted bug no-such-bug" in err
+
+
+def test_stress_looks_as_the_command_does(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command is started, and what its summary has is heard; without a summary it did not look."""
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    monkeypatch.setattr(paths, "SCRIPTS", scripts)
+    command = scripts / "framestorm"
+    signature = {"kind": "contract", "clause": "ends-early", "frames": []}
+    summary = {
+        "cells": [{"samples": 70, "folder": "cells/1"}],
+        "buckets": [{"signature": signature}],
+    }
+    command.write_text(
+        "#!/bin/sh\n"
+        'while [ "$1" != --out ]; do shift; done\n'
+        f'mkdir "$2" && echo \'{json.dumps(summary)}\' > "$2/summary.json"\nexit 1\n'
+    )
+    command.chmod(0o755)
+
+    def look() -> Looked:
+        out = clean(tmp_path / "run")
+        task = Task(fakes.tools, ONE.walkers, 5.0, 1, out, Symbolizer(), lambda _: False)
+        return CONTESTANTS["stress"].look(task)
+
+    looked = look()
+    assert (looked.problem, looked.walks) == ("", 70)
+    assert [one.finding.signature.clause for one in looked.found] == ["ends-early"]
+    command.write_text("#!/bin/sh\nexit 2\n")
+    assert "stress ended with 2" in look().problem
 
 
 def test_a_mutant_is_looked_for_with_the_walkers_whose_code_it_is_in(fakes: FakePrograms) -> None:

@@ -1,13 +1,13 @@
 """Replays of a run's findings in fresh JVMs: once while fuzzing goes on, the rest when it has ended."""
 
 import time
-from pathlib import Path
 
 import psutil
 
 from framestorm_cli.base import steps
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.finding import Finding, state_rank
+from framestorm_cli.fuzz.following import Following
 from framestorm_cli.fuzz.fuzzing import Run
 from framestorm_cli.fuzz.live import VerificationProgress
 from framestorm_cli.fuzz.target_process import FuzzOptions
@@ -15,7 +15,7 @@ from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.verifying import Verifier
 from framestorm_cli.triage import buckets as triage_buckets
-from framestorm_cli.triage import collecting, expectations
+from framestorm_cli.triage import expectations
 from framestorm_cli.triage.buckets import Bucket, Verification
 from framestorm_cli.triage.explain import explain
 
@@ -34,7 +34,7 @@ class Replays:
         self._strict = options.strict
         self._why = "--strict" if options.strict else "--verify 0"
         self._toolchain = toolchain
-        self._taken: dict[Path, int] = {}  # how many findings of a process
+        self._following = Following(self.symbolizer)
         self._findings: list[Finding] = []
         self._next = 0.0
         self._verifier = Verifier(
@@ -67,7 +67,7 @@ class Replays:
         if not self._tries or now < self._next:
             return
         self._next = now + _EVERY
-        self._take_new(run)
+        self._findings += self._following.new(run)
         self._verifier.slowest_start = float(run.totals().get("startup", 2.0))
         first = self._verifier.first_hit is None
         for bucket, finding in self._verifier.look(self._into_buckets(self._findings)):
@@ -84,13 +84,6 @@ class Replays:
             steps.say(f"the first to do so, {self.first_seconds:.0f} s after the command's start:")
             steps.say(f"  {explain(finding)}")
             steps.say(f"  {replaying.command_line(self._toolchain, finding.artifact)}")
-
-    def _take_new(self, run: Run) -> None:
-        for process in run.processes:
-            taken = self._taken.get(process.folder, 0)
-            new = collecting.of_file(process.file, self.symbolizer, process.target, taken)
-            self._taken[process.folder] = taken + len(new)
-            self._findings += new
 
     def conclude(self, findings: list[Finding], run: Run) -> list[Bucket]:
         """The buckets with what is known of each; replays what was not replayed enough. In the order in
