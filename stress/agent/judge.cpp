@@ -215,8 +215,8 @@ void Judge::judge(const SampleRing::Entry& entry) {
   keep_found(entry, slot, view);
 }
 
-void Judge::judge_check(const SampleRing::Entry& entry, const WalkSlot& slot) {
-  sampler_.slot(static_cast<size_t>(entry.sample->slot)).resolve_methods();
+void Judge::judge_check(const SampleRing::Entry& entry, WalkSlot& slot) {
+  slot.resolve_methods();
   const WalkView view = {entry.sample->walk,
                          subject_.of(*entry.sample, *sampler_.walker(entry.sample->walk.walker))};
   violations_.clear();

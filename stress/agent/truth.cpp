@@ -14,6 +14,13 @@
 namespace framestorm::stress {
 namespace {
 
+std::string text_of(JNIEnv* env, jstring string) {
+  const char* const bytes = string == nullptr ? nullptr : env->GetStringUTFChars(string, nullptr);
+  std::string copy = bytes == nullptr ? "" : bytes;
+  if (bytes != nullptr) env->ReleaseStringUTFChars(string, bytes);
+  return copy;
+}
+
 int own_tid() { return static_cast<int>(syscall(SYS_gettid)); }
 
 // JVMTI's extension events have C variadic callbacks.
@@ -131,6 +138,7 @@ void Truth::check(Sampler& sampler, SampledThread& record) {
 
 }  // namespace framestorm::stress
 
+using framestorm::stress::text_of;
 using framestorm::stress::Truth;
 
 extern "C" {
@@ -151,13 +159,8 @@ JNIEXPORT void JNICALL Java_framestorm_truth_Shadow_slowExit(JNIEnv*, jclass, jl
 
 JNIEXPORT jint JNICALL Java_framestorm_truth_Shadow_number(JNIEnv* env, jclass, jstring owner,
                                                            jstring name, jstring descriptor) {
-  const auto text = [env](jstring string) {
-    const char* const bytes = env->GetStringUTFChars(string, nullptr);
-    std::string copy = bytes == nullptr ? "" : bytes;
-    if (bytes != nullptr) env->ReleaseStringUTFChars(string, bytes);
-    return copy;
-  };
-  return Truth::get().methods().number_of(text(owner), text(name), text(descriptor));
+  return Truth::get().methods().number_of(text_of(env, owner), text_of(env, name),
+                                          text_of(env, descriptor));
 }
 
 JNIEXPORT void JNICALL Java_framestorm_truth_Shadow_describe(JNIEnv* env, jclass, jint method,
@@ -168,9 +171,7 @@ JNIEXPORT void JNICALL Java_framestorm_truth_Shadow_describe(JNIEnv* env, jclass
   jint* const at = env->GetIntArrayElements(indices, nullptr);
   for (jsize i = 0; at != nullptr && i < count; ++i) {
     auto* const name = static_cast<jstring>(env->GetObjectArrayElement(callees, i));
-    const char* const bytes = name == nullptr ? nullptr : env->GetStringUTFChars(name, nullptr);
-    calls[at[i]] = bytes == nullptr ? "" : bytes;
-    if (bytes != nullptr) env->ReleaseStringUTFChars(name, bytes);
+    calls[at[i]] = text_of(env, name);
     if (name != nullptr) env->DeleteLocalRef(name);
   }
   if (at != nullptr) env->ReleaseIntArrayElements(indices, at, JNI_ABORT);

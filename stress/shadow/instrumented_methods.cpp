@@ -54,11 +54,6 @@ std::optional<int32_t> InstrumentedMethods::find(const std::string& name,
   return std::nullopt;
 }
 
-InstrumentedMethod InstrumentedMethods::at(int32_t number) const {
-  const std::lock_guard lock(mutex_);
-  return methods_.at(static_cast<size_t>(number));
-}
-
 std::string InstrumentedMethods::name_of(int32_t number) const {
   const std::lock_guard lock(mutex_);
   const auto index = static_cast<size_t>(number);

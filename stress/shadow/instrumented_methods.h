@@ -32,8 +32,6 @@ class InstrumentedMethods {
   void describe(int32_t number, int32_t push, std::map<int32_t, std::string> calls);
 
   std::optional<int32_t> find(const std::string& name, std::string_view descriptor) const;
-  // By value: another version may come at any time.
-  InstrumentedMethod at(int32_t number) const;
   std::string name_of(int32_t number) const;
   // Empty where this is a call that a method of that name can come of, or nothing is known of it; else
   // what stands there.

@@ -42,13 +42,10 @@ def page(runs: dict[Path, tuple[Plan, list[CellResult]]]) -> str:
             for one in total.walkers
             for kind, wrong in one.by_code.items()
         ]
-        for (workload,), group in figures.by(cells, "workload").items():
-            of_workload = truth_figures.of(cell.stats for cell in group)
-            assert of_workload is not None
-            by_workload += [
-                [version, str(workload), one.walker, f"{one.judged:,}", str(one.wrong)]
-                for one in of_workload.walkers
-            ]
+        by_workload += [
+            [version, workload, one.walker, f"{one.judged:,}", str(one.wrong)]
+            for workload, one in figures.truth_by_workload(cells)
+        ]
     return "\n".join(
         [
             "# Wrong traces by ground truth",

@@ -126,6 +126,15 @@ def by(results: Sequence[CellResult], *names: str) -> dict[tuple[str | int, ...]
     return groups
 
 
+def truth_by_workload(results: Sequence[CellResult]) -> list[tuple[str, truth_figures.WalkerTruth]]:
+    """Each workload's walkers, of cells whose samples were held against shadow stacks."""
+    rows = []
+    for (workload,), group in by(results, "workload").items():
+        truth = truth_figures.of(cell.stats for cell in group)
+        rows += [(str(workload), one) for one in truth.walkers] if truth else []
+    return rows
+
+
 def worst_p99(group: Sequence[CellResult]) -> float | None:
     """Latency in ns: the worst of the group's cells and walkers."""
     walkers = [one for cell in group for one in (cell.stats.get("latency_ns") or {}).values()]

@@ -62,22 +62,14 @@ def _context(outcome: Outcome, argv: Sequence[str]) -> dict[str, Any]:
         "truth_rows": [truth_figures.cells(one) for one in total.truth.walkers]
         if total.truth
         else [],
-        "truth_by_workload": _truth_by_workload(results),
+        "truth_by_workload": [
+            (workload, one.walker, str(one.wrong))
+            for workload, one in sorted(figures.truth_by_workload(results), key=lambda row: row[0])
+        ],
         "details": _json([_detail(one) for one in results]),
         "flames": _json(_flames(results, outcome)),
         "slug": _slug,
     }
-
-
-def _truth_by_workload(results: Sequence[CellResult]) -> list[tuple[str, str, str]]:
-    """Workload, walker, wrong."""
-    rows = []
-    for (workload,), group in sorted(figures.by(results, "workload").items()):
-        truth = figures.of(group).truth
-        rows += (
-            [(str(workload), one.walker, str(one.wrong)) for one in truth.walkers] if truth else []
-        )
-    return rows
 
 
 def _json(data: Any) -> Markup:
