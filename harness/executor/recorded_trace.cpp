@@ -31,14 +31,15 @@ RecordedVerdict judge_recorded(std::span<const RecordedTrace> traces, const Vict
   std::string why;
   if (matches(newest->methods, info, walker, &why)) return {RecordedVerdict::kRight, ""};
   const bool ends_early = matches(newest->methods, info, walker, nullptr, /*truncated=*/true);
-  return {ends_early ? RecordedVerdict::kShort : RecordedVerdict::kWrong, why};
+  if (ends_early) return {RecordedVerdict::kShort, why};
+  return {RecordedVerdict::kWrong, why, difference(newest->methods, info)};
 }
 
 Finding finding_of(const RecordedVerdict& wrong, const Input& input) {
   return {.kind = FindingKind::contract,
           .clause = "wrong-frames",
-          .detail = "what is stored of " + std::string(name_of(input.scenario)) +
-                    " is not right: " + wrong.why,
+          .detail = "what is stored of " + std::string(name_of(input.scenario)) + " " +
+                    std::string(wrong.difference) + ": " + wrong.why,
           .fault = {},
           .input = input,
           .oracle = "truth"};

@@ -19,7 +19,8 @@ struct RecordedVerdict {
   static constexpr std::string_view kMissing = "missing";
 
   std::string_view verdict;
-  std::string why;  // empty for one that is right
+  std::string why;                   // empty for one that is right
+  std::string_view difference = "";  // of a wrong one, as difference() says it
 };
 
 // Releases the world, and lets the scenario's victim run on for a moment: JFR's samples are stored by

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/input/input.h"
+
 namespace framestorm {
 namespace {
 
@@ -27,9 +29,11 @@ bool is_method(std::string_view word) {
   return word == "?" || word.find_first_of("/@$.") != std::string_view::npos;
 }
 
-// That, a number or an address.
+// That, a number or an address; no scenario ("c1").
 bool is_value(std::string_view word) {
-  return is_method(word) || word.find_first_of("0123456789") != std::string_view::npos;
+  ScenarioId scenario = {};
+  const bool has_digit = word.find_first_of("0123456789") != std::string_view::npos;
+  return is_method(word) || (has_digit && !parse_name(word, &scenario));
 }
 
 // The detail with `*` for these words, without what a scenario expects.

@@ -136,6 +136,8 @@ TEST(DetailClass, LeavesOutWhatDiffersBetweenVictims) {
       {"Java frame 0 is a/B.c@12, there ?@-1", "Java frame * is *, there *"},
       {"the trace ends in B.c, the thread's stack in ?",
        "the trace ends in *, the thread's stack in *"},
+      {"what is stored of c1 ends early: frame 1 is a/B.c",
+       "what is stored of c1 ends early: frame * is *"},
       {"same count, other frames", "same count, other frames"}};
   for (const auto& [detail, wanted] : kExamples) {
     EXPECT_EQ(detail_class(contract("any", detail)), wanted);

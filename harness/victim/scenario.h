@@ -24,4 +24,8 @@ bool matches_pattern(std::span<const std::string> frames, std::string_view patte
 bool matches(std::span<const std::string> frames, const ScenarioInfo& info,
              const WalkerTraits& walker, std::string* why, bool truncated = false);
 
+// How a trace that is not right differs from ScenarioInfo::trace, and whether at its top or further out:
+// "lacks its innermost frames". The same words for all scenarios. Any thread; allocates.
+std::string_view difference(std::span<const std::string> frames, const ScenarioInfo& info);
+
 }  // namespace framestorm

@@ -210,6 +210,32 @@ TEST(ScenarioTable, KnowsWhereAsyncGetCallTraceStops) {
                        traits_of(WalkerId::asgct), &why));
 }
 
+TEST(ScenarioTable, HowATraceDiffersIsSaidInWordsForAllScenarios) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::c2_inlined);
+  const Frames right = {"framestorm/C2Inlined.leaf",     "framestorm/C2Inlined.level2",
+                        "framestorm/C2Inlined.level1",   "framestorm/C2Inlined.root",
+                        "framestorm/C2Inlined.boundary", "framestorm/C2Inlined.run",
+                        "framestorm/Victim.run"};
+  const auto changed = [&](auto change) {
+    Frames frames = right;
+    change(frames);
+    return difference(frames, info);
+  };
+  const std::string other = "a/B.c";
+  EXPECT_EQ(difference(right, info), "is whole");
+  EXPECT_EQ(changed([](Frames& f) { f.pop_back(); }), "ends early");
+  EXPECT_EQ(changed([](Frames& f) { f.erase(f.begin(), f.begin() + 2); }),
+            "lacks its innermost frames");
+  EXPECT_EQ(changed([](Frames& f) { f.erase(f.begin() + 2, f.begin() + 4); }),
+            "lacks frames further out");
+  EXPECT_EQ(changed([&](Frames& f) { f.insert(f.begin(), other); }),
+            "has frames above its innermost");
+  EXPECT_EQ(changed([](Frames& f) { f.insert(f.begin(), f[0]); }),
+            "has frames too many further out");
+  EXPECT_EQ(changed([&](Frames& f) { f[0] = other; }), "begins with another frame");
+  EXPECT_EQ(changed([&](Frames& f) { f[3] = other; }), "has other frames further out");
+}
+
 TEST(ScenarioTable, OnlyAsyncGetCallTraceMayStopThere) {
   const ScenarioInfo& info = scenario_info(ScenarioId::deoptimized_caller);
   const Frames stopped = {"framestorm/DeoptimizedCaller.callee",

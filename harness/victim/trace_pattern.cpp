@@ -23,6 +23,7 @@ struct Position {
 };
 
 constexpr size_t kMaxPositions = 63;
+constexpr size_t kMostTooMany = 16;  // frames that a trace has beside the right ones
 
 // Frames of Scenario.enter and Scenario.leave, which call the natives of the same name.
 constexpr std::string_view kRegistering =
@@ -102,6 +103,36 @@ std::string expected_at(uint64_t states, const std::vector<Position>& positions)
   return expected;
 }
 
+// How far frames were followed, and where in the pattern that was.
+struct Run {
+  size_t depth;
+  uint64_t states;
+
+  bool ends(const std::vector<Position>& positions) const {
+    return (states >> positions.size() & 1) != 0;
+  }
+};
+
+Run follow(std::span<const std::string> frames, const std::vector<Position>& positions,
+           uint64_t states) {
+  states = close_over(states, positions);
+  for (size_t depth = 0; depth < frames.size(); ++depth) {
+    uint64_t next = 0;
+    for (size_t i = 0; i < positions.size(); ++i) {
+      if ((states >> i & 1) != 0 && accepts(positions[i], frames[depth])) {
+        next |= positions[i].repeat == Repeat::any_number ? uint64_t{1} << i : uint64_t{2} << i;
+      }
+    }
+    if (next == 0) return {depth, states};
+    states = close_over(next, positions);
+  }
+  return {frames.size(), states};
+}
+
+std::string registered(std::string_view pattern) {
+  return std::string(kRegistering) + std::string(pattern);
+}
+
 // What is left of a thawed trace of a walker that stops at the frame in which continuations begin,
 // or behind it.
 std::string until_continuation(std::string_view thawed) {
@@ -114,31 +145,46 @@ std::string until_continuation(std::string_view thawed) {
 bool matches_pattern(std::span<const std::string> frames, std::string_view pattern, bool truncated,
                      std::string* why) {
   const std::vector<Position> positions = parse(pattern);
-  uint64_t states = close_over(1, positions);
-  for (size_t depth = 0; depth < frames.size(); ++depth) {
-    uint64_t next = 0;
-    for (size_t i = 0; i < positions.size(); ++i) {
-      if ((states >> i & 1) != 0 && accepts(positions[i], frames[depth])) {
-        next |= positions[i].repeat == Repeat::any_number ? uint64_t{1} << i : uint64_t{2} << i;
-      }
+  const Run run = follow(frames, positions, 1);
+  if (run.depth < frames.size()) {
+    if (why != nullptr) {
+      *why = "frame " + std::to_string(run.depth) + " is " + frames[run.depth] + ", expected " +
+             expected_at(run.states, positions);
     }
-    if (next == 0) {
-      if (why != nullptr) {
-        *why = "frame " + std::to_string(depth) + " is " + frames[depth] + ", expected " +
-               expected_at(states, positions);
-      }
-      return false;
-    }
-    states = close_over(next, positions);
+    return false;
   }
-  if (truncated || (states >> positions.size() & 1) != 0) {
+  if (truncated || run.ends(positions)) {
     return true;
   }
   if (why != nullptr) {
     *why = "the trace ends after " + std::to_string(frames.size()) + " frames, expected " +
-           expected_at(states, positions);
+           expected_at(run.states, positions);
   }
   return false;
+}
+
+std::string_view difference(std::span<const std::string> frames, const ScenarioInfo& info) {
+  const std::vector<Position> positions = parse(registered(info.trace));
+  const Run run = follow(frames, positions, 1);
+  const bool at_top = run.depth == 0;
+  const auto goes_on = [&](size_t depth, uint64_t states) {
+    const std::span<const std::string> rest = frames.subspan(depth);
+    const Run further = follow(rest, positions, states);
+    return further.depth == rest.size() && further.ends(positions);
+  };
+  if (run.depth == frames.size()) return run.ends(positions) ? "is whole" : "ends early";
+  // From any later position: some are left out.
+  const uint64_t later =
+      ~((run.states & -run.states) - 1) & ((uint64_t{1} << positions.size()) - 1);
+  if (goes_on(run.depth, later)) {
+    return at_top ? "lacks its innermost frames" : "lacks frames further out";
+  }
+  for (size_t more = 1; more <= kMostTooMany && run.depth + more < frames.size(); ++more) {
+    if (goes_on(run.depth + more, run.states)) {
+      return at_top ? "has frames above its innermost" : "has frames too many further out";
+    }
+  }
+  return at_top ? "begins with another frame" : "has other frames further out";
 }
 
 bool matches(std::span<const std::string> frames, const ScenarioInfo& info,
@@ -147,8 +193,7 @@ bool matches(std::span<const std::string> frames, const ScenarioInfo& info,
     return matches_pattern(frames, "", truncated, why);
   }
   const auto is = [&](std::string_view pattern, std::string* reason) {
-    return matches_pattern(frames, std::string(kRegistering) + std::string(pattern), truncated,
-                           reason);
+    return matches_pattern(frames, registered(pattern), truncated, reason);
   };
   const bool may_stop = walker.ends_where_it_distrusts_a_frame;
   if (may_stop && !info.asgct_trace.empty() && is(info.asgct_trace, nullptr)) return true;

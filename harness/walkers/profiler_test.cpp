@@ -75,11 +75,12 @@ class ProfilerTest : public JvmTest {
   }
 
   // Of what was stored of the scenario's last walk.
-  std::string_view recorded_verdict(ScenarioId scenario) {
+  RecordedVerdict recorded(ScenarioId scenario) {
     let_store(session(), scenario);
     Profiler& profiler = *session().profiler();
-    return judge_recorded(profiler.new_traces(), victim(scenario), profiler.traits()).verdict;
+    return judge_recorded(profiler.new_traces(), victim(scenario), profiler.traits());
   }
+  std::string_view recorded_verdict(ScenarioId scenario) { return recorded(scenario).verdict; }
 
   uint64_t stored() { return session().profiler()->stored(/*at_the_end=*/true).value_or(0); }
 };
@@ -201,7 +202,17 @@ TEST_F(ProfilerTest, ItsTracesAreHeldAgainstTheScenariosFrames) {
 TEST_F(ProfilerTest, ATraceWithoutItsInnermostFrameIsNotRight) {
   start_with("drop");
   walk_at_a_halt(input());
-  EXPECT_EQ(recorded_verdict(ScenarioId::c1), "wrong");
+  const RecordedVerdict judged = recorded(ScenarioId::c1);
+  EXPECT_EQ(judged.verdict, "wrong");
+  EXPECT_EQ(judged.difference, "lacks its innermost frames");
+}
+
+TEST_F(ProfilerTest, ATraceWithAFrameTooManyIsWrongInAnotherWay) {
+  start_with("twice");
+  walk_at_a_halt(input());
+  const RecordedVerdict judged = recorded(ScenarioId::c1);
+  EXPECT_EQ(judged.verdict, "wrong");
+  EXPECT_EQ(judged.difference, "has frames too many further out");
 }
 
 // Of the JDK under test, which has not started yet.

@@ -44,17 +44,23 @@ public final class Samples {
     NONE // no frame of Java
   }
 
-  /** {@code why} is empty where a verdict says it all. */
-  private record Judgement(Verdict verdict, String why) {}
+  /** {@code why} is empty where a verdict says it all; {@code did} says it in words of no program. */
+  private record Judgement(Verdict verdict, String why, String did) {
+    Judgement(Verdict verdict, String why) {
+      this(verdict, why, "");
+    }
+  }
 
   private record Call(String caller, String callee) {}
 
   /** Why a trace has its verdict, how often, and the first of those traces. */
   private static final class Example {
+    final String did;
     final List<String> frames;
     long count;
 
-    Example(List<String> frames) {
+    Example(String did, List<String> frames) {
+      this.did = did;
       this.frames = frames;
     }
   }
@@ -188,7 +194,8 @@ public final class Samples {
     Map<String, Example> known =
         examples.computeIfAbsent(judgement.verdict(), ignored -> new LinkedHashMap<>());
     known.computeIfAbsent(
-                judgement.why(), ignored -> new Example(all.stream().map(Samples::text).toList()))
+                judgement.why(),
+                ignored -> new Example(judgement.did(), all.stream().map(Samples::text).toList()))
             .count +=
         times;
   }
@@ -198,6 +205,7 @@ public final class Samples {
     RecordedFrame outermost = null;
     Verdict verdict = null;
     String why = "";
+    String did = "";
     for (RecordedFrame frame : trace) {
       if (!isJava(frame)) {
         callee = null; // the JVM or native code is between
@@ -210,13 +218,14 @@ public final class Samples {
         if (verdict == null || (verdict == Verdict.MISPLACED && !misplaced)) {
           verdict = misplaced ? Verdict.MISPLACED : Verdict.WRONG;
           why = text(callee) + " under " + text(frame) + ", which " + calls.doing(frame);
+          did = kind(callee) + " under " + kind(frame) + ", " + position(trace, callee);
         }
       }
       callee = frame;
     }
     RecordedFrame last = trace.getLast();
     if (outermost == null) return new Judgement(Verdict.NONE, text(trace.getFirst()));
-    if (verdict != null) return new Judgement(verdict, why);
+    if (verdict != null) return new Judgement(verdict, why, did);
     if (calls.begins(outermost.getMethod())) return new Judgement(Verdict.WHOLE, "");
     if (trace.size() >= depth) return new Judgement(Verdict.CUT, "");
     String beyond = last == outermost ? "" : ", then " + text(last);
@@ -247,6 +256,19 @@ public final class Samples {
         && method.getDescriptor() != null
         && method.getDescriptor().startsWith("(")
         && !method.getDescriptor().equals("()L;");
+  }
+
+  /** A frame without its method: "Inlined", "JIT compiled at its start". */
+  private static String kind(RecordedFrame frame) {
+    return frame.getType() + (frame.getBytecodeIndex() == 0 ? " at its start" : "");
+  }
+
+  /** Where in a trace a frame of Java is: the innermost one by the code that ran. */
+  private static String position(List<RecordedFrame> trace, RecordedFrame frame) {
+    RecordedFrame first = trace.getFirst();
+    if (first == frame) return "innermost";
+    boolean isBelowNative = trace.stream().takeWhile(one -> one != frame).noneMatch(Samples::isJava);
+    return isBelowNative ? "below " + text(first).replaceAll("0x[0-9a-f]+", "*") : "further out";
   }
 
   private static String text(RecordedFrame frame) {
@@ -292,10 +314,11 @@ public final class Samples {
         .forEach(
             entry ->
                 into.add(
-                    "{\"verdict\":%s,\"why\":%s,\"count\":%d,\"frames\":[%s]}"
+                    "{\"verdict\":%s,\"why\":%s,\"did\":%s,\"count\":%d,\"frames\":[%s]}"
                         .formatted(
                             quoted(name(verdict)),
                             quoted(entry.getKey()),
+                            quoted(entry.getValue().did),
                             entry.getValue().count,
                             String.join(",", entry.getValue().frames.stream().map(Samples::quoted).toList()))));
   }

@@ -10,6 +10,7 @@
 //   lock         it recovers while it holds a lock
 //   malloc       it allocates in its handler
 //   drop         it stores a trace without its innermost frame
+//   twice        it stores the innermost frame twice
 //   nothing      it stores nothing
 //   endless      it does not come to an end with the frame pointer of the test
 //   abort        there it ends the process
@@ -273,7 +274,8 @@ const char* asprof_execute(const char* command, void (*write)(const char* text, 
   } else if (stored.load() > 0) {
     text = "[thread tid=" + std::to_string(last.tid) + "]";
     for (jint i = last.count - 1; i >= (has("drop") ? 1 : 0); --i) {
-      text += ";" + name_of(last.frames[static_cast<size_t>(i)].method);
+      const std::string frame = ";" + name_of(last.frames[static_cast<size_t>(i)].method);
+      text += i == 0 && has("twice") ? frame + frame : frame;
     }
     text += " 1\n";
     last.count = 0;

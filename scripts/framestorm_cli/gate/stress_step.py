@@ -95,8 +95,8 @@ def run(
         other = out / "stress-base"
         said = stressed(there, other)
         theirs = _entries(said, there, other, known)
-        _compare(entries, _samples(summary), theirs, _samples(said), "base")
-        _compare(theirs, _samples(said), entries, _samples(summary), "change")
+        _compare(entries, summary, theirs, said, "base")
+        _compare(theirs, said, entries, summary, "change")
         entries += of_base([entry for entry in theirs if entry.kind == NEW])
         step.seconds = time.monotonic() - began
         return entries
@@ -127,29 +127,44 @@ def _entries(summary: Json, side: Subject, folder: Path, known: Known) -> list[E
 
 
 def _compare(
-    own: Sequence[Entry], samples: int, others: Sequence[Entry], of_other: int, what: str
+    own: Sequence[Entry], summary: Json, others: Sequence[Entry], of_other: Json, what: str
 ) -> None:
     """Of what is new in one side's samples, says what the other side (`what`) does, too, and which wrong
-    traces were too few to be more than chance. A death is no chance."""
+    traces were too few to be more than chance: each workload by itself, as one may hide behind another.
+    A death is no chance."""
     same = {entry.signature: entry for entry in others}
     for entry in own:
         if entry.kind != NEW:
             continue
-        counted = entry.signature.kind == "contract"
         twin = same.get(entry.signature)
-        there = "none" if twin is None else f"{twin.count:,}" if counted else twin.how
-        if counted:
-            entry.how += f", {entry.count:,} of {samples:,} samples"
-            there += f" of {of_other:,}"
-        entry.how += f"; {what}: {there}"
-        if twin is not None:
-            entry.kind = UNCHANGED
-        elif counted and chance(min(entry.count, samples), samples, of_other) > _CHANCE:
-            entry.kind = TOO_RARE
+        if entry.signature.kind != "contract":
+            entry.how += f"; {what}: {'none' if twin is None else twin.how}"
+            entry.kind = NEW if twin is None else UNCHANGED
+            continue
+        theirs = twin.victims if twin is not None else {}
+        entry.how += f", {entry.count:,} of {_samples(summary):,} samples; {what}: "
+        entry.how += f"{'none' if twin is None else f'{twin.count:,}'} of {_samples(of_other):,}"
+        unlike = [
+            workload
+            for workload in entry.victims.keys() - theirs.keys()
+            if _chance(entry.victims[workload], summary, of_other, workload) <= _CHANCE
+        ]
+        if not unlike:
+            entry.kind = TOO_RARE if twin is None else UNCHANGED
+        elif twin is not None:
+            entry.how += f", none in {', '.join(sorted(unlike))}"
 
 
-def _samples(summary: Json) -> int:
-    return sum(int(cell.get("samples", 0)) for cell in summary.get("cells", []))
+def _chance(count: int, summary: Json, of_other: Json, workload: str) -> float:
+    """That so many of one side's samples of a workload and none of the other's say nothing."""
+    samples = _samples(summary, workload)
+    return chance(min(count, samples), samples, _samples(of_other, workload))
+
+
+def _samples(summary: Json, workload: str = "") -> int:
+    """Of one workload, or of all."""
+    cells = summary.get("cells", [])
+    return sum(int(c.get("samples", 0)) for c in cells if workload in ("", c.get("workload")))
 
 
 def _replayable(entry: Entry) -> bool:
@@ -262,4 +277,5 @@ def _entry(bucket: Json, folder: Path) -> Entry:
         ),
         report=folder / report if report else None,
         command=f"sh {paths.shown(folder / repro)}" if repro else "",
+        victims=bucket.get("victims") or {},
     )

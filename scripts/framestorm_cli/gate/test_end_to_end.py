@@ -1,4 +1,4 @@
-"""The gate's stepping on the JDK of the machine."""
+"""The gate's stepping, and its comparison by replay, on the JDK of the machine."""
 
 import subprocess
 from pathlib import Path
@@ -6,12 +6,18 @@ from pathlib import Path
 import pytest
 
 from framestorm_cli.base import paths
+from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.findings.finding import Finding
 from framestorm_cli.gate import stepping_step, subject
-from framestorm_cli.gate.subject import Request
+from framestorm_cli.gate.crossing import Crossing
+from framestorm_cli.gate.subject import Request, Subject
 from framestorm_cli.gate.verdict import Step
-from framestorm_cli.native import toolchain
+from framestorm_cli.native import processes, toolchain
+from framestorm_cli.native.toolchain import NATIVE
+from framestorm_cli.replay import replaying
 from framestorm_cli.reports.known import Known
+from framestorm_cli.triage.buckets import into_buckets
 
 pytestmark = pytest.mark.long
 
@@ -57,3 +63,38 @@ def test_a_plugin_that_is_wrong_at_calls_alone(
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "caller-left-out" in done.stdout
+
+
+def test_another_wrong_trace_of_a_profiler_does_not_hide_behind_that_of_its_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One stores its innermost frame twice, the other leaves it out."""
+    monkeypatch.delenv("FRAMESTORM_BIN", raising=False)
+    library = toolchain.product("profiler_stand_in", "harness/walkers/libprofiler_stand_in.so")
+    change, base = (
+        subject.prepare(Request(profiler=f"{library}={mode}"), what)
+        for what, mode in (("change", "twice"), ("base", "drop"))
+    )
+    artifact = tmp_path / "input.bin"
+    text = b"framestorm-input 1\nscenario c1\nwalker profiler\n"
+    artifact.write_bytes(processes.filter_text(change.tools.program(NATIVE), "encode", text))
+    symbolizer = Symbolizer()
+
+    def found(side: Subject) -> list[Finding]:
+        request = replaying.Request(artifact, None, outside=side.outside)
+        (tried,) = replaying.run_tries(side.tools, symbolizer, request, 1, tmp_path / side.what)
+        return tried.findings
+
+    def kinds(findings: list[Finding], there: Subject) -> list[str]:
+        for finding in findings:
+            finding.artifact = artifact
+        out = tmp_path / "out"
+        out.mkdir(exist_ok=True)
+        crossing = Crossing(change, there, Known({}), symbolizer, out, 1, (), {})
+        buckets = into_buckets(findings)
+        return [entry.kind for entry in crossing.sort(buckets, 60.0, 2.0, Step("fuzz"))]
+
+    ours = found(change)
+    assert [one.signature.clause for one in ours + found(base)] == ["wrong-frames"] * 2
+    assert kinds(ours, base) == ["new"]
+    assert kinds(ours, change) == ["unchanged"]

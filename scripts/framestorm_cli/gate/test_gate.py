@@ -181,18 +181,22 @@ def test_a_profiler_against_its_release(gate: Gate, fakes: FakePrograms, tmp_pat
     assert gate("--profiler", "jvm", "--base", fakes.tools.jdk.home)[0] == 2
 
 
-def sampled(clause: str, count: int, *deaths: str) -> dict[str, Any]:
-    """A stress run of a profiler: 1000 samples with that many wrong, and cells that died."""
-    wrong = {"kind": "contract", "clause": clause, "frames": [], "walker": "/its/own.so=start"}
-    signatures = [
-        *((wrong, count) for _ in range(count > 0)),
-        *(({"kind": "process_death", "clause": "SIGSEGV", "frames": [one]}, 1) for one in deaths),
-    ]
+def sampled(
+    clause: str, count: int, *deaths: str, did: str = "Inlined", workload: str = "alpha"
+) -> dict[str, Any]:
+    """A stress run of a profiler: 1000 samples of each workload, that many wrong in one; and cells that
+    died."""
+    wrong = {"kind": "contract", "clause": clause, "frames": [], "did": did}
+    wrong["walker"] = "/its/own.so=start"
+    dead = [{"kind": "process_death", "clause": "SIGSEGV", "frames": [one]} for one in deaths]
+    found = [(wrong, count, {workload: count})] * (count > 0) + [(one, 1, {}) for one in dead]
     buckets = [
-        {"id": f"b{at:02d}", "signature": signature, "known": False, "cells": [1], "count": times}
-        for at, (signature, times) in enumerate(signatures, 1)
-    ]
-    return {"cells": [{"mode": "self", "samples": 1000}], "buckets": buckets}
+        {"id": f"b{at:02d}", "signature": signature, "known": False, "cells": [1], "count": times,
+         "victims": victims}
+        for at, (signature, times, victims) in enumerate(found, 1)
+    ]  # fmt: skip
+    cells = [{"mode": "self", "samples": 1000, "workload": one} for one in ("alpha", "beta")]
+    return {"cells": cells, "buckets": buckets}
 
 
 def test_a_profiler_samples_by_itself_beside_its_base(
@@ -233,7 +237,14 @@ def test_a_profiler_samples_by_itself_beside_its_base(
         assert given[given.index("--profiler") + 1] == f"{file}={options}"
         assert not {"--mode", "--walker"} & set(given)
     how = {e["signature"]["clause"]: e["how"] for e in data["entries"]}
-    assert how["impossible-call"] == "in 1 cells, 40 of 1,000 samples; base: none of 1,000"
+    assert how["impossible-call"] == "in 1 cells, 40 of 2,000 samples; base: none of 2,000"
+    # Another wrong trace of that clause is another, and so is one in another program.
+    for other in ({"did": "Interpreted"}, {"workload": "beta"}):
+        runs["change"], runs["base"] = sampled("wrong-bci", 40), sampled("wrong-bci", 40, **other)
+        code, data = gate(*asks)
+        every = [(e["signature"]["did"], e["kind"]) for e in data["entries"]]
+        theirs = other.get("did", "Inlined")
+        assert (code, every) == (1, [("Inlined", "new"), (theirs, "fixed")])
     # Two of a thousand against none may be chance, and what both do is no news.
     runs["change"], runs["base"] = sampled("impossible-call", 2), sampled("wrong-bci", 2)
     code, data = gate(*asks)

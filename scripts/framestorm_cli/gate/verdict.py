@@ -1,5 +1,6 @@
 """What a gate comes to: entries (something that broke, or does no more), steps, and why it cannot judge."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +33,7 @@ class Entry:
     state: str = ""  # how far from one that a thread can have
     known: str = ""  # the known causes that it is, or is like
     write_ups: tuple[str, ...] = ()  # links, of those that it is
+    victims: Mapping[str, int] = field(default_factory=dict)  # `count` by workload, of stress
 
 
 class Step(msgspec.Struct, forbid_unknown_fields=True):

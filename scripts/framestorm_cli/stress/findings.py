@@ -189,7 +189,8 @@ def _wrong_traces(result: CellResult, folder: Path) -> list[Finding]:
                 count=int(example["count"]),
                 artifact=folder / "log.txt",
                 stack=trace,
-                signature=Signature("contract", clause, (), walker=result.cell.walkers),
+                victim=result.cell.workload,
+                signature=Signature("contract", clause, (), example["did"], result.cell.walkers),
                 frames=_frames(trace),
             )
         )

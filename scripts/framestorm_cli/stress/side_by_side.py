@@ -24,6 +24,7 @@ class Reason(msgspec.Struct, forbid_unknown_fields=True):
 
     verdict: str
     why: str
+    did: Annotated[str, said("The same in words of no program, of wrong ones.")]
     count: Number
     frames: list[str]
 

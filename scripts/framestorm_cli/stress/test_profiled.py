@@ -30,8 +30,9 @@ def recorded(**changed: Any) -> dict[str, Any]:
         "verdicts": _VERDICTS,
         "examples": [
             {"verdict": "wrong", "why": "A.callee@3 under A.caller@9, which calls nothing there",
-             "count": 40, "frames": _FRAMES},
-            {"verdict": "short", "why": "ends with A.b@1 (Inlined)", "count": 150, "frames": ["A.b@1"]},
+             "did": "Inlined under Interpreted, innermost", "count": 40, "frames": _FRAMES},
+            {"verdict": "short", "why": "ends with A.b@1 (Inlined)", "did": "", "count": 150,
+             "frames": ["A.b@1"]},
         ],
         "samples": 1000, "taken": 1000, "lost": 250, "biased": 0, "truncated": 0, "traces": 990,
         "frames": 2000, "most_frames": 30, "threads": 2, "other_threads": 5, "calls_judged": 900,
@@ -104,10 +105,12 @@ def test_wrong_traces_are_a_finding_with_a_trace(
     java.plan("alpha", {"recorded": recorded()})
     run(stress, library, tmp_path / "out")
     (bucket,) = read_summary(tmp_path / "out")["buckets"]
-    assert (bucket["signature"]["kind"], bucket["signature"]["clause"]) == (
-        "contract", "impossible-call",
+    signature = bucket["signature"]
+    assert (signature["kind"], signature["clause"], signature["did"]) == (
+        "contract", "impossible-call", "Inlined under Interpreted, innermost",
     )  # fmt: skip
     assert bucket["count"] == 40
+    assert bucket["victims"] == {"alpha": 40}
     assert "A.callee@3" in (tmp_path / "out" / bucket["report"]).read_text()
 
 

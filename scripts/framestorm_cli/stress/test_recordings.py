@@ -71,6 +71,10 @@ def test_a_call_that_the_bytecode_has_not_is_wrong(
     assert stats["findings"] == stats["verdicts"]["wrong"] > 0.9 * stats["samples"]
     assert "Program.inner" in reasons(stats, "wrong")
     assert "under Program.outer@0, which calls other()V" in reasons(stats, "wrong")
+    kinds = {
+        one["did"].rpartition(", ")[2] for one in stats["examples"] if one["verdict"] == "wrong"
+    }
+    assert kinds and kinds <= {"innermost", "further out"}
 
 
 def test_a_caller_that_makes_the_call_elsewhere_is_misplaced(
