@@ -178,6 +178,9 @@ enum class StepEvent : uint8_t {
   deoptimise,  // of the running methods' code
   redefine,    // of a running method's class
   unload,      // of a class that does not run
+  sigsegv,     // HotSpot's own handler of a fault there is interrupted, and the walk is made in it
+  pop_frame,   // the running method's, by JVMTI; the VM's, as those before `sigsegv`
+  exit,        // of the thread: an exception that is thrown into it from outside
   count
 };
 

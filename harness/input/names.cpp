@@ -23,8 +23,8 @@ constexpr std::string_view kIteratorCallNames[] = {
     "next",       "drain", "rewind", "state",  "thread-state", "open",
     "open-frame", "leave", "jump",   "select", "next-null",    "open-null",
 };
-constexpr std::string_view kStepEventNames[] = {"none",       "signal",   "gc",
-                                                "deoptimise", "redefine", "unload"};
+constexpr std::string_view kStepEventNames[] = {
+    "none", "signal", "gc", "deoptimise", "redefine", "unload", "sigsegv", "pop-frame", "exit"};
 
 }  // namespace
 

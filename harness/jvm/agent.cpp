@@ -128,6 +128,7 @@ struct AgentCallbacks {
     capabilities.can_generate_compiled_method_load_events = 1;
     capabilities.can_suspend = 1;
     capabilities.can_get_bytecodes = 1;
+    capabilities.can_pop_frame = jvm.options_.can_pop_frames ? 1 : 0;
 #ifdef JVMTI_VERSION_21
     jvmtiCapabilities potential;
     if (jvmti->GetPotentialCapabilities(&potential) == JVMTI_ERROR_NONE) {

@@ -177,7 +177,7 @@ bool Jvm::claim_fault(int signo, siginfo_t* info, void* ucontext) {
   // Without a current thread HotSpot's handler does nothing but SafeFetch (signals_posix.cpp): no
   // stack banging, no implicit checks, no crash protection of its own.
   void* const thread = jvm.identity_->exchange_key(nullptr);
-  const bool claimed = jvm.handle_signal_(signo, info, ucontext, /*abort_if_unrecognized=*/0) != 0;
+  const bool claimed = jvm.handle_fault(signo, info, ucontext);
   jvm.identity_->exchange_key(thread);
   return claimed;
 }

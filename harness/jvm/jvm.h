@@ -24,6 +24,7 @@ struct JvmOptions {
   std::filesystem::path home;                     // a JDK's folder
   std::vector<std::filesystem::path> class_path;  // folders with the victims' classes
   std::vector<std::string> extra_args;            // appended to framestorm's own
+  bool can_pop_frames = false;  // JVMTI's capability, which only a JVM that starts gives
 };
 
 // HotSpot's offsets that the harness reads or writes in victims' threads.
@@ -85,6 +86,12 @@ class Jvm {
 
   // HotSpot's answer to a fault inside a walk, see HotSpotHooks::claim. Signal context.
   static bool claim_fault(int signo, siginfo_t* info, void* ucontext);
+
+  // HotSpot's handler of a fault, as if the calling thread had it at `ucontext`, which is changed to
+  // where that goes on; what it does not know it leaves alone. Whether it knew. Signal context.
+  bool handle_fault(int signo, siginfo_t* info, void* ucontext) const {
+    return handle_signal_(signo, info, ucontext, /*abort_if_unrecognized=*/0) != 0;
+  }
 
   void set_thread_end_callback(std::function<void(jvmtiEnv*, JNIEnv*)> callback);
 

@@ -33,8 +33,9 @@ bool is_gone(JNIEnv* env, jweak weak) {
 EventThread::EventThread(Jvm& jvm) : jvm_(jvm) {
   jvmtiCapabilities wanted = {};
   wanted.can_retransform_classes = 1;
+  wanted.can_signal_thread = 1;
   if (jvm.jvmti()->AddCapabilities(&wanted) != JVMTI_ERROR_NONE) {
-    throw SetupError("this JVM does not let JVMTI agents redefine classes");
+    throw SetupError("this JVM does not let JVMTI agents redefine classes and stop threads");
   }
   thread_ = std::thread([this] { serve(); });
   World::await(&ready_);
@@ -44,6 +45,11 @@ EventThread::~EventThread() {
   over_.store(true, std::memory_order_release);
   World::send(&asked_, World::kCommandHost);
   thread_.join();
+}
+
+void EventThread::set_thread(JNIEnv* env, jthread thread) {
+  env->DeleteGlobalRef(stepped_);
+  stepped_ = thread == nullptr ? nullptr : env->NewGlobalRef(thread);
 }
 
 void EventThread::ask(StepEvent event, std::span<const jmethodID> methods) {
@@ -89,8 +95,15 @@ const char* EventThread::perform(JNIEnv* env) {
     case StepEvent::unload:
       why_not = unload(env);
       break;
+    case StepEvent::pop_frame:
+      why_not = pop_frame();
+      break;
+    case StepEvent::exit:
+      why_not = exit(env);
+      break;
     case StepEvent::none:
     case StepEvent::signal:
+    case StepEvent::sigsegv:
     case StepEvent::count:
       why_not = "no event of the VM";
       break;
@@ -181,6 +194,33 @@ const char* EventThread::unload(JNIEnv* env) {
   env->PushLocalFrame(kLocals);
   jvm_.jvmti()->ForceGarbageCollection();
   return is_gone(env, weak) ? nullptr : "the collector does not unload classes";
+}
+
+// The caller's call is made again when the thread runs on.
+const char* EventThread::pop_frame() {
+  jvmtiEnv* const jvmti = jvm_.jvmti();
+  if (jvmti->SuspendThread(stepped_) != JVMTI_ERROR_NONE) return "the thread is over";
+  const jvmtiError error = jvmti->PopFrame(stepped_);
+  jvmti->ResumeThread(stepped_);
+  switch (error) {
+    case JVMTI_ERROR_NONE:
+      return nullptr;
+    case JVMTI_ERROR_OPAQUE_FRAME:
+    case JVMTI_ERROR_NO_MORE_FRAMES:
+      return "the two innermost frames are not both of Java methods that can be popped";
+    case JVMTI_ERROR_MUST_POSSESS_CAPABILITY:
+      return "the JVM was started without JVMTI's PopFrame";
+    default:
+      return "JVMTI does not pop a frame of this thread";
+  }
+}
+
+const char* EventThread::exit(JNIEnv* env) {
+  const jobject death = env->AllocObject(env->FindClass("java/lang/ThreadDeath"));
+  if (const char* const why = no_exception(env, "there is no ThreadDeath")) return why;
+  return jvm_.jvmti()->StopThread(stepped_, death) == JVMTI_ERROR_NONE
+             ? nullptr
+             : "JVMTI does not stop this thread";
 }
 
 }  // namespace framestorm::stepping

@@ -28,7 +28,7 @@ class EventThread {
   static constexpr size_t kMethods = 8;
 
   // Starts the thread and attaches it. The VM runs; not in signal context. Throws SetupError where
-  // the JVM cannot redefine classes.
+  // the JVM does not let an agent do what events do.
   explicit EventThread(Jvm& jvm);
   ~EventThread();
   EventThread(const EventThread&) = delete;
@@ -38,6 +38,9 @@ class EventThread {
   // stack; those beyond kMethods do not count. Comes back when the VM has been asked, or after some
   // milliseconds. Not while another is under way. Async-signal-safe.
   void ask(StepEvent event, std::span<const jmethodID> methods);
+
+  // Whose stack that is. `env`: the calling thread's; not while one is under way, nor in signal context.
+  void set_thread(JNIEnv* env, jthread thread);
 
   // Any context.
   bool under_way() const { return under_way_.load(std::memory_order_acquire); }
@@ -53,12 +56,15 @@ class EventThread {
   const char* deoptimise(JNIEnv* env);
   const char* redefine(JNIEnv* env);
   const char* unload(JNIEnv* env);
+  const char* pop_frame();
+  const char* exit(JNIEnv* env);
 
   Jvm& jvm_;
   ThreadSlot asked_, ready_;  // their futex words
   std::atomic<bool> over_{false}, under_way_{false};
   std::atomic<const void*> own_thread_{nullptr};  // HotSpot's
   StepEvent event_ = StepEvent::none;
+  jthread stepped_ = nullptr;  // a global reference
   std::array<jmethodID, kMethods> methods_ = {};
   size_t method_count_ = 0;
   const char* why_not_ = nullptr;

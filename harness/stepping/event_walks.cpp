@@ -29,8 +29,8 @@ StepEvent Stepper::event_at(uintptr_t pc) {
 }
 
 bool Stepper::is_on_the_way() {
-  const bool leads = std::ranges::any_of(
-      events_.wanted(), [](StepEvent event) { return event != StepEvent::signal; });
+  const bool leads =
+      std::ranges::any_of(events_.wanted(), [](StepEvent event) { return !is_of_a_walk(event); });
   return leads && injecting_ && random_() % kOnTheWay == 0;
 }
 
@@ -40,8 +40,8 @@ void Stepper::inject(const ucontext_t& context, Instruction* instruction) {
   if (event == StepEvent::none) return;
   event_point_ = here();
   event_point_.event = event;
-  if (event == StepEvent::signal) {
-    walk_nested(context, instruction);
+  if (is_of_a_walk(event)) {
+    walk_nested(event, context, instruction);
     return;
   }
   std::array<jmethodID, EventThread::kMethods> methods;
@@ -53,15 +53,16 @@ void Stepper::inject(const ucontext_t& context, Instruction* instruction) {
   walk_round(context, instruction);
 }
 
-void Stepper::walk_nested(const ucontext_t& context, Instruction* instruction) {
+void Stepper::walk_nested(StepEvent event, const ucontext_t& context, Instruction* instruction) {
   mode_ = Mode::same_thread;
   target_.same_thread = true;
   for (size_t i = 0; i < walkers_.size(); ++i) {
     Walker& walker = *walkers_[i];
     // Their adapters are no walker of anybody's, and have the state of one walk.
     if (!walker.traits().same_thread || walker.traits().iterator_calls) continue;
-    NestedWalk nested(walker, random_() % (uint64_t{1} << (random_() % kLongestWait)));
-    events_.begin_signal();
+    NestedWalk nested(walker, random_() % (uint64_t{1} << (random_() % kLongestWait)),
+                      event == StepEvent::sigsegv ? &jvm_ : nullptr);
+    events_.begin_in_walk(event);
     nested_ = &nested;
     walk(i, context, instruction);
     nested_ = nullptr;
@@ -84,7 +85,7 @@ void Stepper::walk_nested(const ucontext_t& context, Instruction* instruction) {
                     .oracle = kSequenceOracle});
       }
     }
-    events_.end_signal(nested.happened());
+    events_.end_in_walk(nested.happened());
   }
 }
 

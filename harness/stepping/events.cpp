@@ -8,13 +8,14 @@ namespace framestorm::stepping {
 namespace {
 
 constexpr uint64_t kInstructionsAfter = 32;
+constexpr uint64_t kNeverAfter = UINT64_MAX;
 // For the VM, once no thread is stepped any more.
 constexpr std::chrono::seconds kEnding{20};
 
 }  // namespace
 
 Events::Events(Jvm& jvm, std::vector<StepEvent> wanted) : jvm_(jvm), wanted_(std::move(wanted)) {
-  if (std::ranges::any_of(wanted_, [](StepEvent one) { return one != StepEvent::signal; })) {
+  if (!std::ranges::all_of(wanted_, is_of_a_walk)) {
     thread_ = std::make_unique<EventThread>(jvm);
   }
 }
@@ -31,6 +32,10 @@ void Events::begin(ScenarioId scenario) {
   scenario_ = scenario;
 }
 
+void Events::set_thread(JNIEnv* env, jthread thread) {
+  if (thread_) thread_->set_thread(env, thread);
+}
+
 void Events::step() {
   if (after_ == 0) return;
   for (auto& [id, method] : replaced_) {
@@ -41,13 +46,13 @@ void Events::step() {
   if (thread_->under_way()) return;
   if (asked_) end(in_force_, thread_->why_not());
   asked_ = false;
-  --after_;
+  if (after_ != kNeverAfter) --after_;
 }
 
 void Events::ask(StepEvent event, std::span<const jmethodID> methods) {
   in_force_ = event;
   asked_ = true;
-  after_ = kInstructionsAfter;
+  after_ = event == StepEvent::exit ? kNeverAfter : kInstructionsAfter;
   ++counts_[scenario_][event].injected;
   replaced_ = {};
   if (event == StepEvent::redefine) {
@@ -58,15 +63,15 @@ void Events::ask(StepEvent event, std::span<const jmethodID> methods) {
   thread_->ask(event, methods);
 }
 
-void Events::begin_signal() {
-  before_signal_ = in_force_;
-  in_force_ = StepEvent::signal;
-  ++counts_[scenario_][StepEvent::signal].injected;
+void Events::begin_in_walk(StepEvent event) {
+  before_walk_ = in_force_;
+  in_force_ = event;
+  ++counts_[scenario_][event].injected;
 }
 
-void Events::end_signal(bool happened) {
-  end(StepEvent::signal, happened ? nullptr : "the walk was over before");
-  in_force_ = before_signal_;
+void Events::end_in_walk(bool happened) {
+  end(in_force_, happened ? nullptr : "the walk was over before");
+  in_force_ = before_walk_;
 }
 
 void Events::end(StepEvent event, const char* why_not) {

@@ -1,7 +1,8 @@
 // Which event is in force for the stepped thread, and how many were injected.
 //
 // An event of the VM is in force from when it was asked for until another one is, or the scenario is
-// over: code that was thrown away does not come back. `signal` is in force for one walk.
+// over: code that was thrown away does not come back. Those of a walk (`signal`, `sigsegv`) are in
+// force for that walk.
 #pragma once
 
 #include <array>
@@ -19,6 +20,15 @@
 
 namespace framestorm::stepping {
 
+// What a walk itself is interrupted by; all others are the VM's.
+constexpr bool is_of_a_walk(StepEvent event) {
+  return event == StepEvent::signal || event == StepEvent::sigsegv;
+}
+// After which a thread does not do what its program says; for scenarios alone.
+constexpr bool breaks_programs(StepEvent event) {
+  return event == StepEvent::pop_frame || event == StepEvent::exit;
+}
+
 struct EventCounts {
   uint64_t injected = 0;
   uint64_t effective = 0;                   // that took effect
@@ -34,6 +44,8 @@ class Events {
   // None is in force any more, and the next ones are injected into a victim of this scenario. Waits
   // for one that is under way. Not in signal context. Throws SetupError when the VM does not end it.
   void begin(ScenarioId scenario);
+  // Which thread the next ones are for. `env`: the calling thread's; not in signal context.
+  void set_thread(JNIEnv* env, jthread thread);
 
   // On the stepped thread, in signal context ------------------------------------------------------
   StepEvent in_force() const { return in_force_; }
@@ -42,9 +54,9 @@ class Events {
   void step();
   // Asks the VM for it; of these methods, innermost first.
   void ask(StepEvent event, std::span<const jmethodID> methods);
-  // `signal`, around the walk that it interrupts.
-  void begin_signal();
-  void end_signal(bool happened);
+  // One of a walk, around that.
+  void begin_in_walk(StepEvent event);
+  void end_in_walk(bool happened);
 
   // While no thread is stepped.
   const std::map<ScenarioId, std::map<StepEvent, EventCounts>>& counts() const { return counts_; }
@@ -56,7 +68,7 @@ class Events {
   const std::vector<StepEvent> wanted_;
   std::unique_ptr<EventThread> thread_;  // null: no event of the VM is wanted
   ScenarioId scenario_ = ScenarioId::count;
-  StepEvent in_force_ = StepEvent::none, before_signal_ = StepEvent::none;
+  StepEvent in_force_ = StepEvent::none, before_walk_ = StepEvent::none;
   bool asked_ = false;  // and not over
   // IDs of the methods that may be replaced, and what they point at.
   std::array<std::pair<jmethodID, const void*>, EventThread::kMethods> replaced_ = {};

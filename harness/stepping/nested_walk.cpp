@@ -4,14 +4,36 @@
 
 namespace framestorm::stepping {
 
-NestedWalk::NestedWalk(Walker& walker, uint64_t after)
-    : Walker(walker.traits()), real_(walker), left_(after) {}
+namespace {
+
+// As for a wild pointer: HotSpot looks for polls, guard pages and implicit checks, and finds none. It
+// must not find one: it would log that under a lock, which a walk that faults would leave behind.
+constexpr uintptr_t kWild = ~uintptr_t{0xfff};
+
+void fault(const Jvm& jvm, const ucontext_t& where) {
+  ucontext_t context;
+  copy_context(where, &context);
+  siginfo_t info = {};
+  info.si_signo = SIGSEGV;
+  info.si_code = SEGV_MAPERR;
+  info.si_addr = reinterpret_cast<void*>(kWild);
+  jvm.handle_fault(SIGSEGV, &info, &context);
+}
+
+}  // namespace
+
+NestedWalk::NestedWalk(Walker& walker, uint64_t after, const Jvm* faulting)
+    : Walker(walker.traits()), real_(walker), left_(after), faulting_(faulting) {}
 
 int32_t NestedWalk::walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                          void* ucontext) noexcept {
   depth_ = depth;
   target_ = &target;
   start_single_step();
+  if (faulting_ != nullptr) {
+    fault(*faulting_, *static_cast<const ucontext_t*>(ucontext));
+    target_ = nullptr;
+  }
   const int32_t result = real_.walk(target, frames, depth, ucontext);
   target_ = nullptr;  // the next trap ends the stepping
   return result;

@@ -4,20 +4,24 @@
 //     the walker's own walk
 //       after n instructions   ──>  SIGTRAP: the walker walks again, from that trap's context
 //     goes on at full speed    <──
+//
+// Or, first, HotSpot's handler of a fault at the given context is called, and interrupted so.
 #pragma once
 
 #include <ucontext.h>
 
 #include <vector>
 
+#include "harness/jvm/jvm.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm::stepping {
 
 class NestedWalk final : public Walker {
  public:
-  // The walk that is made next is the outer one. Borrows `walker`. Async-signal-safe.
-  NestedWalk(Walker& walker, uint64_t after);
+  // The walk that is made next is the outer one. Borrows both; `faulting`: of the handler that is
+  // interrupted instead of the walk, null: none. Async-signal-safe.
+  NestedWalk(Walker& walker, uint64_t after, const Jvm* faulting);
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override;
@@ -34,6 +38,7 @@ class NestedWalk final : public Walker {
  private:
   Walker& real_;
   uint64_t left_;
+  const Jvm* const faulting_;
   const WalkTarget* target_ = nullptr;  // while it walks
   int32_t depth_ = 0, result_ = 0;
   bool happened_ = false;

@@ -227,6 +227,7 @@ ProgramResult step_program(Jvm& jvm, Stepper& stepper, const ProgramOptions& opt
   Program program(jvm, options);
   std::this_thread::sleep_for(options.warm_up);
   std::mt19937_64 random(1);
+  size_t windows = 0;
   while (Clock::now() - begin < options.limit) {
     if (program.over()) {
       result.ended = true;
@@ -236,6 +237,9 @@ ProgramResult step_program(Jvm& jvm, Stepper& stepper, const ProgramOptions& opt
     Threads threads(program);
     const int missed = watch(threads, jvm, stepper, &result);
     const uint64_t walked = stepper.counts().walked;
+    // Every other window is without events.
+    stepper.set_injecting(windows % 2 == 1, windows / 2);
+    ++windows;
     if (!threads.begin_on(missed, stepper, random)) continue;
     wait_for_end(stepper);
     stepper.end_on();

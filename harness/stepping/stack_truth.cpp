@@ -217,6 +217,7 @@ void StackTruth::follow_jump() {
   Activation& running = activations_.back();
   const Registers& at = now_.at;
   if (follow_interpreter()) return;
+  if (is_interpreted(now_.blob) && follow_taken_down()) return;
   const bool elsewhere = !same_code(before_.blob, now_.blob);
   if (elsewhere && now_.blob != nullptr && at.sp != running.slot && running.return_to != 0 &&
       word_at(at.sp) == running.return_to) {
@@ -267,6 +268,24 @@ bool StackTruth::follow_interpreter() {
   push(before_, at.sp, *return_slot(now_.at), /*implicit=*/false);
   activations_.back().method = jvm_.methods().id_of(reinterpret_cast<const void*>(at.method));
   return true;
+}
+
+// An exception, or PopFrame, that no return leads out of. Nor does one lead out of what a codelet calls
+// in itself, around its call of the VM, if there is one of them after that.
+bool StackTruth::follow_taken_down() {
+  const Registers& at = now_.at;
+  for (size_t i = 1; i < activations_.size(); ++i) {
+    const Activation& over = activations_[i];
+    if (over.caller_fp != at.fp || !is_interpreted(over.caller)) continue;
+    const CodeEntry& caller = over.caller->entry;
+    const bool in_itself = over.entered >= caller.begin && over.entered < caller.end;
+    const bool goes_on = before_.blob != now_.blob && !is_method_entry(now_.blob);
+    if (at.sp <= over.slot && !(in_itself && goes_on)) continue;
+    if (i + 1 == activations_.size() && !((over.has_stood || in_itself) && goes_on)) return false;
+    end(i, /*deoptimised=*/false);
+    return true;
+  }
+  return false;
 }
 
 // Interpreted frames stand where a compiled one was.

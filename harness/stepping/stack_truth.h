@@ -14,6 +14,8 @@
 //   return to a barrier      The caller's frames come back from the heap, and the barrier's stub then
 //                            goes to the return address.
 //   jump into a caller       An exception's handler: all activations below that frame are over.
+//   jump in the interpreter  With the frame pointer of a caller, whose callee's return address is popped:
+//                            an exception, or JVMTI's PopFrame, has ended all above that frame.
 //   signal to a stub         A safepoint poll or an implicit exception: HotSpot's handler changes the
 //                            pc, as if the instruction had called the stub.
 //   call to a call stub      Compiled code calls an interpreted method through a stub at its own end,
@@ -134,6 +136,7 @@ class StackTruth {
   void follow_return();
   void follow_jump();
   bool follow_interpreter();
+  bool follow_taken_down();
   bool follow_deoptimisation();
   bool is_out_of_base() const;
   void leave_base();

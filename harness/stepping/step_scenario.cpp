@@ -81,6 +81,7 @@ std::string step_scenario(Victims& victims, Stepper& stepper, ScenarioId scenari
   const auto ending = Clock::now();
   while (stepper.stepping() && Clock::now() - ending < kEnding) {
     std::this_thread::sleep_for(kGlance);
+    if (stepper.thread_is_gone()) stepper.end_on();  // an exception has ended it on its way out
   }
   if (stepper.stepping()) {
     throw SetupError("the victim of " + std::string(name_of(scenario)) + " does not end");

@@ -95,6 +95,10 @@ void Stepper::begin(JNIEnv* env) {
             static_cast<int>(syscall(SYS_gettid)))) {
     return;
   }
+  jthread own = nullptr;
+  jvm_.jvmti()->GetCurrentThread(&own);
+  events_.set_thread(env, own);
+  env->DeleteLocalRef(own);
   stepping_.store(true, std::memory_order_release);
   World::get().step_self({.observe = &Stepper::on_trap});
 }
@@ -154,6 +158,8 @@ bool Stepper::begin_on(jthread thread, jthread carrier) {
   jvmti->ResumeThread(thread);
   return begun;
 }
+
+bool Stepper::thread_is_gone() const { return syscall(SYS_tgkill, getpid(), target_.tid, 0) != 0; }
 
 void Stepper::end_on() {
   World& world = World::get();

@@ -156,8 +156,9 @@ class Stepper {
   // instruction, in no scenario. `carrier`: of a virtual thread. False when it has no Java frames, is
   // not mounted there any more, or does not react.
   bool begin_on(jthread thread, jthread carrier);
-  // Control thread: it runs on at full speed, wherever it has come to.
+  // Control thread: it runs on at full speed, wherever it has come to; it may be gone.
   void end_on();
+  bool thread_is_gone() const;
 
   // Ends what is under way, and drops of the events' findings what plain stepping has found since. No
   // thread is stepped. Throws SetupError when the VM does not end an event.
@@ -208,7 +209,7 @@ class Stepper {
   bool is_on_the_way();
   void inject(const ucontext_t& context, Instruction* instruction);
   StepEvent event_at(uintptr_t pc);
-  void walk_nested(const ucontext_t& context, Instruction* instruction);
+  void walk_nested(StepEvent event, const ucontext_t& context, Instruction* instruction);
   // Whether the same is so without an event.
   struct Plain {
     std::string key;  // of the finding that it is without the event

@@ -32,8 +32,14 @@ constexpr Seconds kLongestWarmUp{60};
 constexpr double kWarmUpShare = 5;
 // There is so much code in a program that two of these for each instruction would be most of its walks.
 constexpr Sample kProgramOutside = {.first = 0, .one_in = 64};
+// Nor could it go on with an event at each.
+constexpr Sample kProgramEvents = {.first = 0, .one_in = 1024};
 // For the victim to come to where an artifact says.
 constexpr Seconds kReplayTime{20};
+
+bool pops_frames(const std::vector<StepEvent>& events) {
+  return std::ranges::find(events, StepEvent::pop_frame) != events.end();
+}
 
 std::vector<Walker*> walkers_of(const Session& session, const std::vector<WalkerId>& wanted,
                                 Executor& executor) {
@@ -273,7 +279,8 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
         const Seconds share = slice / static_cast<double>(events + 1);
         round = std::max(kShortestRound, std::min({round, kEventRound, share}));
       }
-      reason = step_scenario(session.victims(), stepper, scenario, round);
+      std::string ended = step_scenario(session.victims(), stepper, scenario, round);
+      if (turn == 0) reason = std::move(ended);  // an event may keep it from its point
       stepper.set_injecting(true, turn++);
     } while (events > 0 && reason.empty() &&
              (turn <= events || Clock::now() - started < slice * kWholeSlice));
@@ -306,8 +313,10 @@ json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper) 
                        {"offset", place.offset},
                        {"samples", count}});
   }
+  stepper.settle();
   return {{"windows", result.windows},
           {"vain", result.vain},
+          {"events", injected_record(stepper, ScenarioId::count)},
           {"ended", result.ended},
           {"sampled", sampled}};
 }
@@ -325,7 +334,16 @@ json profiler_record(Session& session) {
 int run_step(StepOptions options) {
   options.session.start_victims = false;
   const bool whole = !options.program.main_class.empty();
-  if (whole) options.limits.outside = kProgramOutside;
+  const std::vector<StepEvent>& events = options.limits.events;
+  if (whole) {
+    options.limits.outside = kProgramOutside;
+    options.limits.events_at = kProgramEvents;
+    if (const auto found = std::ranges::find_if(events, breaks_programs); found != events.end()) {
+      throw SetupError("a program that has an event " + std::string(name_of(*found)) +
+                       " does not do what it is to do: that is for scenarios");
+    }
+  }
+  options.session.jvm.can_pop_frames = pops_frames(events);
   Session session(options.session);
   FindingsWriter writer(options.out, session);
   Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
@@ -365,6 +383,7 @@ int run_step(StepOptions options) {
 int replay_step(const ReplayOptions& options, const Input& input) {
   SessionOptions session_options = options.session;
   session_options.start_victims = false;
+  session_options.jvm.can_pop_frames = input.halt.event == StepEvent::pop_frame;
   Session session(session_options);
   FindingsWriter writer(options.out, session);
   const bool same_thread = input.mode == Mode::same_thread;

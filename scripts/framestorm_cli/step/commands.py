@@ -26,7 +26,7 @@ from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
               help="Only this one; repeatable. Default: all that give traces.")  # fmt: skip
 @click.option("--event", "events", multiple=True,
               help="Injected at instructions, then walked again; repeatable: signal, gc, deoptimise,"
-                   " redefine, unload.")  # fmt: skip
+                   " redefine, unload, sigsegv, pop-frame, exit.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True,
               help="For all scenarios together, or for the program.")  # fmt: skip
 @click.option("--gc", type=click.Choice(list(GCS)), default=DEFAULT, help="Collector.")

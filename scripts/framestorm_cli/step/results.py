@@ -159,6 +159,7 @@ class Program(msgspec.Struct):
     vain: int  # windows in which no instruction was walked
     ended: bool  # by itself, before its time
     sampled: list[SampledPlace]
+    events: dict[str, Injected] = {}
 
 
 class ProfilerRun(msgspec.Struct):
@@ -203,8 +204,9 @@ class Results(msgspec.Struct, dict=True):
     def injected(self) -> dict[str, Injected]:
         """Events, in all scenarios."""
         sums: dict[str, Injected] = {}
-        for scenario in self.scenarios.values():
-            for name, one in scenario.events.items():
+        own = (self.program,) if self.program else ()
+        for part in (*own, *self.scenarios.values()):
+            for name, one in part.events.items():
                 total = sums.setdefault(name, Injected(0, 0))
                 total.injected += one.injected
                 total.effective += one.effective
@@ -233,6 +235,12 @@ class Results(msgspec.Struct, dict=True):
         ]
         if self.program and not self.program.windows:
             found.append("no instruction of the program was stepped")
+        if self.program:
+            found += [
+                f"event {name} took effect nowhere: {'; '.join(one.why_not) or 'none was injected'}"
+                for name, one in self.program.events.items()
+                if one.effective == 0
+            ]
         found += [
             f"scenario {name}: event {event} took effect nowhere: {why}"
             for name, one in self.scenarios.items()

@@ -62,8 +62,6 @@ def step_command(
         raise FramestormError(
             "--event and --profiler do not go together: events are judged by traces"
         )
-    if workload and events:
-        raise FramestormError("--event is for scenarios, whose victims are started again")
     folder = run_folder.new_folder(out, "step")
     run_folder.check_room(folder)
     tools = toolchain.prepare(jdk)

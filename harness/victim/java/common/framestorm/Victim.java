@@ -15,12 +15,13 @@ final class Victim extends Thread {
 
   @Override
   public void run() {
-    Harness.beginStepping();
     try {
+      Harness.beginStepping();
       scenario.run();
     } catch (Throwable e) {
       scenario.failed(e);
+    } finally {
+      Harness.endStepping();
     }
-    Harness.endStepping();
   }
 }

@@ -89,6 +89,9 @@ public final class Victims {
       if (failure != null) {
         throw new IllegalStateException(reasonOf(failure), failure);
       }
+      if (!thread.isAlive() && !scenario.entered()) {
+        throw new IllegalStateException("the victim ended before its program point");
+      }
       if (System.nanoTime() > deadline) {
         throw new IllegalStateException(
             "the victim did not reach its program point within 60 s, it is " + thread.getState());
