@@ -52,14 +52,25 @@ MutatorProfile profile_of(std::string_view target, Session& session, const Walke
   return profile;
 }
 
+// Of the walkers that are asked for, if any. Throws SetupError when the target is for none of them.
+std::vector<WalkerId> wanted_by(const MutatorProfile& profile, std::vector<WalkerId> asked) {
+  const size_t others = std::erase_if(asked, [&](WalkerId id) { return !profile.is_for(id); });
+  if (others > 0 && asked.empty()) {
+    throw SetupError("none of these walkers reads what " + std::string(profile.target) +
+                     " mutates");
+  }
+  return asked;
+}
+
 class Driver final : public InputLoop {
  public:
   // Control thread.
   Driver(std::string_view target, const FuzzOptions& options)
       : options_(options),
         loop_(target, options, engine_),
-        walkers_(options.walkers, find_mutator_profile(target)->walkers,
-                 loop_.session().missing_walkers(), options.modes, declared_in(loop_.session())),
+        walkers_(wanted_by(*find_mutator_profile(target), options.walkers),
+                 find_mutator_profile(target)->walkers, loop_.session().missing_walkers(),
+                 options.modes, declared_in(loop_.session())),
         mutator_(profile_of(target, loop_.session(), walkers_, options.offsets_only),
                  &loop_.names()),
         guidance_(make_guidance(options)),

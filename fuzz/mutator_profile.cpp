@@ -15,13 +15,14 @@ std::vector<MutatorProfile>& registered() {
 
 }  // namespace
 
+bool MutatorProfile::is_for(WalkerId id) const {
+  const WalkerTraits& walker = traits_of(id);
+  if (walker.needs_running_vm || (iterator_calls && !walker.iterator_calls)) return false;
+  return !walker.at_polls_only || !(stack_words || thread_fields);
+}
+
 RegisteredTarget::RegisteredTarget(MutatorProfile profile) {
-  if (profile.iterator_calls) {
-    std::erase_if(profile.walkers, [](WalkerId id) { return !traits_of(id).iterator_calls; });
-  }
-  if (profile.stack_words || profile.thread_fields) {
-    std::erase_if(profile.walkers, [](WalkerId id) { return traits_of(id).at_polls_only; });
-  }
+  std::erase_if(profile.walkers, [&](WalkerId id) { return !profile.is_for(id); });
   registered().push_back(std::move(profile));
 }
 

@@ -67,6 +67,9 @@ struct MutatorProfile {
   std::vector<Mode> modes = every<Mode>();
   std::vector<WalkerId> walkers = {kFuzzedWalkers.begin(), kFuzzedWalkers.end()};
   WalksIn walks_in = &walks_in_by_table;
+
+  // Whether that walker, an outside one among them, reads what this target mutates.
+  bool is_for(WalkerId id) const;
 };
 
 // A file of a target has one, at namespace scope.

@@ -68,8 +68,9 @@ nlohmann::ordered_json targets() {
   auto targets = nlohmann::ordered_json::array();
   for (const MutatorProfile& profile : mutator_profiles()) {
     std::vector<std::string_view> walkers;
-    walkers.reserve(profile.walkers.size());
-    for (const WalkerId walker : profile.walkers) walkers.push_back(name_of(walker));
+    for (const WalkerTraits& walker : kWalkers) {
+      if (profile.is_for(walker.id)) walkers.push_back(walker.name);
+    }
     targets.push_back({{"name", profile.target}, {"walkers", walkers}});
   }
   return targets;

@@ -43,7 +43,7 @@ def read_known(
     if path is not None:
         notes |= known_buckets.read(path).notes
     for folder in expectations.folders():
-        if tested and expectations.walker_of(folder) not in tested:
+        if tested and expectations.walkers_of(folder).isdisjoint(tested):
             continue
         if expectations.profiler_of(folder) != profiler:
             continue

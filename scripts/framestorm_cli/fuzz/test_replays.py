@@ -39,7 +39,7 @@ class Fuzzing:
         self.tried: list[str] = []
         monkeypatch.setattr(replays_module, "_EVERY", 0.0)
         monkeypatch.setattr(replaying, "run_try", self._run_try)
-        cause = Cause("wild-write", "asgct", "torn", frozenset({KNOWN}))
+        cause = Cause("wild-write", frozenset({"asgct"}), "torn", frozenset({KNOWN}))
         monkeypatch.setattr(expectations, "causes_on", lambda _, profiler: [cause])
         self.options = FuzzOptions(("fuzz_stack",), 10.0, None, 1, 2, folder)
         self.replays = Replays(fakes.tools, self.options, 3)

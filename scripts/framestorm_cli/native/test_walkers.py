@@ -49,6 +49,17 @@ def test_the_walkers_that_are_wanted_decide(
     usable, left_out = table.usable_targets(LIBJVM, "asgst,asgct2")
     assert "fuzz_iterator" not in usable
     assert "asgst,asgct2" in left_out["fuzz_iterator"]
+    at_polls = table.usable_targets(LIBJVM, "jfr-trace")[0]
+    assert at_polls == ["fuzz_call", "fuzz_frame", "fuzz_ucontext"]
+
+
+@pytest.mark.parametrize("outside", ["plugin", "profiler"])
+def test_outside_walkers_read_all_but_iterator_calls(
+    table: walkers.Table, monkeypatch: pytest.MonkeyPatch, outside: str
+) -> None:
+    exporting(monkeypatch, "AsyncGetCallTrace")
+    left_out = table.usable_targets(LIBJVM, outside)[1]
+    assert list(left_out) == ["fuzz_iterator"]
 
 
 def test_why_a_walker_is_missing(table: walkers.Table, monkeypatch: pytest.MonkeyPatch) -> None:

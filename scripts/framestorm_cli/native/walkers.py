@@ -70,15 +70,12 @@ class Table:
         """All targets that the JDK (and --walker) has a walker for, and why it has none for the
         others."""
         wanted = set(names(walker))
-        most = max(map(len, self.targets.values()))
         usable, left_out = [], {}
         for target, fitting in self.targets.items():
-            # Targets that are for some walkers only; the others take any.
-            needed = fitting if len(fitting) < most else ()
-            why = [self.walkers[name].why_missing(libjvm) for name in needed]
-            if needed and wanted and not wanted & set(needed):
-                left_out[target] = f"--walker {walker} is none of {', '.join(needed)}"
-            elif why and all(why):
+            why = [self.walkers[name].why_missing(libjvm) for name in fitting]
+            if wanted and not wanted & set(fitting):
+                left_out[target] = f"--walker {walker} is none of {', '.join(fitting)}"
+            elif all(why):
                 left_out[target] = why[0]
             else:
                 usable.append(target)

@@ -7,7 +7,8 @@
 
 The keys are feature releases, and "25-sanitized" and the like for instrumented JDKs. `open`: the
 signature must still come back. `fixed` (once open), `unaffected` (never seen): it must not. `also`:
-other signatures that the cause is written up to have. `walker` and `state` are those of the input.
+other signatures that the cause is written up to have. `walker` and `state` are those of the input;
+`also_walkers` have the cause's code, too.
 """
 
 import json
@@ -32,8 +33,14 @@ def folders(base: Path = paths.CRASHES) -> list[Path]:
     return sorted(p for p in base.iterdir() if p.is_dir()) if base.is_dir() else []
 
 
-def walker_of(folder: Path) -> str:
-    return str(records.read_json(folder / "expected.json").get("walker", ""))
+def walkers_of(folder: Path) -> frozenset[str]:
+    """Of the input, and others that have the cause's code."""
+    found = records.read_json(folder / "expected.json")
+    return _walkers_in(found) if "walker" in found else frozenset()
+
+
+def _walkers_in(expected: Json) -> frozenset[str]:
+    return frozenset([str(expected["walker"]), *expected.get("also_walkers", ())])
 
 
 def profiler_of(folder: Path) -> str:
@@ -95,7 +102,7 @@ class Cause:
     """A cause of corpus/crashes that is open on a JDK."""
 
     name: str
-    walker: str
+    walkers: frozenset[str]
     state: str
     signatures: frozenset[Signature]
 
@@ -114,7 +121,7 @@ class Cause:
     def is_like(self, finding: Finding) -> bool:
         """The same, whatever the state."""
         same = any(one in self.signatures for one in signatures_of(finding))
-        return same and finding.walker == self.walker
+        return same and finding.walker in self.walkers
 
 
 def causes_on(label: str, base: Path = paths.CRASHES, *, profiler: str = "") -> list[Cause]:
@@ -130,12 +137,12 @@ def causes_on(label: str, base: Path = paths.CRASHES, *, profiler: str = "") -> 
         if _profiler_in(data) != profiler:
             continue
         try:
-            walker, state = str(data["walker"]), str(data["state"])
+            walkers, state = _walkers_in(data), str(data["state"])
             if state not in STATES:
                 raise ValueError(f"state {state!r} is none of {', '.join(STATES)}")
         except (ValueError, KeyError, TypeError) as error:
             raise FramestormError(f"{path}: {error}") from error
-        found.append(Cause(folder.name, walker, state, frozenset(signatures)))
+        found.append(Cause(folder.name, walkers, state, frozenset(signatures)))
     return found
 
 
