@@ -64,7 +64,7 @@ AgentTest::AgentTest() {
     return;
   }
   jdk_ = jdk;
-  // A runtime has no compiler for the source: it is given the class.
+  // Compiled once for all tests. A runtime could not compile the source itself.
   const char* const compiled = std::getenv("FRAMESTORM_TEST_SAMPLED");
   if (compiled != nullptr) sampled_ = "-cp " + std::string(compiled) + " Sampled";
   std::string name = (std::filesystem::temp_directory_path() / "agent-test-XXXXXX").string();

@@ -109,10 +109,9 @@ def test_inputs_of_a_corpus_are_walked_at_their_own_program_point(tmp_path: Path
         "string-compare",
     }
     assert len(in_java & states.keys()) > 2, states
-    # A safepoint may come up while the world is halted: at some of a victim's walks, not at all.
-    assert not [one for one in in_java & states.keys() if "_thread_in_Java" not in states[one]], (
-        states
-    )
+    # A safepoint may come up while the world is halted: at the one walk of a victim that is kept, not of all.
+    elsewhere = [one for one in in_java & states.keys() if "_thread_in_Java" not in states[one]]
+    assert len(elsewhere) <= 1, states
 
 
 def test_it_fuzzes_with_afl(tmp_path: Path) -> None:

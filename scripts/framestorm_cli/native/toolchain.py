@@ -169,7 +169,7 @@ def _up_to_date(folder: Path, targets: tuple[str, ...]) -> bool:
 
 
 def sampled_by_tests(jdk: Jdk) -> Path:
-    """Compiles what the agent's tests sample: for a runtime, which cannot do so when it starts it."""
+    """Compiles the program that the agent's tests start again and again, and returns the class folder."""
     return java_sources.compiled(
         jdk,
         name="sampled",

@@ -15,6 +15,8 @@ from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.stress import compiling, jfr, workloads
 from framestorm_cli.stress.jfr import CPU_TIME, EXECUTION, Recording
 
+pytestmark = pytest.mark.long
+
 JDKS = list({jdk.feature: jdk for jdk in jdks.usable()}.values())
 
 

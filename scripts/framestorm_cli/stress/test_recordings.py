@@ -12,6 +12,8 @@ from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.stress import jfr, recordings
 from framestorm_cli.stress.jfr import EXECUTION
 
+pytestmark = pytest.mark.long
+
 _PROGRAM = Path(__file__).with_name("Program.java")
 _JDKS = list({jdk.feature: jdk for jdk in jdks.usable() if jdk.javac is not None}.values())
 

@@ -183,10 +183,11 @@ def _ctest_options(ci: bool) -> list[str]:
 
 
 def _test_environment(under_test: Jdk, classes: str) -> dict[str, str]:
-    environment = {"FRAMESTORM_TEST_JDK": str(under_test.home), "FRAMESTORM_TEST_CLASSES": classes}
-    if under_test.javac is None:
-        environment["FRAMESTORM_TEST_SAMPLED"] = str(toolchain.sampled_by_tests(under_test))
-    return environment
+    return {
+        "FRAMESTORM_TEST_JDK": str(under_test.home),
+        "FRAMESTORM_TEST_CLASSES": classes,
+        "FRAMESTORM_TEST_SAMPLED": str(toolchain.sampled_by_tests(under_test)),
+    }
 
 
 def _walkers(ci: bool) -> Outcome:
@@ -199,12 +200,13 @@ def _walkers(ci: bool) -> Outcome:
     return _run_ctest([*_ctest_options(ci), "-L", "walkers"], environment)
 
 
-def _pytest(ci: bool, arguments: tuple[str, ...], marked: str = "") -> Outcome:
-    """`marked`: which tests, by pytest's -m."""
+def _pytest(ci: bool, arguments: tuple[str, ...], marked: str = "", at_once: int = 1) -> Outcome:
+    """`marked`: which tests, by pytest's -m. `at_once`: how many on a core."""
     options = ["--color=yes" if sys.stdout.isatty() and not ci else "--color=no"]
     options += ["--durations=10"] if ci else []
     # By files: what a file sets up for its tests is set up once.
-    options += ["-n", str(os.cpu_count() or 1), "--dist", "loadfile", "--no-loadscope-reorder"]
+    workers = at_once * (os.cpu_count() or 1)
+    options += ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
     options += ["-m", marked] if marked else []
     pytest = [sys.executable, "-m", "pytest"]
     return _run_tests(pytest, "--junitxml", [*options, *arguments], _PYTEST_CLOSING)
@@ -281,9 +283,10 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
             lambda: _call(["clang-format-19", "--dry-run", "-Werror", *_sources(_CODE_ENDINGS)]),
         ),
         Step("ctest", lambda: _ctest(ci, whole), alone=True),
+        # Most of these wait for what they started: several on a core.
         Step(
             "pytest",
-            lambda: _pytest(ci, pytest_args, "not long" if not pytest_args else ""),
+            lambda: _pytest(ci, pytest_args, "not long" if not pytest_args else "", at_once=2),
             alone=True,
         ),
         Step("walkers", lambda: _walkers(ci), alone=True),
