@@ -57,12 +57,15 @@ def test_a_plugin_that_is_wrong_at_calls_alone(
         assert "; base: 0 of " in entry.how
     (c1,) = (one for one in new if "plugin is wrong in C1 body" in one.explanation)
     assert c1.artifact is not None
+    command = [str(paths.SCRIPTS / "framestorm"), "replay", str(c1.artifact), "--tries", "3"]
     done = subprocess.run(
-        [str(paths.SCRIPTS / "framestorm"), "replay", str(c1.artifact), "--out", str(out / "again")],
+        [*command, "--out", str(out / "again")],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "caller-left-out" in done.stdout
+    # The caller of a frame that was inlined is a part of the same code: no frame is left out by itself.
+    assert c1.signature.clause in ("caller-left-out", "frame-not-there")
+    assert c1.signature.clause in done.stdout
 
 
 def test_another_wrong_trace_of_a_profiler_does_not_hide_behind_that_of_its_base(

@@ -13,6 +13,7 @@ from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.corpus import known
 from framestorm_cli.fakes import fake_native
 from framestorm_cli.gate import stress_step
+from framestorm_cli.gate.budget import Budget
 from framestorm_cli.native import walkers
 from framestorm_cli.native.toolchain import NATIVE
 
@@ -507,8 +508,10 @@ def test_no_stress_is_no_green(gate: Gate, fakes: FakePrograms, stress: dict[str
 
 
 def test_stress_that_cannot_be_run_is_no_green(
-    framestorm: Run, fakes: FakePrograms, tmp_path: Path, crashes: Path
-) -> None:
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, crashes: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(Budget, "stress", lambda _: 2.0)
     fuzz(fakes)
     code, data = Gate(framestorm, fakes, tmp_path)()
     assert code == 2

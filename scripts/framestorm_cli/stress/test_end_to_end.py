@@ -243,7 +243,7 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_samplers_side_by_side(jdk: Jdk, tmp_path: Path) -> None:
-    arguments = ("--workload", "javac", "--duration", "20s", "--profiler", "jfr,asgct")
+    arguments = ("--workload", "javac", "--duration", "12s", "--profiler", "jfr,asgct")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
     lines = {line["sampler"]: line for line in data["side_by_side"]}
     own = jfr.EXECUTION if jfr.excluded(jfr.CPU_TIME, jdk) else jfr.CPU_TIME

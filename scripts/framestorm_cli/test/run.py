@@ -60,6 +60,10 @@ _AT_ONCE = 2  # steps
 _log = threading.local()  # of the step that a thread runs
 
 
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
 def _output() -> IO[str]:
     return getattr(_log, "file", sys.stdout)
 
@@ -150,7 +154,7 @@ def _ruff() -> int:
 
 def _clang_tidy() -> int:
     database = ["-p", str(paths.build()), "-quiet"]
-    jobs = ["-j", str(os.cpu_count() or 1)]
+    jobs = ["-j", str(_cores())]
     return _call(["run-clang-tidy-19", *jobs, *database, *_sources((".cpp",))])
 
 
@@ -178,7 +182,8 @@ def _run_ctest(options: list[str], environment: dict[str, str]) -> Outcome:
 
 def _ctest_options(ci: bool) -> list[str]:
     options = ["--test-dir", str(paths.build()), "--output-on-failure", "--no-tests=error"]
-    options += ["-j", str(os.cpu_count() or 1)]
+    # A JVM test waits for a third of its time.
+    options += ["-j", str(_cores() + 1)]
     return options + (["--no-label-summary"] if ci else [])
 
 
@@ -200,13 +205,12 @@ def _walkers(ci: bool) -> Outcome:
     return _run_ctest([*_ctest_options(ci), "-L", "walkers"], environment)
 
 
-def _pytest(ci: bool, arguments: tuple[str, ...], marked: str = "", at_once: int = 1) -> Outcome:
-    """`marked`: which tests, by pytest's -m. `at_once`: how many on a core."""
+def _pytest(ci: bool, arguments: tuple[str, ...], marked: str = "", beside: int = 1) -> Outcome:
+    """`marked`: which tests, by pytest's -m. `beside`: how many more at once than there are cores."""
     options = ["--color=yes" if sys.stdout.isatty() and not ci else "--color=no"]
     options += ["--durations=10"] if ci else []
     # By files: what a file sets up for its tests is set up once.
-    workers = at_once * (os.cpu_count() or 1)
-    options += ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
+    options += ["-n", str(_cores() + beside), "--dist", "loadfile", "--no-loadscope-reorder"]
     options += ["-m", marked] if marked else []
     pytest = [sys.executable, "-m", "pytest"]
     return _run_tests(pytest, "--junitxml", [*options, *arguments], _PYTEST_CLOSING)
@@ -229,8 +233,8 @@ def _instrumented() -> Outcome:
             (["scenarios", *jdk_option], {0}),
             (["corpus", "check", *jdk_option, "--halts", "6", *out("check")], {0}),
             (["gate", *jdk_option, *own, "--minutes", "2", "--seed", "1", *out("gate")], {0}),
-            ([*fuzz, "--seconds", "25", *out("libfuzzer")], {0, 1}),
-            ([*fuzz, "--engine", "afl", "--seconds", "40", *out("afl")], {0, 1}),
+            ([*fuzz, "--seconds", "15", *out("libfuzzer")], {0, 1}),
+            ([*fuzz, "--engine", "afl", "--seconds", "20", *out("afl")], {0, 1}),
         ]
         for arguments, allowed in commands:
             steps.say(f"framestorm {' '.join(arguments[:2])}")
@@ -283,10 +287,10 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
             lambda: _call(["clang-format-19", "--dry-run", "-Werror", *_sources(_CODE_ENDINGS)]),
         ),
         Step("ctest", lambda: _ctest(ci, whole), alone=True),
-        # Most of these wait for what they started: several on a core.
+        # Most of these wait for what they started.
         Step(
             "pytest",
-            lambda: _pytest(ci, pytest_args, "not long" if not pytest_args else "", at_once=2),
+            lambda: _pytest(ci, pytest_args, "not long" if not pytest_args else "", _cores()),
             alone=True,
         ),
         Step("walkers", lambda: _walkers(ci), alone=True),
