@@ -131,7 +131,7 @@ def main() -> int:
     if end == "setup":
         print("Unrecognized VM option 'UseNoSuchGC'", file=sys.stderr)
         return 1
-    if end == "deaf":
+    if end == "deaf" or entry.get("deaf"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     is_agent = "walker" in options  # else a profiler
     if is_agent:

@@ -14,7 +14,7 @@ from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.native.processes import Popen
 from framestorm_cli.stress import agent, rates, stacks
-from framestorm_cli.stress.cells import SELF_MODE, Cell
+from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Cell
 from framestorm_cli.stress.workloads import Workload
 
 MOST_LIMITS = 10.0  # times its limit that a cell may take on the busiest machine
@@ -22,6 +22,7 @@ STACKS_LIMIT = 90.0  # seconds that taking the stacks of a hung cell may need
 _START = 1.0  # seconds that a JVM takes, about
 _STILL_WALKING = 3.0  # seconds without a walk more after which a cell stands still
 _GRACE = 10.0  # seconds from being asked to end to a hang, and a quarter of the limit
+_SLOW_ENDS = 4.0  # times its limit that the end of a slowed down program may take
 TERMINATED = (143, -15)  # exit codes of a JVM that was asked to end
 
 
@@ -44,6 +45,7 @@ class CellProcess:
     asked_to_end: float | None = None
     hung: bool = False
     slowed: bool = False  # when it was ended, sampling was leaving it too little of its time
+    cut_short: bool = False  # asked to end at its limit: a profiler was leaving it too little
     interrupted: bool = False
     stats: Json = field(default_factory=dict)
     walked: int = 0
@@ -64,8 +66,8 @@ class CellProcess:
 
     @property
     def grace(self) -> float:
-        """Seconds that it may take to end when it is asked to."""
-        return _GRACE + self.limit / 4
+        """Seconds that it may take to end when it is asked to: what is slowed down ends slowly."""
+        return _GRACE + (_SLOW_ENDS * self.limit if self.cut_short else self.limit / 4)
 
     def poll(self) -> bool:
         """Reads the news; False when the process has ended."""
@@ -85,14 +87,26 @@ class CellProcess:
         # One that was asked late, on a busy machine, has the time to do it all the same.
         asked = self.asked_to_end
         late = now - asked > self.grace if asked is not None else self._over_its_limit()
+        if late and asked is None and self._is_profiled() and self._still_walked(now):
+            # A recording is whole only once its profiler has stopped.
+            self.cut_short = True
+            self.asked_to_end = now
+            self.popen.terminate()
+            late = False
         if late and not self.hung:
             self.hung = True
             self.ended = now
             slow = self.cell.mode == SELF_MODE or rates.slows_down(self.stats)
-            self.slowed = slow and now - self.last_walk < _STILL_WALKING
+            self.slowed = slow and self._still_walked(now)
             # Beside the other cells: gdb needs a while.
             threading.Thread(target=self._end_hung, name="stacks").start()
         return True
+
+    def _is_profiled(self) -> bool:
+        return self.cell.mode == SELF_MODE and self.cell.walker != UNSAMPLED
+
+    def _still_walked(self, now: float) -> bool:
+        return now - self.last_walk < _STILL_WALKING
 
     def _walked(self) -> int:
         """Grows while threads are sampled: walks, or bytes of a recording."""

@@ -60,6 +60,7 @@ class CellResult:
     own_clock: bool = True  # the program ends by itself
     cpu_seconds: float | None = None  # user and system time of the process
     died_in_walk: bool = False
+    cut_short: bool = False  # its work was not done at its limit: sampling left it too little time
     environment: dict[str, str] = field(default_factory=dict)  # beside that of framestorm
     format: Literal[1] = 1
 
@@ -172,6 +173,7 @@ def conclude(process: CellProcess, plan: Plan, out: Path, alone: Baseline, jdk: 
         own_clock=process.workload.own_clock or process.seconds is None,
         cpu_seconds=cpu,
         died_in_walk=in_walk,
+        cut_short=process.cut_short,
         environment=process.environment,
     )
 
@@ -241,7 +243,7 @@ def _verdict(
         if code == NOT_DONE and process.workload.proves:
             return UNJUDGED, f"the workload did not do what it is named after: {said}"
         return HARMED, f"the program ended with exit {code}: {said}"
-    if process.workload.proves and not work:
+    if process.workload.proves and not work and not process.cut_short:
         return UNJUDGED, "the workload ended without saying what it did"
     samples = int(stats.get("samples") or 0)
     if not samples and process.cell.walker != UNSAMPLED:

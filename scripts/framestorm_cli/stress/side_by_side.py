@@ -46,6 +46,10 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
         float | None,
         said("CPU time for the same work, over that of the program by itself, minus 1."),
     ]
+    unfinished: Annotated[
+        bool,
+        said("The work was not done at the cell's limit: the cost is at least that."),
+    ]
     whole: Annotated[
         Share | None, said("Traces down to where their thread begins, of the samples.")
     ]
@@ -77,8 +81,9 @@ def lines(results: Sequence[CellResult]) -> list[Line]:
     ]
 
 
-def _cpu_per_iteration(group: Sequence[CellResult]) -> float | None:
-    done = sum(int(one.work.get("iterations") or 0) for one in group)
+def _cpu_per_iteration(group: Sequence[CellResult], *, unfinished: bool = False) -> float | None:
+    """At least that, where the last iteration was `unfinished`, which counts as done."""
+    done = sum(int(one.work.get("iterations") or 0) for one in group) + int(unfinished)
     return sum(one.cpu_seconds or 0.0 for one in group) / done if done else None
 
 
@@ -86,7 +91,8 @@ def _line(group: Sequence[CellResult], by_itself: float | None) -> Line:
     cell = group[0].cell
     cpu = sum(one.cpu_seconds or 0.0 for one in group)
     samples = sum(one.samples for one in group)
-    own = _cpu_per_iteration(group)
+    unfinished = any(one.cut_short for one in group)
+    own = _cpu_per_iteration(group, unfinished=unfinished)
     sampled = cell.walker != UNSAMPLED
     judge = _by_bytecode if cell.mode == SELF_MODE else _by_agent
     return Line(
@@ -99,6 +105,7 @@ def _line(group: Sequence[CellResult], by_itself: float | None) -> Line:
         asked_hz=cell.rate_asked,
         lost=_lost(group) if cell.mode == SELF_MODE and samples else None,
         cost=round(own / by_itself - 1, 4) if sampled and own and by_itself else None,
+        unfinished=unfinished,
         **(judge(group) if sampled and samples else dict.fromkeys(recordings.VERDICTS)),
         judged_by="bytecode" if cell.mode == SELF_MODE else "GetStackTrace",
         verdicts=sorted({one.verdict for one in group}),
@@ -180,7 +187,7 @@ def cells(line: Line) -> list[str]:
         "-" if delivered is None else f"{delivered:,.0f}",
         "-" if delivered is None else f"{delivered / line.asked_hz:.1%}",
         _percent(line.lost),
-        "-" if line.cost is None else f"{line.cost:+.0%}",
+        "-" if line.cost is None else f"{'> ' * line.unfinished}{line.cost:+.0%}",
         *(_percent(getattr(line, name)) for name in recordings.VERDICTS),
         ", ".join(line.verdicts),
     ]

@@ -14,7 +14,7 @@ from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
 from framestorm_cli.profilers import table
 from framestorm_cli.profilers.outside import OutsideWalker
-from framestorm_cli.stress import profiled
+from framestorm_cli.stress import cell_process, profiled
 from framestorm_cli.stress.conftest import FakeJava, read_summary
 from framestorm_cli.stress.recordings import Recorded
 
@@ -142,11 +142,31 @@ def test_a_profiler_that_is_started_from_java(
     )
 
 
-def test_a_program_that_only_gets_no_time_does_not_hang(
+def test_a_program_that_only_gets_no_time_is_asked_to_end_and_what_was_recorded_counts(
     stress: Run, java: FakeJava, library: Path, tmp_path: Path
 ) -> None:
+    java.plan("alpha", {"recorded": recorded(verdicts={"whole": 1000}, examples=[]), "end": "slowed"})
+    matrix = tmp_path / "m.toml"
+    matrix.write_text('limit = "2s"\n')
+    code, said, _ = run(stress, library, tmp_path / "out", "--matrix", str(matrix))
+    data = read_summary(tmp_path / "out")
+    assert (code, data["problems"]) == (0, [])
+    (line,) = (line for line in data["side_by_side"] if line["sampler"] != "unsampled")
+    assert (line["verdicts"], line["samples"], line["unfinished"]) == (["clean"], 1000, True)
+    assert " > +" in said
+
+
+def test_a_program_that_gets_no_time_to_end_does_not_hang(
+    stress: Run,
+    java: FakeJava,
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cell_process, "_GRACE", 0.0)
+    monkeypatch.setattr(cell_process, "_SLOW_ENDS", 0.5)
     nothing = recorded(samples=0, unreadable=1, problem="it has no end")
-    java.plan("alpha", {"recorded": nothing, "end": "slowed"})
+    java.plan("alpha", {"recorded": nothing, "end": "slowed", "deaf": True})
     matrix = tmp_path / "m.toml"
     matrix.write_text('limit = "2s"\n')
     code, _, _ = run(stress, library, tmp_path / "out", "--matrix", str(matrix))

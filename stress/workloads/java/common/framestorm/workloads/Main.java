@@ -45,6 +45,7 @@ public final class Main {
       return USAGE;
     }
     run.begin();
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> reportUnfinished(run)));
     List<Thread> threads = new ArrayList<>();
     for (int index = 0; index < options.threads(); index++) {
       Worker worker = new Worker(run, index, new SplittableRandom(options.seed() * 31 + index));
@@ -71,6 +72,13 @@ public final class Main {
     }
     System.out.println(report(run));
     return 0;
+  }
+
+  /** What was done when the run is ended from outside. */
+  private static void reportUnfinished(Run run) {
+    if (run.end()) {
+      System.out.println(report(run));
+    }
   }
 
   private static void work(Workload workload, Worker worker) {

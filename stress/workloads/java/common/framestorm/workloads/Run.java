@@ -20,11 +20,11 @@ final class Run {
   private final Map<String, LongAdder> work = new ConcurrentHashMap<>();
   private final AtomicLong tickets = new AtomicLong();
   private final LongAdder iterations = new LongAdder();
+  private final AtomicLong ended = new AtomicLong();
   private volatile Throwable failure;
   private volatile boolean enough;
   private long nextLook;
   private long began;
-  private long ended;
   private long deadline;
 
   Run(Options options, Workload workload) {
@@ -42,12 +42,13 @@ final class Run {
     nextLook = deadline;
   }
 
-  void end() {
-    ended = System.nanoTime();
+  /** Whether it had not ended before. */
+  boolean end() {
+    return ended.compareAndSet(0, System.nanoTime());
   }
 
   double seconds() {
-    return (ended - began) / 1e9;
+    return (ended.get() - began) / 1e9;
   }
 
   /** Whether there is another iteration for a worker. */
