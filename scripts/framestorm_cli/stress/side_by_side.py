@@ -10,12 +10,20 @@ from rich.table import Table
 from framestorm_cli.base.machine import machine
 from framestorm_cli.reports import templates
 from framestorm_cli.reports.schema import Number, Share, said
-from framestorm_cli.stress import figures, recordings
+from framestorm_cli.stress import figures, recordings, truth_figures
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED
 from framestorm_cli.stress.plan import Plan
 
 PAGE = "profilers.md"
+_OF_TRUTH = {
+    "whole": ("right", "in-transition"),
+    "cut": (),
+    "short": ("short",),
+    "wrong": ("invented", "wrong-method", "too-deep"),
+    "misplaced": ("wrong-bci",),
+    "none": ("refused",),
+}  # verdicts of shadow stacks
 _MOST_REASONS = 8  # that a page has of a profiler's traces
 
 
@@ -63,7 +71,12 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
         Share | None, said("Traces with a caller at a bytecode index where it makes no such call.")
     ]
     none: Annotated[Share | None, said("Samples without a frame of Java.")]
-    judged_by: Annotated[str, said("`bytecode`, or `GetStackTrace` for a walker of the agent.")]
+    judged_by: Annotated[
+        str,
+        said(
+            "`bytecode`; for a walker of the agent `GetStackTrace`, with --truth `shadow stacks`."
+        ),
+    ]
     verdicts: Annotated[list[str], said("Of its cells.")]
     reasons: list[Reason]
 
@@ -94,7 +107,11 @@ def _line(group: Sequence[CellResult], by_itself: float | None) -> Line:
     unfinished = any(one.cut_short for one in group)
     own = _cpu_per_iteration(group, unfinished=unfinished)
     sampled = cell.walker != UNSAMPLED
-    judge = _by_bytecode if cell.mode == SELF_MODE else _by_agent
+    judge, judged_by = _by_agent, "GetStackTrace"
+    if cell.mode == SELF_MODE:
+        judge, judged_by = _by_bytecode, "bytecode"
+    elif truth_figures.of(one.stats for one in group) is not None:
+        judge, judged_by = _by_truth, "shadow stacks"
     return Line(
         workload=cell.workload,
         sampler=cell.walkers,
@@ -107,7 +124,7 @@ def _line(group: Sequence[CellResult], by_itself: float | None) -> Line:
         cost=round(own / by_itself - 1, 4) if sampled and own and by_itself else None,
         unfinished=unfinished,
         **(judge(group) if sampled and samples else dict.fromkeys(recordings.VERDICTS)),
-        judged_by="bytecode" if cell.mode == SELF_MODE else "GetStackTrace",
+        judged_by=judged_by,
         verdicts=sorted({one.verdict for one in group}),
         reasons=_reasons(group),
     )
@@ -123,6 +140,19 @@ def _by_bytecode(group: Sequence[CellResult]) -> dict[str, float | None]:
     for one in group:
         counts.update(one.stats.get("verdicts") or {})
     return {name: round(counts[name] / counts.total(), 6) for name in recordings.VERDICTS}
+
+
+def _by_truth(group: Sequence[CellResult]) -> dict[str, float | None]:
+    """Of the samples that were judged. A trace that is deeper than its thread's stack is wrong."""
+    truth = truth_figures.of(one.stats for one in group)
+    counts: Counter[str] = Counter()
+    for walker in truth.walkers if truth is not None else ():
+        counts.update(walker.verdicts)
+    judged = counts.total()
+    return {
+        name: round(sum(counts[one] for one in of) / judged, 6) if judged else None
+        for name, of in _OF_TRUTH.items()
+    }
 
 
 def _by_agent(group: Sequence[CellResult]) -> dict[str, float | None]:

@@ -99,6 +99,30 @@ def test_a_profiler_beside_a_walker_and_the_program_by_itself(
     assert "<td>15.00%</td>" in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_a_walker_is_judged_by_shadow_stacks_where_there_are_some(
+    stress: Run, java: FakeJava, library: Path, tmp_path: Path
+) -> None:
+    verdicts = {"right": 60, "in-transition": 10, "short": 4, "invented": 1, "wrong-method": 2,
+                "too-deep": 3, "wrong-bci": 5, "refused": 15}  # fmt: skip
+    layer = {"made": 0, "broken": 0}
+    judged = {
+        "verdicts": verdicts,
+        "not_judged": {},
+        "by_code": {},
+        "safepoint": layer,
+        "sandwich": layer,
+    }
+    truth = {"reference": layer, "walkers": {"asgct": judged}}
+    java.plan("alpha", {"recorded": recorded(), "stats": {"truth": truth}})
+    run(stress, library, tmp_path / "out", "--profiler", "asgct")
+    lines = read_summary(tmp_path / "out")["side_by_side"]
+    (asgct,) = (line for line in lines if line["sampler"] == "asgct")
+    assert {name: asgct[name] for name in _VERDICTS} == {
+        "whole": 0.7, "cut": 0, "short": 0.04, "wrong": 0.06, "misplaced": 0.05, "none": 0.15,
+    }  # fmt: skip
+    assert asgct["judged_by"] == "shadow stacks"
+
+
 def test_wrong_traces_are_a_finding_with_a_trace(
     stress: Run, java: FakeJava, library: Path, tmp_path: Path
 ) -> None:
@@ -145,7 +169,9 @@ def test_a_profiler_that_is_started_from_java(
 def test_a_program_that_only_gets_no_time_is_asked_to_end_and_what_was_recorded_counts(
     stress: Run, java: FakeJava, library: Path, tmp_path: Path
 ) -> None:
-    java.plan("alpha", {"recorded": recorded(verdicts={"whole": 1000}, examples=[]), "end": "slowed"})
+    java.plan(
+        "alpha", {"recorded": recorded(verdicts={"whole": 1000}, examples=[]), "end": "slowed"}
+    )
     matrix = tmp_path / "m.toml"
     matrix.write_text('limit = "2s"\n')
     code, said, _ = run(stress, library, tmp_path / "out", "--matrix", str(matrix))
