@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/executor/mutations.h"
+#include "harness/guard/sampler_thread.h"
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/walk/run_walk.h"
@@ -342,8 +343,9 @@ bool Executor::keep_state(const Prepared& p, bool unmutated) {
 // that cannot be put right.
 bool Executor::check_victim(const Prepared& p) {
   Victim& victim = *p.victim;
-  if (p.record.end != WalkEnd::returned || further_->abandoned()) {
-    // What it left there is no finding of its own: that it was abandoned is reported.
+  if (p.record.end != WalkEnd::returned || further_->abandoned() || !sampler::rests()) {
+    // What it left there is no finding of its own: that it was abandoned is reported. JFR's thread marks
+    // a thread that it samples (_suspend_flags), and has yet to take that back.
     std::string difference;
     repair(victim, &difference);
     return true;

@@ -237,6 +237,8 @@ bool hold(Survive survive) {
 
 int held_thread() { return held_tid.load(std::memory_order_acquire); }
 
+bool rests() { return held_thread() == 0 || is_at_rest(now()); }
+
 bool is_ready() {
   if (held_thread() == 0 || now() == Stage::lost) return true;
   return wait_until(kShortPatienceNs, is_at_rest) && ask({}, kShortPatienceNs) &&

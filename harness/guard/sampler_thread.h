@@ -37,6 +37,9 @@ bool is_found();
 bool hold(Survive survive);
 // Its thread id; 0 when none is held.
 int held_thread();
+// Whether it does nothing now, or there is none. A walk returns before it does where it takes long, as on
+// a busy machine; until then the walked thread may bear its mark. Any thread.
+bool rests();
 // Whether the held thread, or that there is none, is ready for walks: it does not wait for a lock that
 // a halted thread has. World halted.
 bool is_ready();

@@ -108,6 +108,10 @@ TEST_F(ProfilerTest, OneThatWalksFromItsThreadIsHeldAndAskedForTheVictim) {
   EXPECT_EQ(stored(), before + 2);
 }
 
+TEST_F(ProfilerTest, AMarkThatItsThreadTakesBackLateIsNoChangeOfTheVictim) {
+  EXPECT_EQ(clauses_of_a_fault("thread,slow"), Clauses{});
+}
+
 TEST_F(ProfilerTest, AThreadThatItsOwnThreadDoesNotStopIsPassedOver) {
   start_with("thread,", ScenarioId::gc_thread);  // it knows the threads of Java only
   halt(ScenarioId::gc_thread);

@@ -14,6 +14,7 @@
 //   nothing      it stores nothing
 //   endless      it does not come to an end with the frame pointer of the test
 //   abort        there it ends the process
+//   slow         from its own thread it marks the thread's stack below sp, and takes that back late
 //
 // or with `old` its API is that of async-profiler before 4.3, without metrics.
 #include <dlfcn.h>
@@ -35,6 +36,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -51,6 +53,7 @@ struct CallTrace {
 constexpr size_t kMostFrames = 256;
 constexpr int64_t kPeriodNs = 5'000'000;
 constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kSlowNs = 300'000'000;  // longer than the harness waits
 constexpr uintptr_t kReach = 4096;
 constexpr uintptr_t kSmall = 4096;
 constexpr uintptr_t kTestsOwn = 4001;  // a frame pointer that no thread has by itself
@@ -177,6 +180,19 @@ bool await_stop() {
   return sem_timedwait(&stops, &until) == 0;
 }
 
+int64_t now_ns() {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * kSecondNs + time.tv_nsec;
+}
+
+// Null for a context that is no test's: such a thread runs on.
+uintptr_t* below_tests_sp(const void* raw_context) {
+  const auto& registers = static_cast<const ucontext_t*>(raw_context)->uc_mcontext.gregs;
+  if (registers[REG_RBP] != kTestsOwn) return nullptr;
+  return reinterpret_cast<uintptr_t*>(registers[REG_RSP]) - 1;
+}
+
 void sample(Stoppable* of) {
   of->stop.store(Stop::wanted);
   pthread_kill(of->thread.load(), SIGUSR2);
@@ -190,10 +206,17 @@ void sample(Stoppable* of) {
     walk(of->context);
     stored.fetch_add(1, std::memory_order_relaxed);
   }
+  uintptr_t* const mark = has("slow") ? below_tests_sp(of->context) : nullptr;
+  const uintptr_t unmarked = mark == nullptr ? 0 : std::exchange(*mark, ~*mark);
   of->stop.store(Stop::over);
   pthread_kill(of->thread.load(), SIGUSR2);
   while (!await_stop()) {
   }
+  if (mark == nullptr) return;
+  const int64_t begin = now_ns();
+  while (now_ns() - begin < kSlowNs) {  // in no call that the harness holds it in
+  }
+  *mark = unmarked;
 }
 
 void* run_sampler(void*) {
