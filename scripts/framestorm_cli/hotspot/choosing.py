@@ -59,6 +59,16 @@ def _release(feature: int) -> Jdk:
     return validate(building.ensure(Request(f"{debian.PREFIX}{package}", variant=variants.PLAIN)))
 
 
+def stock_builds() -> list[Jdk]:
+    """The newest JDK in the cache of each release that was built as its source is, because no such release
+    could be fetched."""
+    newest: dict[int, Jdk] = {}
+    for home, record in store.finished(variants.PLAIN):
+        if record.source.startswith(debian.PREFIX) and not additions.load().fit(record.feature):
+            newest.setdefault(record.feature, validate(home))
+    return list(newest.values())
+
+
 def is_instrumented(option: Path) -> bool:
     """Whether --jdk names an instrumented JDK instead of a path."""
     return _ASKED.fullmatch(str(option)) is not None

@@ -118,6 +118,7 @@ def test_a_release_that_the_walkers_are_not_added_to_is_not_instrumented(
     for seconds, home in enumerate((with_them, newest)):
         os.utime(home / store.RECORD, (seconds, seconds))
     assert [home for home, _ in choosing.with_walkers("plain")] == [with_them]
+    assert [jdk.home for jdk in choosing.stock_builds()] == [newest.resolve()]
     code, out, err = framestorm("jdk", "path", "plain")
     assert (code, out.strip()) == (0, str(with_them)), err
 

@@ -159,10 +159,13 @@ def _clang_tidy() -> int:
 
 
 def _ctest(ci: bool, whole: bool) -> Outcome:
-    """All C++ tests with the newest JDK, and if `whole` those on a live JVM with every other one too, and
-    with the releases that are fetched. The walkers' own need a JDK that has them: _walkers()."""
+    """All C++ tests with the newest JDK, and if `whole` those on a live JVM with every other one too, with
+    the releases that are fetched, and with those that the cache has built. The walkers' own need a JDK
+    that has them: _walkers()."""
     newest = choosing.choose(None)
     others = [other for other in runtimes.usable() if whole and other.home != newest.home]
+    there = {other.feature for other in [newest, *others]}
+    others += [one for one in choosing.stock_builds() if whole and one.feature not in there]
     code, words, failures = 0, [], list[FailedTest]()
     for index, under_test in enumerate([newest, *others]):
         classes = str(toolchain.victims(under_test))
