@@ -28,7 +28,11 @@ bool MethodTable::try_absorb() {
 }
 
 void MethodTable::take_pending() {
-  for (auto& [method, info] : pending_) methods_[method] = std::move(info);
+  for (auto& [method, info] : pending_) {
+    MethodInfo& known = methods_[method];
+    info.first = known.first;
+    known = std::move(info);
+  }
   pending_.clear();
   has_pending_.store(false, std::memory_order_release);
 }
@@ -40,8 +44,11 @@ jmethodID MethodTable::id_of(const void* method) {
   const bool current = found != ids_.end() && method_at(found->second) == method;
   const bool late = found == ids_.end() && now - ids_taken_ns_ > kRetakeIds;
   if (ids_stale_ || late || (!current && ids_of_ != methods_.size())) {
-    for (const auto& [id, info] : methods_) {
-      if (const void* const at = method_at(id)) ids_[at] = id;
+    for (auto& [id, info] : methods_) {
+      const void* const at = method_at(id);
+      if (at == nullptr) continue;
+      ids_[at] = id;
+      if (info.first == nullptr) info.first = at;
     }
     ids_of_ = methods_.size();
     ids_taken_ns_ = now;
@@ -49,6 +56,11 @@ jmethodID MethodTable::id_of(const void* method) {
     found = ids_.find(method);
   }
   return found == ids_.end() || method_at(found->second) == nullptr ? nullptr : found->second;
+}
+
+bool MethodTable::is_replaced(jmethodID id) const {
+  const MethodInfo* const info = find(id);
+  return info != nullptr && info->first != nullptr && info->first != method_at(id);
 }
 
 const MethodInfo* MethodTable::find(jmethodID method) const {

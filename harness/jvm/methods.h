@@ -22,6 +22,7 @@ struct MethodInfo {
   std::string descriptor = {};  // "(I)V"; empty when it is not known
   // Where it calls methods, ascending: of framestorm's own classes only.
   std::vector<int32_t> invokes = {};
+  const void* first = nullptr;  // what its ID pointed at when id_of() saw it first
 };
 
 class MethodTable {
@@ -43,8 +44,12 @@ class MethodTable {
   jmethodID id_of(const void* method);
   // Methods have been replaced, and what was a Method* may be another one's.
   void retake_ids() { ids_stale_ = true; }
+  // Whether its class was redefined since id_of() was first asked for anything. As find().
+  bool is_replaced(jmethodID id) const;
   // What an ID points at; null once its class is unloaded, the memory of an ID stays. Any context.
   static const void* method_at(jmethodID id) { return *reinterpret_cast<const void* const*>(id); }
+  // Another version of a known method, which no event tells of. As find().
+  void add_version(jmethodID version, jmethodID of) { methods_[version] = methods_[of]; }
   size_t size() const { return methods_.size(); }
 
  private:

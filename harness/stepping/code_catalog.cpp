@@ -1,5 +1,7 @@
 #include "harness/stepping/code_catalog.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 namespace framestorm::stepping {
@@ -66,6 +68,10 @@ constexpr Named kStubs[] = {
     {"StubRoutines", "StubRoutines"},
 };
 
+// Together longer than JVMTI mostly takes.
+constexpr timespec kGlance = {0, 500'000};
+constexpr int kGlances = 20;
+
 Section section_of_stub(std::string_view name) {
   const auto* const found =
       std::ranges::find_if(kStubs, [&](const Named& named) { return contains(name, named.part); });
@@ -86,7 +92,7 @@ CodeCatalog::CodeCatalog(Jvm& jvm) : jvm_(jvm) {
   if (high_ == 0) throw SetupError("this HotSpot does not say where its code cache is");
 }
 
-const Blob* CodeCatalog::at(uintptr_t pc) {
+const Blob* CodeCatalog::at(uintptr_t pc, bool runs) {
   if (!in_code_cache(pc)) return nullptr;
   CodeMap& map = jvm_.code_map();
   if (map.has_pending()) map.try_absorb();
@@ -96,9 +102,24 @@ const Blob* CodeCatalog::at(uintptr_t pc) {
   }
   if (jvm_.methods().has_pending()) jvm_.methods().try_absorb();
   if (last_ != nullptr && pc >= last_->entry.begin && pc < last_->entry.end) return last_;
-  const CodeEntry* const entry = map.find(pc);
+  const CodeEntry* entry = map.find(pc);
+  if (entry == nullptr && runs) entry = wait_for(pc);
   last_ = entry == nullptr ? nullptr : add(*entry);
   return last_;
+}
+
+// JVMTI's thread tells of code some time after it is installed, and needs no poll of this one for that.
+const CodeEntry* CodeCatalog::wait_for(uintptr_t pc) {
+  constexpr uintptr_t kPage = 4096;
+  if (!waited_for_.insert({pc / kPage, epoch_}).second) return nullptr;
+  CodeMap& map = jvm_.code_map();
+  for (int glance = 0; glance < kGlances; ++glance) {
+    nanosleep(&kGlance, nullptr);
+    if (map.has_pending() && map.try_absorb()) {
+      if (const CodeEntry* const entry = map.find(pc)) return entry;
+    }
+  }
+  return nullptr;
 }
 
 const Blob* CodeCatalog::add(const CodeEntry& entry) {

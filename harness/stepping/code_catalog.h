@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,8 @@ class CodeCatalog {
 
   // The blob of code at pc; null outside the code cache. Takes in what has been compiled since.
   // It stays as it is for good. On the stepped thread, which is not in the VM then; allocates.
-  const Blob* at(uintptr_t pc);
+  // `runs`: its code does, so that somebody will tell of it; that is waited for, some milliseconds.
+  const Blob* at(uintptr_t pc, bool runs = false);
   bool in_code_cache(uintptr_t pc) const { return pc >= low_ && pc < high_; }
   const std::deque<Blob>& blobs() const { return blobs_; }
 
@@ -50,6 +52,8 @@ class CodeCatalog {
 
  private:
   const Blob* add(const CodeEntry& entry);
+  // Null when nobody tells of it in time. Once for a page of it, until other code is told of.
+  const CodeEntry* wait_for(uintptr_t pc);
 
   Jvm& jvm_;
   uintptr_t low_ = 0, high_ = 0;
@@ -57,6 +61,7 @@ class CodeCatalog {
   std::map<uintptr_t, const Blob*> by_begin_;
   const Blob* last_ = nullptr;
   uint64_t epoch_ = 0;
+  std::set<std::pair<uintptr_t, uint64_t>> waited_for_;
 };
 
 }  // namespace framestorm::stepping

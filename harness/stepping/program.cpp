@@ -24,7 +24,7 @@ constexpr Milliseconds kGlance{1};
 // A window is over after so many steps,
 constexpr uint64_t kLongest = 20'000;
 // so many without an instruction that is new,
-constexpr uint64_t kNothingNew = 2'500;
+constexpr uint64_t kNothingNew = 1'000;
 // so many without a known stack,
 constexpr uint64_t kUnknown = 3'000;
 // or so long without a step: the thread waits.
@@ -225,7 +225,11 @@ ProgramResult step_program(Jvm& jvm, Stepper& stepper, const ProgramOptions& opt
   ProgramResult result;
   const auto begin = Clock::now();
   Program program(jvm, options);
-  std::this_thread::sleep_for(options.warm_up);
+  while (Clock::now() - begin < options.warm_up) {
+    std::this_thread::sleep_for(kFullSpeed);
+    jvm.methods().absorb();
+    jvm.methods().id_of(nullptr);  // before they are replaced
+  }
   std::mt19937_64 random(1);
   size_t windows = 0;
   while (Clock::now() - begin < options.limit) {

@@ -18,6 +18,15 @@ bool is_method_entry(const Blob* blob) {
 }
 uintptr_t word_at(uintptr_t address) { return *reinterpret_cast<const uintptr_t*>(address); }
 
+// The method that is entered at `blob`. One that is not known there may have replaced another just now.
+jmethodID id_of_entered(MethodTable& methods, const Blob* blob, uintptr_t method) {
+  const auto* const address = reinterpret_cast<const void*>(method);
+  const jmethodID id = methods.id_of(address);
+  if (id != nullptr || !is_method_entry(blob)) return id;
+  methods.retake_ids();
+  return methods.id_of(address);
+}
+
 // Whether both are the same activation's code, if the registers fit.
 bool same_code(const Blob* a, const Blob* b) {
   return a == b || (is_interpreted(a) && is_interpreted(b));
@@ -55,7 +64,7 @@ Section StackTruth::section() const {
 
 void StackTruth::advance(const Registers& now) {
   before_ = now_;
-  now_ = {.at = now, .blob = catalog_.at(now.pc), .flow = flow_at(now.pc)};
+  now_ = {.at = now, .blob = catalog_.at(now.pc, /*runs=*/true), .flow = flow_at(now.pc)};
   if (knowledge_ == Knowledge::waiting) {
     start(now_);
   } else if (mounted_ != 0) {
@@ -225,7 +234,8 @@ void StackTruth::follow_jump() {
   }
   if (is_interpreted(now_.blob) && follow_deoptimisation()) return;
   if (is_interpreted(now_.blob) && !running.has_stood && before_.blob != now_.blob) {
-    running.method = jvm_.methods().id_of(reinterpret_cast<const void*>(at.method));
+    running.method = id_of_entered(jvm_.methods(), now_.blob, at.method);
+    running.unnamed = running.method == nullptr && is_method_entry(now_.blob);
   }
   if (is_interpreted(now_.blob) && !running.has_stood && frame_stands(now_)) {
     running.has_stood = true;
@@ -266,7 +276,9 @@ bool StackTruth::follow_interpreter() {
   if (!enters || !is_interpreted(before_.blob) || !frame_stands(before_)) return false;
   if (!is_interpreted(catalog_.at(*return_slot(now_.at)))) return false;
   push(before_, at.sp, *return_slot(now_.at), /*implicit=*/false);
-  activations_.back().method = jvm_.methods().id_of(reinterpret_cast<const void*>(at.method));
+  Activation& callee = activations_.back();
+  callee.method = id_of_entered(jvm_.methods(), now_.blob, at.method);
+  callee.unnamed = callee.method == nullptr && is_method_entry(now_.blob);
   return true;
 }
 
@@ -386,7 +398,7 @@ std::vector<TrueFrame> StackTruth::interpreted(const Place& place, uintptr_t ret
     return {{.method = method, .bci = return_to == 0 ? kAnyBci : bci_of(frame, place.at.bcp)}};
   }
   // In the frame of the caller, this one taken down.
-  if (running.method == nullptr) return {};
+  if (running.method == nullptr && !running.unnamed) return {};
   return {{.sort = TrueFrame::Sort::optional, .method = running.method}};
 }
 
@@ -443,7 +455,7 @@ void StackTruth::expect() {
   const auto rest = below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end);
   expected_.insert(expected_.end(), rest, rest + static_cast<ptrdiff_t>(std::min(room, end)));
   has_unnamed_ = std::ranges::any_of(expected_, [](const TrueFrame& frame) {
-    return frame.sort == TrueFrame::Sort::frame && frame.method == nullptr;
+    return frame.sort <= TrueFrame::Sort::optional && frame.method == nullptr;
   });
   if (has_unnamed_) lost_why_ = "a method that JVMTI has not told of yet";
 }

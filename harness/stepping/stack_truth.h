@@ -60,6 +60,8 @@ struct TrueFrame {
   jmethodID method = nullptr;  // frame, optional
   int32_t bci = kAnyBci;
   const DebugInfo* code = nullptr;  // inlined
+  // By another version of its class, which the frame may be one of: that may have no ID.
+  bool replaced = false;
 
   bool operator==(const TrueFrame&) const = default;
 };
@@ -118,6 +120,7 @@ class StackTruth {
     // Interpreted.
     bool has_stood = false;         // its frame
     jmethodID method = nullptr;     // of the frame, or the one that is entered
+    bool unnamed = false;           // one is entered that JVMTI has not told of
     std::vector<TrueFrame> frames;  // of a deoptimised caller that is returned to; innermost first
   };
 

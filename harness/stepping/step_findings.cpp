@@ -9,6 +9,7 @@ namespace {
 
 constexpr size_t kShownFrames = 24;
 constexpr size_t kOthers = 4;
+constexpr size_t kKeptStack = 2048;  // bytes
 
 }  // namespace
 
@@ -81,6 +82,27 @@ HaltPoint Stepper::here() {
           .occurrence = 1};
 }
 
+ProgramHalt Stepper::program_halt() const {
+  const ThreadLayout& layout = jvm_.layout();
+  void* const thread = target_.java_thread;
+  ProgramHalt halt;
+  halt.tid = target_.tid;
+  halt.java_thread = thread;
+  halt.thread_state = read_at<uint32_t>(thread, layout.state);
+  halt.last_java_sp = read_at<uintptr_t>(thread, layout.last_java_sp);
+  halt.last_java_pc = read_at<uintptr_t>(thread, layout.last_java_pc);
+  halt.last_java_fp = read_at<uintptr_t>(thread, layout.last_java_fp);
+  halt.stack_base = target_.stack_base;
+  halt.stack_end = target_.stack_end;
+  std::copy_n(expected_.uc_mcontext.gregs, NGREG, halt.registers.begin());
+  const uintptr_t sp = get_register(expected_, Register::sp);
+  const auto* const stack = reinterpret_cast<const std::byte*>(sp);
+  halt.stack.assign(stack, stack + std::min<size_t>(kKeptStack, target_.stack_base - sp));
+  halt.depth = limits_.depth;
+  halt.result = result_;
+  return halt;
+}
+
 Input Stepper::input_of(const Walker& walker) {
   Input input;
   input.scenario = scenario_;
@@ -137,6 +159,9 @@ void Stepper::keep_first(StepFinding* into, Verdict verdict, Finding finding) {
   kept.finding = std::move(finding);
   kept.position = position(truth_.blob(), subject().victim().pc);
   kept.path = path();
+  if (scenario_ == ScenarioId::count) {
+    kept.halt = std::make_shared<const ProgramHalt>(program_halt());
+  }
   const size_t shown = std::min(frames_.size(), kShownFrames);
   kept.frames.assign(frames_.begin(), frames_.begin() + static_cast<ptrdiff_t>(shown));
   for (const Frame& frame : kept.frames) kept.trace.push_back(name(frame));

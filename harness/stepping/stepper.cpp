@@ -51,6 +51,7 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
       limits_(limits),
       catalog_(jvm),
       truth_(jvm, catalog_),
+      versions_(jvm),
       oracles_(had_here(kOffered)),
       subjects_{{{jvm, Mode::same_thread}, {jvm, Mode::separate_thread}}},
       outside_walks_(jvm),
@@ -256,8 +257,6 @@ void Stepper::walk_all(const ucontext_t& context) {
   if (knowledge == Knowledge::waiting) return;
   const bool wanted = is_wanted(context);
   if (!wanted && events_.in_force() == StepEvent::none && !is_on_the_way()) return;
-  if (wanted) ++arrivals_;
-  ++counts_.walked;
   Instruction* instruction = nullptr;
   if (const Blob* const blob = truth_.blob()) {
     const auto offset =
@@ -265,10 +264,14 @@ void Stepper::walk_all(const ucontext_t& context) {
     instruction = &instructions_[blob][offset];
     if (++instruction->steps == 1) last_new_.store(counts_.steps, std::memory_order_relaxed);
   }
-  if (knowledge == Knowledge::known) {
-    ++counts_.judged;
-    last_known_.store(counts_.steps, std::memory_order_relaxed);
+  if (knowledge == Knowledge::known) last_known_.store(counts_.steps, std::memory_order_relaxed);
+  if (!is_in(limits_.inside, instruction)) {
+    ++counts_.seen_enough;
+    return;
   }
+  if (wanted) ++arrivals_;
+  ++counts_.walked;
+  if (knowledge == Knowledge::known) ++counts_.judged;
   if (knowledge == Knowledge::outside) ++counts_.outside;
   if (knowledge == Knowledge::lost) ++counts_.lost[std::string(truth_.lost_why())];
   copy_context(context, &expected_);
@@ -330,6 +333,7 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
   } else {
     outside_walks_.run(call, &record, &incidents_);
   }
+  result_ = record.result;
   const Judgement judgement = judge_trace(walker, record, record.frames);
   count(walker, judgement, record, instruction);
   if (judgement.verdict != Verdict::right && judgement.verdict != Verdict::unjudged) {
@@ -377,9 +381,32 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
   if (record.end != WalkEnd::returned) {
     return {.verdict = Verdict::failed, .clause = "walk-did-not-return"};
   }
-  if (truth_.knowledge() != Knowledge::known || !walker.traits().gives_traces()) return {};
-  return judge(frames_, truth_.expected(), walker.traits(),
-               record.frame_count() == static_cast<size_t>(limits_.depth));
+  if (!walker.traits().gives_traces()) return {};
+  if (truth_.knowledge() != Knowledge::known) {
+    for (const Frame& frame : frames_) {
+      if (jvm_.methods().find(frame.method) == nullptr) versions_.first_of(frame.method);
+    }
+    return {};
+  }
+  const bool cut = record.frame_count() == static_cast<size_t>(limits_.depth);
+  const Judgement judgement = judge(frames_, truth_.expected(), walker.traits(), cut);
+  return judgement.verdict == Verdict::wrong ? judge_by_versions(walker, judgement, cut)
+                                             : judgement;
+}
+
+Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& first, bool cut) {
+  by_versions_.assign(truth_.expected().begin(), truth_.expected().end());
+  for (TrueFrame& frame : by_versions_) {
+    if (frame.method == nullptr) continue;
+    versions_.know(frame.method);
+    const jmethodID id = versions_.first_of(frame.method);
+    frame.replaced = id != frame.method || jvm_.methods().is_replaced(id);
+    frame.method = id;
+  }
+  std::vector<Frame> frames = frames_;
+  for (Frame& frame : frames) frame.method = versions_.first_of(frame.method);
+  const Judgement judgement = judge(frames, by_versions_, walker.traits(), cut);
+  return judgement.verdict == Verdict::right ? judgement : first;
 }
 
 void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {

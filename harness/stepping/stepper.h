@@ -31,6 +31,7 @@
 #include "harness/oracles/thread_subject.h"
 #include "harness/stepping/code_catalog.h"
 #include "harness/stepping/events.h"
+#include "harness/stepping/method_versions.h"
 #include "harness/stepping/nested_walk.h"
 #include "harness/stepping/outside_walks.h"
 #include "harness/stepping/stack_truth.h"
@@ -69,6 +70,18 @@ struct Instruction {
   std::map<std::pair<size_t, Verdict>, Miss> misses;  // by column_of(); of scenarios
 };
 
+// Where a program's thread stood: it does not come there again by itself.
+struct ProgramHalt {
+  int tid = 0;
+  void* java_thread = nullptr;
+  uint32_t thread_state = 0;
+  uintptr_t last_java_sp = 0, last_java_pc = 0, last_java_fp = 0;
+  uintptr_t stack_base = 0, stack_end = 0;
+  std::array<greg_t, NGREG> registers = {};
+  std::vector<std::byte> stack;  // from sp up, some of it
+  int32_t depth = 0, result = 0;
+};
+
 // What is wrong in the same way: same walker, clause, section and code.
 struct StepFinding {
   Verdict verdict = Verdict::wrong;  // `right`: an oracle found something else than the trace
@@ -85,7 +98,8 @@ struct StepFinding {
   std::string position;
   std::vector<Frame> frames;
   std::vector<std::string> trace, truth;
-  std::vector<std::string> path;  // the instructions that led there, the last one first
+  std::vector<std::string> path;            // the instructions that led there, the last one first
+  std::shared_ptr<const ProgramHalt> halt;  // of a program
 };
 
 // At which instructions something is done that takes longer than a walk.
@@ -96,9 +110,11 @@ struct Sample {
 
 struct StepLimits {
   uint64_t native_steps = 32;  // walked of each stay outside the code cache
-  uint64_t most_steps = 0;     // of a thread, then it runs on; 0: no limit
-  int32_t depth = 256;         // frames
-  bool same_thread = true;     // whether the stepped thread is walked in its own handler
+  // Where it is walked at all.
+  Sample inside = {.first = UINT64_MAX, .one_in = 1};
+  uint64_t most_steps = 0;  // of a thread, then it runs on; 0: no limit
+  int32_t depth = 256;      // frames
+  bool same_thread = true;  // whether the stepped thread is walked in its own handler
   Sample outside = {.first = 2, .one_in = 64};  // where it is walked from another thread
   std::vector<StepEvent> events = {};
   Sample events_at = {.first = 1, .one_in = 1024};  // of each event; with a known truth only
@@ -109,6 +125,7 @@ struct StepCounts {
   uint64_t walked = 0;        // of these, walked by every walker
   uint64_t from_outside = 0;  // of these, walked from another thread, too
   uint64_t judged = 0;        // of those walked, with a known truth
+  uint64_t seen_enough = 0;   // not walked: StepLimits::inside
   uint64_t passed = 0;        // not walked: outside the code cache for longer than the limit
   uint64_t excursions = 0;    // calls that ran at full speed
   uint64_t outside = 0;       // of those walked: not above the first activation
@@ -197,6 +214,8 @@ class Stepper {
   void walk(size_t index, const ucontext_t& context, Instruction* instruction);
   // The trace in `frames` of the walk on record.
   Judgement judge_trace(const Walker& walker, const WalkRecord& record, const std::byte* frames);
+  // What is judged anew of one that is not right: a replaced method's other versions are it.
+  Judgement judge_by_versions(const Walker& walker, const Judgement& first, bool cut);
   // That it gives all frames here.
   bool is_promised(const Walker& walker, const Judgement& judgement,
                    const WalkRecord& record) const;
@@ -232,6 +251,7 @@ class Stepper {
   std::string key_of(const Walker& walker, Verdict verdict, const Finding& finding) const;
   std::string code_name() const;
   HaltPoint here();
+  ProgramHalt program_halt() const;
   Input input_of(const Walker& walker);
   std::string detail_of(const Judgement& judgement, const WalkRecord& record) const;
   std::string name(const TrueFrame& frame) const;
@@ -244,6 +264,8 @@ class Stepper {
   const StepLimits limits_;
   CodeCatalog catalog_;
   StackTruth truth_;
+  MethodVersions versions_;
+  std::vector<TrueFrame> by_versions_;
   Guard::Watch watch_;
   OracleSet oracles_;
   Violations violations_;
@@ -275,7 +297,8 @@ class Stepper {
   std::vector<std::unique_ptr<FrameBuffer>> buffers_;
   std::vector<Frame> frames_;
   Incidents incidents_;
-  Section section_;  // of the instruction that is walked
+  int32_t result_ = 0;  // of the last walk
+  Section section_;     // of the instruction that is walked
 
   StepCounts counts_;
   std::map<std::string, std::array<Tally, kColumns>, std::less<>> sections_;

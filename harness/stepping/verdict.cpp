@@ -49,7 +49,8 @@ class Match {
 
  private:
   bool is(const Frame& frame, const TrueFrame& wanted, size_t f) const {
-    if (frame.method != wanted.method) return false;
+    const bool has_no_id = frame.method == nullptr && wanted.replaced;
+    if (frame.method != wanted.method && !has_no_id) return false;
     return f == 0 || wanted.bci == kAnyBci || frame.bci == wanted.bci ||
            frame.bci == walker_.native_bci.value_or(kNoBci);
   }

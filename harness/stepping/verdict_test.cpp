@@ -80,5 +80,15 @@ TEST_F(VerdictTest, BelowAVirtualThreadAreItsCarriersFrames) {
   EXPECT_EQ(said({frame(9, 3)}, mounted), "wrong frame-not-there 0");
 }
 
+// Nobody has asked for the ID of a version that is replaced.
+TEST_F(VerdictTest, AFrameOfAReplacedMethodMayHaveNoId) {
+  const std::vector<Frame> unnamed = {frame(1, 4), frame(0, 5), frame(3, 7)};
+  EXPECT_EQ(said(unnamed, stack_), "wrong frame-not-there 1");
+  std::vector<TrueFrame> replaced = stack_;
+  replaced[1].replaced = true;
+  EXPECT_EQ(said(unnamed, replaced), "right");
+  EXPECT_EQ(said({frame(1, 4), frame(0, 6), frame(3, 7)}, replaced), "wrong frame-not-there 1");
+}
+
 }  // namespace
 }  // namespace framestorm::stepping

@@ -28,6 +28,7 @@ void show_head(const json& sample, std::ostream& out) {
   out << ", " << sample.at("walk_ns") << " ns\n";
   if (!sample.contains("finding")) return;
   const json& finding = sample["finding"];
+  if (!text_of(sample, "what").empty()) out << text_of(sample, "what") << "\n";
   out << "finding: " << text_of(finding, "kind");
   if (!text_of(finding, "clause").empty()) out << ", " << text_of(finding, "clause");
   out << ": " << text_of(finding, "detail") << "\n";
@@ -54,6 +55,14 @@ void show_words(const json& stack, std::ostream& out) {
   }
 }
 
+// What `step` knows: the stack as control flow has built it, and the way there.
+void show_step(const json& step, std::ostream& out) {
+  out << "at " << text_of(step, "position") << "; true are:\n";
+  for (const json& frame : step.at("truth")) out << "  " << frame.get<std::string>() << "\n";
+  out << "it was led there by, the last one first:\n";
+  for (const json& one : step.at("path")) out << "  " << one.get<std::string>() << "\n";
+}
+
 void show(const json& sample, std::ostream& out) {
   show_head(sample, out);
   show_thread(sample.at("thread"), out);
@@ -72,6 +81,7 @@ void show(const json& sample, std::ostream& out) {
     if (frame.contains("jmethodID")) out << "  jmethodID " << text_of(frame, "jmethodID");
     out << "\n";
   }
+  if (sample.contains("step")) show_step(sample["step"], out);
   show_words(sample.at("stack"), out);
 }
 

@@ -8,10 +8,13 @@
 #include "harness/executor/signature.h"
 #include "harness/input/binary.h"
 #include "harness/input/json_form.h"
+#include "harness/input/state.h"
 #include "harness/input/text.h"
 #include "harness/stepping/step_scenario.h"
 #include "harness/walkers/profiler.h"
 #include "scripts/native/signature_file.h"
+#include "stress/agent/kept_sample.h"
+#include "stress/agent/sample_input.h"
 
 namespace framestorm {
 namespace {
@@ -32,6 +35,8 @@ constexpr Seconds kLongestWarmUp{60};
 constexpr double kWarmUpShare = 5;
 // There is so much code in a program that two of these for each instruction would be most of its walks.
 constexpr Sample kProgramOutside = {.first = 0, .one_in = 64};
+// What a loop comes by again and again would be most of them, too.
+constexpr Sample kProgramInside = {.first = 32, .one_in = 16};
 // Nor could it go on with an event at each.
 constexpr Sample kProgramEvents = {.first = 0, .one_in = 1024};
 // For the victim to come to where an artifact says.
@@ -176,12 +181,37 @@ json events_record(const Stepper& stepper) {
   return record;
 }
 
+constexpr const char* kKept =
+    "a kept sample: a program does not come to the same place again by itself. The .bin beside it "
+    "brings the scenario that is most alike as near to it as can be said without addresses";
+
+stress::Sample sample_of(const StepFinding& found) {
+  const ProgramHalt& halt = *found.halt;
+  stress::Sample sample;
+  sample.tid = halt.tid;
+  sample.java_thread = halt.java_thread;
+  sample.walk.walker = found.finding.input.walker;
+  sample.walk.depth = halt.depth;
+  sample.walk.result = halt.result;
+  sample.walk.thread_state = halt.thread_state;
+  sample.last_java_sp = halt.last_java_sp;
+  sample.last_java_pc = halt.last_java_pc;
+  sample.last_java_fp = halt.last_java_fp;
+  sample.stack_base = halt.stack_base;
+  sample.stack_end = halt.stack_end;
+  std::ranges::copy(halt.registers, sample.registers);
+  return sample;
+}
+
 // The findings as every run leaves them behind (executor/run_files.h), each with what only stepping
 // knows of it in "step".
 class FindingsWriter {
  public:
   FindingsWriter(const std::filesystem::path& folder, Session& session)
-      : folder_(folder), executor_(session.executor()), modules_(Modules::snapshot()) {
+      : folder_(folder),
+        jvm_(session.jvm()),
+        executor_(session.executor()),
+        modules_(Modules::snapshot()) {
     std::filesystem::create_directories(folder / "artifacts");
     write_identity(folder, session.jvm());
     file_.open(folder / "findings.jsonl");
@@ -194,11 +224,14 @@ class FindingsWriter {
     counts.count += found.count;
     for (const auto& [scenario, count] : found.scenarios) counts.victims[scenario] += count;
     if (indices_[key] == 0) {
-      json line = line_of(finding, key, time, executor_.name_frames(found.frames));
-      line["step"] = {{"position", found.position},
-                      {"section", found.section},
-                      {"truth", found.truth},
-                      {"path", found.path}};
+      const std::vector<NamedFrame> trace = executor_.name_frames(found.frames);
+      const json step = {{"position", found.position},
+                         {"section", found.section},
+                         {"truth", found.truth},
+                         {"path", found.path}};
+      json line =
+          found.halt ? keep(found, key, time, trace, step) : line_of(finding, key, time, trace);
+      line["step"] = step;
       file_.append(line);
       for (const Finding& other : found.others) file_.append(line_of(other, key, time, {}));
     }
@@ -209,21 +242,51 @@ class FindingsWriter {
   // Writes its artifact, too.
   json line_of(const Finding& finding, uint64_t key, double time,
                const std::vector<NamedFrame>& trace) {
-    std::string artifact =
-        "artifacts/" + key_text(key) + "-" + std::to_string(indices_[key]++) + ".bin";
-    if (finding.input.scenario < ScenarioId::count) {
-      std::vector<uint8_t> bytes;
-      encode(finding.input, &bytes);
-      write_file(folder_ / artifact, bytes);
-    } else {
-      artifact.clear();  // a program does not come to the same place again by itself
+    const std::string artifact = name(key) + ".bin";
+    write_input(finding.input, artifact);
+    return finding_line(finding, key, time, artifact, finding.input, modules_, trace);
+  }
+
+  // Of a program: what was there.
+  json keep(const StepFinding& found, uint64_t key, double time,
+            const std::vector<NamedFrame>& trace, const json& step) {
+    const stress::SamplingMode mode = found.finding.input.mode == Mode::same_thread
+                                          ? stress::SamplingMode::same_thread
+                                          : stress::SamplingMode::separate_thread;
+    const stress::Sample sample = sample_of(found);
+    const Input input = stress::input_of(sample, found.halt->stack, jvm_.code_map(), mode);
+    const std::string artifact = name(key);
+    write_input(input, artifact + ".bin");
+    json line =
+        finding_line(found.finding, key, time, artifact + ".sample", input, modules_, trace);
+    line["state"] = name_of(StateKind::real);
+    line["victim"] = "program";
+    json frames = json::array();
+    for (const NamedFrame& frame : trace) {
+      frames.push_back({{"method", frame.method}, {"bci", frame.bci}});
     }
-    json line = finding_line(finding, key, time, artifact, finding.input, modules_, trace);
-    if (artifact.empty()) line["victim"] = line["input"]["scenario"] = "program";
+    json kept = stress::describe_sample(sample, found.halt->stack, frames, jvm_, modules_, mode);
+    kept["finding"] = line;
+    kept["step"] = step;
+    kept["what"] = kKept;
+    write_file(folder_ / (artifact + ".sample"),
+               kept.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
     return line;
   }
 
+  // Of the next artifact.
+  std::string name(uint64_t key) {
+    return "artifacts/" + key_text(key) + "-" + std::to_string(indices_[key]++);
+  }
+
+  void write_input(const Input& input, const std::string& artifact) {
+    std::vector<uint8_t> bytes;
+    encode(input, &bytes);
+    write_file(folder_ / artifact, bytes);
+  }
+
   const std::filesystem::path folder_;
+  const Jvm& jvm_;
   const Executor& executor_;
   const Modules modules_;
   Signatures signatures_;
@@ -337,6 +400,7 @@ int run_step(StepOptions options) {
   const std::vector<StepEvent>& events = options.limits.events;
   if (whole) {
     options.limits.outside = kProgramOutside;
+    options.limits.inside = kProgramInside;
     options.limits.events_at = kProgramEvents;
     if (const auto found = std::ranges::find_if(events, breaks_programs); found != events.end()) {
       throw SetupError("a program that has an event " + std::string(name_of(*found)) +
@@ -365,6 +429,7 @@ int run_step(StepOptions options) {
                          {"walked", counts.walked},
                          {"from_outside", counts.from_outside},
                          {"judged", counts.judged},
+                         {"seen_enough", counts.seen_enough},
                          {"passed", counts.passed},
                          {"excursions", counts.excursions},
                          {"outside", counts.outside},

@@ -62,7 +62,9 @@ void Findings::record(const Finding& finding, const SampleRing::Entry& entry, co
   write_file(options_.out / ("samples/" + std::to_string(kept_) + ".bin"), bytes);
   json line = finding_line(finding, key, static_cast<double>(monotonic_ns() - begin_ns_) * 1e-9,
                            artifact, input, modules_, trace);
-  const json sample = describe_sample(*entry.sample, stack, view, modules_, options_.mode);
+  const json sample =
+      describe_sample(*entry.sample, stack, describe_trace(view, *entry.sample, modules_), jvm_,
+                      modules_, options_.mode);
   // Nothing was set to anything: the input is how far another thread can be brought to the same.
   line["state"] =
       name_of(options_.mode == SamplingMode::unstopped ? StateKind::torn : StateKind::real);

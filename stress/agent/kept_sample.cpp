@@ -54,9 +54,27 @@ const char* end_name(WalkEnd end) {
 
 }  // namespace
 
-json describe_sample(const Sample& sample, std::span<const std::byte> stack, const WalkView& view,
-                     const Modules& modules, SamplingMode mode) {
+json describe_trace(const WalkView& view, const Sample& sample, const Modules& modules) {
   const Words words(sample, *view.subject.jvm, modules);
+  json trace = json::array();
+  for (size_t i = 0; i < view.record.frame_count(); ++i) {
+    const Frame frame = view.frame(i);
+    const MethodInfo* info = view.method_of(frame);
+    json one = {{"method", info != nullptr ? info->name : "?"}, {"bci", frame.bci}};
+    if (frame.method != nullptr && info == nullptr) {
+      one["jmethodID"] = hex(reinterpret_cast<uintptr_t>(frame.method));
+    }
+    if (frame.pc != 0) one["pc"] = words.describe(frame.pc);
+    if (frame.sp != 0) one["sp"] = hex(frame.sp);
+    if (frame.tier != kNoTier) one["tier"] = frame.tier;
+    trace.push_back(one);
+  }
+  return trace;
+}
+
+json describe_sample(const Sample& sample, std::span<const std::byte> stack, const json& trace,
+                     const Jvm& jvm, const Modules& modules, SamplingMode mode) {
+  const Words words(sample, jvm, modules);
   std::map<uintptr_t, const CodeEntry*> referred;
   const auto refer = [&](uintptr_t address) {
     if (const CodeEntry* const entry = words.code(address)) referred[entry->begin] = entry;
@@ -84,19 +102,6 @@ json describe_sample(const Sample& sample, std::span<const std::byte> stack, con
                     {"kind", std::string(name_of(entry->kind))},
                     {"name", entry->name},
                     {"tier", entry->tier}});
-  }
-  json trace = json::array();
-  for (size_t i = 0; i < view.record.frame_count(); ++i) {
-    const Frame frame = view.frame(i);
-    const MethodInfo* info = view.method_of(frame);
-    json one = {{"method", info != nullptr ? info->name : "?"}, {"bci", frame.bci}};
-    if (frame.method != nullptr && info == nullptr) {
-      one["jmethodID"] = hex(reinterpret_cast<uintptr_t>(frame.method));
-    }
-    if (frame.pc != 0) one["pc"] = words.describe(frame.pc);
-    if (frame.sp != 0) one["sp"] = hex(frame.sp);
-    if (frame.tier != kNoTier) one["tier"] = frame.tier;
-    trace.push_back(one);
   }
   return {{"framestorm-sample", 1},
           {"number", sample.number},

@@ -12,8 +12,10 @@
 
 namespace framestorm::stress {
 
+nlohmann::json describe_trace(const WalkView& view, const Sample& sample, const Modules& modules);
 // `stack`: what was copied, from sp up. Not async-signal-safe; the code map is as of now.
 nlohmann::json describe_sample(const Sample& sample, std::span<const std::byte> stack,
-                               const WalkView& view, const Modules& modules, SamplingMode mode);
+                               const nlohmann::json& trace, const Jvm& jvm, const Modules& modules,
+                               SamplingMode mode);
 
 }  // namespace framestorm::stress

@@ -23,11 +23,12 @@ def write(bucket: Bucket, out: Path, toolchain: Toolchain, jvm: Json, recorded: 
         if source is None or not source.exists():
             continue
         name = bucket.id if number == 0 else f"{bucket.id}-{number + 1}"
-        artifact = folder / f"{name}.bin"
-        shutil.copyfile(source, artifact)
+        artifact = folder / f"{name}{source.suffix}"
         text = artifact.with_suffix(".txt")
         text.write_text(finding.text, encoding="utf-8")
-        replaying.write_sidecar(artifact, finding.signature, jvm, recorded)
+        for kind in {source.suffix, ".bin"}:  # beside a kept sample is what it comes to as an input
+            shutil.copyfile(source.with_suffix(kind), artifact.with_suffix(kind))
+        replaying.write_sidecar(artifact.with_suffix(".bin"), finding.signature, jvm, recorded)
         if number == 0:
             bucket.artifact, bucket.text = artifact, text
             bucket.replay_command = replaying.command_line(toolchain, artifact)

@@ -61,6 +61,7 @@ class Counts(msgspec.Struct):
     from_outside: int  # of those walked: walked from another thread, too
     outside: int  # of those walked: below the scenario's first frame
     lost: dict[str, int]  # of those walked: why the stack was not known
+    seen_enough: int = 0  # of a program, not walked: instructions that were walked often
 
     @property
     def judged_share(self) -> float:

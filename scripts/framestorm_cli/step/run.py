@@ -33,6 +33,8 @@ from framestorm_cli.triage import collecting, expectations
 from framestorm_cli.triage.buckets import Bucket, Verification
 
 PAGE = "step.html"
+_DATA = "step.json"
+_MISSED_SHOWN = 5  # pieces of code
 _GRACE = 120.0  # seconds that a JVM and its last victim may take beyond --seconds
 
 
@@ -74,19 +76,18 @@ def step_command(
     walkers = walkers or ((walked.walker,) if walked.profiler else ())
     stepped = program.find(workload, renaissance, tools.jdk, seconds) if workload else None
     own = stepped.jvm_args if stepped else ()
-    jvm_args = (*own, *jvm_modes.GCS[gc], *jvm_modes.JITS[jit], *jvm_args)
+    given = (*jvm_modes.GCS[gc], *jvm_modes.JITS[jit], *jvm_args)  # scenarios' own, too, in replay
     if stepped:
         steps.say(f"stepping {stepped.name}")
     further = [part for name in events for part in ("--event", name)]
     further += stepped.native_arguments if stepped else []
     symbolizer = Symbolizer()
     done = run(
-        tools, folder, seconds, scenarios, walkers, jvm_args, walked, symbolizer, further
+        tools, folder, seconds, scenarios, walkers, (*own, *given), walked, symbolizer, further
     )  # fmt: skip
-    unverified = (
-        "--verify 0" if not verify else "a program's way is never quite the same" if stepped else ""
-    )
-    found = _buckets(done.findings, tools, symbolizer, folder, verify, jvm_args, walked, unverified)
+    again = "a kept sample: a program's way is never quite the same" if stepped else ""
+    unverified = again if verify else "--verify 0"
+    found = _buckets(done.findings, tools, symbolizer, folder, verify, given, walked, unverified)
     made, problems = done.results, done.problems
     if made:
         page.write(made, str(tools.jdk), folder / PAGE)
@@ -124,7 +125,7 @@ def run(
     if died is not None:
         findings.append(collecting.of_death(died, None, symbolizer))
         return Stepped(None, findings, ["the process died"])
-    made = results.read(folder / "step.json")
+    made = results.read(folder / _DATA)
     return Stepped(made, findings, made.problems(tuple(scenarios)))
 
 
@@ -204,6 +205,11 @@ def show(made: Results) -> None:
             + ("; the program ended before its time" if made.program.ended else ""),
             soft_wrap=True,
         )
+        for code, samples in missed.most_common(_MISSED_SHOWN):
+            part = samples / (hit + missed.total())
+            console.print(f"  not stepped: {part:.1%} in {code}", soft_wrap=True)
+        if len(missed) > _MISSED_SHOWN:
+            console.print(f"  and in {len(missed) - _MISSED_SHOWN:,} others: {PAGE}, {_DATA}")
     if made.profiler:
         stored = "?" if made.profiler.stored is None else f"{made.profiler.stored:,}"
         console.print(

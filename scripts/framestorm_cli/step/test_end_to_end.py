@@ -14,9 +14,13 @@ pytestmark = pytest.mark.long
 
 
 def _step(out: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    return _framestorm("step", *options, "--out", str(out))
+
+
+def _framestorm(*words: str) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
     return subprocess.run(
-        [str(paths.SCRIPTS / "framestorm"), "step", *options, "--out", str(out)],
+        [str(paths.SCRIPTS / "framestorm"), *words],
         capture_output=True,
         text=True,
         env=environment,
@@ -57,6 +61,12 @@ def test_a_program_is_stepped_in_windows(tmp_path: Path) -> None:
     assert any("framestorm/workloads" in blob.name for blob in made.blobs)
     assert made.program.sampled
     assert "a program's way is never quite the same" in done.stdout
+    kept = out / "artifacts" / "b01.sample"
+    shown = _framestorm("replay", str(kept))
+    assert shown.returncode == 0, shown.stderr
+    assert "a program does not come to the same place again" in shown.stdout
+    assert "it was led there by" in shown.stdout
+    assert kept.with_suffix(".bin").read_bytes()
 
 
 def test_a_profiler_is_called_at_every_instruction(tmp_path: Path) -> None:

@@ -307,6 +307,7 @@ def test_a_program_is_stepped(framestorm: Run, fakes: FakePrograms, tmp_path: Pa
         assert f"--jvm-arg {one}" in told, told
     assert "--jvm-arg --add-opens=java.base/java.lang=ALL-UNNAMED" in told, told
     assert "2 windows of the program; 90.0% of its 10 samples" in text
+    assert "not stepped: 10.0% in nmethod a/B.c (tier 4)" in text
     page_text = (tmp_path / "out" / "step.html").read_text()
     assert '<td>nmethod a/B.c (tier 4)</td><td class="number">1</td>' in page_text
 
@@ -320,6 +321,34 @@ def test_a_program_that_was_never_stepped_is_no_clean_run(
     code, _, err = framestorm(*command, "--workload", "class:a.Main")
     assert code == 2
     assert "no instruction of the program was stepped" in err
+
+
+def test_what_a_program_missed_most_is_told_first(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    places = [
+        {"kind": "nmethod", "name": f"a/B.m{n}", "tier": 4, "offset": 7, "samples": n}
+        for n in range(1, 8)
+    ]
+    missing = stepped(scenarios={}, program=program(sampled=places), findings=[])
+    fakes.plan("step", {"step": missing})
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    _, text, _ = framestorm(*command, "--workload", "class:a.Main")
+    told = [line for line in text.splitlines() if "not stepped:" in line]
+    assert [line.split()[5] for line in told] == [f"a/B.m{n}" for n in (7, 6, 5, 4, 3)], told
+    assert "and in 2 others: step.html, step.json" in text
+
+
+def test_an_event_without_effect_in_a_program_is_not_passed_over(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    events = {"gc": {"injected": 3, "effective": 0, "why_not": {"late": 3}}}
+    fakes.plan("step", {"step": stepped(scenarios={}, program=program(events=events), findings=[])})
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    code, text, err = framestorm(*command, "--workload", "class:a.Main", "--event", "gc")
+    assert code == 2
+    assert "gc: 3 injected, 0 took effect" in text
+    assert "event gc took effect nowhere: late" in err
 
 
 def test_a_program_and_scenarios_exclude_each_other(framestorm: Run) -> None:

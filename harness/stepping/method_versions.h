@@ -1,0 +1,38 @@
+// Which jmethodIDs are versions of one method. A class that is redefined has another Method for each of
+// its methods, and the old one gets an ID of its own once somebody asks for it, of which no event tells.
+// Both are the same frame.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+#include "harness/jvm/jvm.h"
+
+namespace framestorm::stepping {
+
+// On the stepped thread, in signal context; allocates. Believes no ID: what a walker gives may be
+// anything.
+class MethodVersions {
+ public:
+  explicit MethodVersions(Jvm& jvm);
+
+  // A method that is known to be one.
+  void know(jmethodID id);
+  // The one that was known first of the same class, name and signature; `id` itself where there is none.
+  // One that JVMTI has not told of is told to the JVM's table of methods.
+  jmethodID first_of(jmethodID id);
+
+ private:
+  // HotSpot's symbols, of which each text has one: class, name, signature.
+  using Name = std::array<uintptr_t, 3>;
+  bool read_name(jmethodID id, Name* name) const;
+
+  Jvm& jvm_;
+  const size_t const_method_, constants_, name_, signature_, pool_size_, holder_, class_name_;
+  std::map<Name, jmethodID> by_name_;
+  std::unordered_map<jmethodID, jmethodID> firsts_;
+};
+
+}  // namespace framestorm::stepping
