@@ -263,12 +263,20 @@ public final class Samples {
     return frame.getType() + (frame.getBytecodeIndex() == 0 ? " at its start" : "");
   }
 
-  /** Where in a trace a frame of Java is: the innermost one by the code that ran. */
+  /**
+   * Where in a trace a frame of Java is: the innermost one by the stub or native method that ran. What
+   * the JVM or the kernel did there says nothing of the walk.
+   */
   private static String position(List<RecordedFrame> trace, RecordedFrame frame) {
-    RecordedFrame first = trace.getFirst();
-    if (first == frame) return "innermost";
-    boolean isBelowNative = trace.stream().takeWhile(one -> one != frame).noneMatch(Samples::isJava);
-    return isBelowNative ? "below " + text(first).replaceAll("0x[0-9a-f]+", "*") : "further out";
+    List<RecordedFrame> inside = trace.stream().takeWhile(one -> one != frame).toList();
+    if (inside.stream().anyMatch(Samples::isJava)) return "further out";
+    for (RecordedFrame one : inside) {
+      if (!one.getType().equals("Kernel") && !one.getType().equals("C++")) {
+        return "below " + text(one).replaceAll("0x[0-9a-f]+", "*");
+      }
+    }
+    boolean isBelowTheJvm = inside.stream().anyMatch(one -> one.getType().equals("C++"));
+    return isBelowTheJvm ? "below the JVM's code" : "innermost";
   }
 
   private static String text(RecordedFrame frame) {
