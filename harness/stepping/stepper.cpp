@@ -1,6 +1,7 @@
 #include "harness/stepping/stepper.h"
 
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +39,12 @@ uintptr_t take_return(uintptr_t slot) {
 
 // Of walks that look clean, oracles look at one in so many.
 constexpr uint64_t kOracleShare = 64;
+
+// For the methods of a class that another thread is just preparing.
+constexpr timespec kGlance = {0, 500'000};
+constexpr int kGlances = 20;
+// Then a walker makes IDs up.
+constexpr int kMostWaits = 100;
 
 constexpr Needs kOffered = {Need::incidents, Need::guarded_frames, Need::unsafe_calls, Need::trace};
 
@@ -409,10 +416,23 @@ Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& firs
   return judgement.verdict == Verdict::right ? judgement : first;
 }
 
+void Stepper::wait_for_methods() {
+  const auto is_known = [this](const Frame& frame) {
+    return frame.method == nullptr || jvm_.methods().find(frame.method) != nullptr;
+  };
+  if (waits_ == kMostWaits || std::ranges::all_of(frames_, is_known)) return;
+  ++waits_;
+  for (int glance = 0; glance < kGlances && !std::ranges::all_of(frames_, is_known); ++glance) {
+    nanosleep(&kGlance, nullptr);
+    jvm_.methods().try_absorb();
+  }
+}
+
 void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
   // What a walk does beside its trace, it does without the event.
   if (events_.in_force() != StepEvent::none && record.end == WalkEnd::returned) return;
   const WalkView view = {record, subject().of(walker, limits_.depth, record.options)};
+  wait_for_methods();
   if (!oracles_.suspect(view, oracles_.offered()) && counts_.walked % kOracleShare != 0) return;
   oracles_.judge(view, oracles_.offered(), &violations_);
   for (Finding& finding : violations_.take()) {

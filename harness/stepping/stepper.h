@@ -241,6 +241,8 @@ class Stepper {
   void count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
              Instruction* instruction);
   ThreadSubject& subject() { return subjects_[static_cast<size_t>(mode_)]; }
+  // Of the trace, that JVMTI is about to tell of.
+  void wait_for_methods();
   // What the other oracles say of the walk.
   void ask_oracles(const Walker& walker, const WalkRecord& record);
   bool is_wanted(const ucontext_t& context) const;
@@ -298,6 +300,7 @@ class Stepper {
   std::vector<Frame> frames_;
   Incidents incidents_;
   int32_t result_ = 0;  // of the last walk
+  int waits_ = 0;       // for methods
   Section section_;     // of the instruction that is walked
 
   StepCounts counts_;
