@@ -223,7 +223,7 @@ constexpr std::string_view name_in(const std::string_view (&names)[Size], Enum v
 
 // All enumerators but `count`.
 template <typename Enum>
-constexpr auto all_of() {
+consteval auto all_of() {
   std::array<Enum, static_cast<size_t>(Enum::count)> all = {};
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Enum>(i);
   return all;

@@ -31,7 +31,7 @@ size_t size_at(std::span<const uint8_t> code, size_t at) {
   if (opcode == kTableswitch) {
     const size_t low = number_at(code, operands + 4);
     const size_t high = number_at(code, operands + 8);
-    return operands + 12 + 4 * static_cast<uint32_t>(high - low + 1) - at;
+    return operands + 12 + size_t{4} * static_cast<uint32_t>(high - low + 1) - at;
   }
   if (opcode == kLookupswitch) return operands + 8 + 8 * number_at(code, operands + 4) - at;
   if (opcode == kWide) return at + 1 < code.size() && code[at + 1] == kIinc ? 6 : 4;

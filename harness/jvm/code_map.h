@@ -44,6 +44,10 @@ class DebugInfo {
   jmethodID method() const { return method_; }
   // Innermost first; the last one is of method(). Empty where there is no debug information.
   std::span<const JavaFrame> at(uintptr_t pc) const;
+  // The same of each place that has debug information.
+  auto places() const {
+    return std::views::transform(places_, [this](const Place& place) { return frames_of(place); });
+  }
   // Whether at some place `frames` are the outermost ones, where the bci of the innermost of them
   // does not count.
   bool has_inlined(std::span<const JavaFrame> frames) const;

@@ -154,6 +154,7 @@ class Threads {
   bool begin_on(int tid, Stepper& stepper, std::mt19937_64& random) {
     if (all_.empty()) return false;
     std::vector<double> weights;
+    weights.reserve(all_.size());
     for (const One& one : all_) weights.push_back(one.weight);
     auto chosen = std::ranges::find(all_, tid, &One::tid);
     if (chosen == all_.end()) {

@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "harness/oracles/reference.h"
+#include "stress/agent/inlining.h"
 #include "stress/agent/truth.h"
 #include "stress/agent/walk_slot.h"
 
@@ -106,6 +107,28 @@ bool TruthCheck::may_lack_innermost(const Sample& sample, int32_t method) {
   return root == nullptr || root->number != method;
 }
 
+bool TruthCheck::is_other_inlining(const Sample& sample, std::span<const JavaFrame> frames,
+                                   const Against& against) {
+  std::vector<DebugInfo::JavaFrame> plain;
+  for (const JavaFrame& frame : frames) plain.push_back({frame.method, frame.bci});
+  const auto trace_of = [this](std::span<const DebugInfo::JavaFrame> all) {
+    std::vector<JavaFrame> other;
+    for (const auto& [method, bci] : all) {
+      if (known(method) != nullptr) other.push_back({method, bci, other.empty(), !other.empty()});
+    }
+    return instrumented(other);
+  };
+  const CodeEntry* const entry = jvm_.code_map().find(sample.pc());
+  if (entry != nullptr && entry->kind == CodeKind::nmethod) {
+    return entry->debug != nullptr && has_other_inlining(plain, *entry->debug, trace_of, against);
+  }
+  // Where there is an anchor, its place is a call's.
+  return sample.last_java_sp == 0 &&
+         std::ranges::any_of(jvm_.code_map().entries(), [&](const CodeEntry& one) {
+           return one.debug != nullptr && has_other_inlining(plain, *one.debug, trace_of, against);
+         });
+}
+
 std::string TruthCheck::code_of(uintptr_t pc, std::string* kind) const {
   const CodeEntry* const entry = jvm_.code_map().find(pc);
   *kind = "native or VM";
@@ -191,6 +214,8 @@ void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Vio
   if (compared.verdict == TruthVerdict::right) {
     detail = wrong_call(frames);
     if (!detail.empty()) compared.verdict = TruthVerdict::wrong_bci;
+  } else if (is_wrong(compared.verdict) && is_other_inlining(sample, frames, against)) {
+    compared.verdict = TruthVerdict::other_inlining;
   }
   count(sample, view, compared.verdict);
   // Where each frame has its entry.

@@ -80,6 +80,9 @@ class TruthCheck {
   // Why some caller's bci cannot be right; empty when all can.
   std::string wrong_call(std::span<const JavaFrame> frames);
   bool may_lack_innermost(const Sample& sample, int32_t method);
+  // Whether only what is inlined in the innermost code is wrong (inlining.h).
+  bool is_other_inlining(const Sample& sample, std::span<const JavaFrame> frames,
+                         const Against& against);
   void count(const Sample& sample, const WalkView& view, TruthVerdict verdict);
   void check_sandwich(const SampleRing::Entry& entry, std::span<const JavaFrame> reference,
                       Violations* out);

@@ -6,8 +6,9 @@
 namespace framestorm::stress {
 namespace {
 
-constexpr std::string_view kNames[] = {"right",    "in-transition", "refused",      "short",
-                                       "too-deep", "invented",      "wrong-method", "wrong-bci"};
+constexpr std::string_view kNames[] = {"right",        "in-transition", "refused",
+                                       "short",        "too-deep",      "invented",
+                                       "wrong-method", "wrong-bci",     "other-inlining"};
 
 // How much of `shadow` begins with all of `trace`, in order; frames that may be absent are there or not.
 // Nothing when it does not; `differs` is then how far it got at most.

@@ -17,6 +17,7 @@ enum class TruthVerdict : uint8_t {
   invented,       // frames that the thread does not have
   wrong_method,
   wrong_bci,
+  other_inlining,  // right but for what is inlined in the innermost code: that of another place of it
   count
 };
 std::string_view name_of(TruthVerdict verdict);

@@ -20,7 +20,7 @@ _OF_TRUTH = {
     "whole": ("right", "in-transition"),
     "cut": (),
     "short": ("short",),
-    "wrong": ("invented", "wrong-method", "too-deep"),
+    "wrong": ("invented", "wrong-method", "too-deep", "other-inlining"),
     "misplaced": ("wrong-bci",),
     "none": ("refused",),
 }  # verdicts of shadow stacks

@@ -11,7 +11,7 @@ from framestorm_cli.findings.records import Json
 from framestorm_cli.reports.schema import said
 from framestorm_cli.stress.proportion import Proportion
 
-WRONG = ("short", "too-deep", "invented", "wrong-method", "wrong-bci")
+WRONG = ("short", "too-deep", "invented", "wrong-method", "wrong-bci", "other-inlining")
 HEADS = (
     "walker", "judged", "wrong", *WRONG, "refused", "in transition", "not judged",
     "at safepoints", "sandwich",
