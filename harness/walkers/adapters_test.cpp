@@ -6,10 +6,12 @@
 #include <array>
 #include <random>
 #include <set>
+#include <span>
 
 #include "harness/input/text.h"
 #include "harness/input/walker_table.h"
 #include "harness/victim/context.h"
+#include "harness/walkers/iterator_model.h"
 #include "harness/walkers/stand_in/stand_in.h"
 #include "harness/walkers/walker.h"
 
@@ -458,6 +460,40 @@ TEST_F(SequenceTest, ComplaintsSayWhichCall) {
   const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   clauses(*walker, {{Kind::next}, {Kind::next_null}});
   EXPECT_EQ(details_, "call 2 (next-null): returned 1, not -24; ");
+}
+
+// Where a walk begins that is opened from the `index`th of these frames.
+size_t begins_at(std::span<const ASGST_Frame> frames, size_t index) {
+  IteratorModel model;
+  model.reset();
+  for (const ASGST_Frame& frame : frames) model.record(frame);
+  const int handle = 0;
+  model.open(&handle, 0, /*from_frame=*/false, /*opener=*/0);
+  for (size_t i = 0; i <= index; ++i) model.advance(&handle);
+  return model.physical_begin_of_last();
+}
+
+TEST(IteratorModelTest, AFrameThatAStubHasPolledInDoesNotSayWhereItIs) {
+  const auto frame = [](ASGST_FrameTypeId type, int level, uintptr_t sp) {
+    ASGST_Frame made = {};
+    made.type = type;
+    made.comp_level = level;
+    made.sp = reinterpret_cast<void*>(sp);
+    return made;
+  };
+  const ASGST_Frame stub = frame(ASGST_FRAME_NON_JAVA, -1, 0x1000);
+  const std::array frames = {stub, frame(ASGST_FRAME_JAVA_INLINED, 4, 0x1010),
+                             frame(ASGST_FRAME_JAVA, 4, 0x1010),
+                             frame(ASGST_FRAME_JAVA, 4, 0x1020)};
+  EXPECT_EQ(begins_at(frames, 0), IteratorModel::kNone) << "C code";
+  EXPECT_EQ(begins_at(frames, 2), IteratorModel::kNone);
+  EXPECT_EQ(begins_at(frames, 3), 3);
+  const std::array interpreted = {stub, frame(ASGST_FRAME_JAVA, 0, 0x1010)};
+  EXPECT_EQ(begins_at(interpreted, 1), 1);
+  const std::array native = {frame(ASGST_FRAME_JAVA_NATIVE, 0, 0x1000),
+                             frame(ASGST_FRAME_JAVA_INLINED, 4, 0x1010),
+                             frame(ASGST_FRAME_JAVA, 4, 0x1010)};
+  EXPECT_EQ(begins_at(native, 2), 1);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace framestorm {
@@ -108,14 +109,20 @@ class IteratorModel {
   // Where a walk begins that starts from that frame's registers: at the first of the frames that
   // are inlined into the same physical one. kNone where that is not known: three registers of C
   // code do not say where the Java frames go on, those of the innermost frame not whether pc is a
-  // return address.
+  // return address. Nor do those of compiled code that has a stub or C code above it, where a poll's
+  // stub has moved the return address behind the poll: the debug information there is of what follows.
   size_t physical_begin_of_last() const {
     size_t begin = last_;
     while (begin > 0 && list_[begin - 1].sp == list_[last_].sp &&
            list_[begin - 1].type == ASGST_FRAME_JAVA_INLINED) {
       --begin;
     }
-    return begin == 0 || list_[last_].type == ASGST_FRAME_NON_JAVA ? kNone : begin;
+    const auto above = std::span(list_).first(begin);
+    const bool is_polled =
+        list_[last_].comp_level > 0 &&
+        std::ranges::all_of(
+            above, [](uint8_t type) { return type == ASGST_FRAME_NON_JAVA; }, &ASGST_Frame::type);
+    return is_polled || begin == 0 || list_[last_].type == ASGST_FRAME_NON_JAVA ? kNone : begin;
   }
   void forget_last() { last_ = kNone; }
 
