@@ -329,10 +329,11 @@ TEST_F(StepperTest, EachEventTakesEffect) {
     const Tally& tally = stepper.event_tallies().at(event)[column_of(WalkerId::asgct)];
     const uint64_t right = tally.verdicts[static_cast<size_t>(Verdict::right)];
     EXPECT_GT(right, 0U) << name_of(event);
-    // A truth that goes astray stays so. AsyncGetCallTrace leaves out replaced methods, which have no
-    // ID; and inside a walk, or HotSpot's handler, few of its traces are right.
+    // A truth that goes astray stays so, and all that follows is wrong by it. AsyncGetCallTrace itself
+    // is wrong at some instructions, leaves out replaced methods, which have no ID, and has few right
+    // traces inside a walk or HotSpot's handler.
     if (!is_of_a_walk(event) && event != StepEvent::redefine) {
-      EXPECT_LT(tally.verdicts[static_cast<size_t>(Verdict::wrong)] * 10, right) << name_of(event);
+      EXPECT_LT(tally.verdicts[static_cast<size_t>(Verdict::wrong)], right) << name_of(event);
     }
     EXPECT_TRUE(stepper.counts().lost.empty())
         << name_of(event) << ": " << testing::PrintToString(stepper.counts().lost);

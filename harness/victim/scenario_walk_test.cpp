@@ -27,11 +27,23 @@ constexpr int kMostHalts = 200;
 
 // AsyncGetCallTrace's own wrong answer, see corpus/crashes: of a thread in Java that is halted in C
 // code - a leaf call, an interpreted VM call's entry, HotSpot's signal handler for a poll - it
-// loses frames.
-bool is_known_defect(uint32_t thread_state, bool in_code_cache,
+// loses frames. So it does of compiled code that has no frame yet, or no longer.
+bool is_known_defect(uint32_t thread_state, bool has_frame,
                      const std::vector<std::string>& clauses) {
-  return thread_state == kThreadInJava && !in_code_cache &&
+  return thread_state == kThreadInJava && !has_frame &&
          clauses == std::vector<std::string>{"contract:wrong-frames"};
+}
+
+// Of Java, at its halt: where compiled code has none, its return address is on top of the stack, or the
+// caller's frame pointer and then that.
+bool has_frame(const Victim& victim, const CodeMap& code) {
+  const CodeEntry* const entry = code.find(victim.pc);
+  if (entry == nullptr || entry->kind != CodeKind::nmethod) return entry != nullptr;
+  const auto* const top = reinterpret_cast<const std::byte*>(victim.sp);
+  const auto is_in_code = [&](size_t word) {
+    return code.find(read_at<uintptr_t>(top, word * sizeof(uintptr_t))) != nullptr;
+  };
+  return !is_in_code(0) && !is_in_code(1);
 }
 
 class ScenarioWalk : public JvmTest, public testing::WithParamInterface<ScenarioId> {
@@ -90,8 +102,8 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
       ASSERT_EQ(walked.outcome.status, Outcome::Status::walked);
       EXPECT_TRUE(walked.outcome.unmutated);
       ++walks;
-      const bool in_code_cache = session().jvm().code_map().find(victim().pc) != nullptr;
-      if (is_known_defect(victim().thread_state(session().jvm().layout()), in_code_cache,
+      if (is_known_defect(victim().thread_state(session().jvm().layout()),
+                          has_frame(victim(), session().jvm().code_map()),
                           clauses_of(walked.findings))) {
         continue;
       }

@@ -301,15 +301,15 @@ TEST_F(AgentTestPlain, ATraceThatEndsEarlyIsAFindingUnlessTheWalkerSaysSo) {
 // Of each walk, or of a few: only a walk that is made again shows the second.
 TEST_F(AgentTestPlain, AMissingOutermostFrameIsFound) {
   for (const char* mode : {"same-thread", "separate-thread"}) {
-    const auto sampled = [&](const char* options) {
+    const auto sampled = [&](const char* options, const char* program) {
       return run(std::string("walker=plugin,plugin=" FRAMESTORM_DECLARED "=") + options +
                      ",interval=100us,mode=" + mode,
-                 "2 1000 0 0");
+                 program);
     };
-    const Ran rarely = sampled("outermost+rarely");
+    const Ran rarely = sampled("outermost+rarely", "2 3000 0 0");
     EXPECT_FALSE(rarely.finding("contract", "not-deterministic").empty())
         << mode << rarely.stats.dump();
-    const Ran always = sampled("outermost");
+    const Ran always = sampled("outermost", "2 1000 0 0");
     EXPECT_TRUE(always.finding("contract", "not-deterministic").empty()) << mode << always.findings;
     EXPECT_FALSE(always.finding("contract", "outermost-frame-differs").empty() &&
                  always.finding("contract", "ends-early").empty())

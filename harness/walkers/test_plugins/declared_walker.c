@@ -5,7 +5,7 @@
  *   unknown            declares what no header has
  *   cut                leaves out all but two frames
  *   outermost          leaves out the outermost frame
- *   rarely             but only in one of 200 walks
+ *   rarely             but only in one of 100 walks
  *   said               and says so by the trace's status
  *   error-frame        or by its last frame
  *   pointers           gives Method*
@@ -136,7 +136,7 @@ static void recover(void) {
 
 static int is_due(void) {
   static unsigned walks;
-  return __atomic_add_fetch(&walks, 1, __ATOMIC_RELAXED) % 200 == 0;
+  return __atomic_add_fetch(&walks, 1, __ATOMIC_RELAXED) % 100 == 0;
 }
 
 static void take_lock(void) {
