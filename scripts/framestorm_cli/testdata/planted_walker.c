@@ -1,7 +1,7 @@
 /* A walker with a defect that PLANTED chooses, behind framestorm_walker.h: AsyncGetCallTrace, but
  * that every EVERY-th walk reads what is not mapped (1) or does not end (2), that takes the caller
  * for what runs (3), or that locks (4), or that every walk at a call leaves out the caller (5), or that
- * every walk leaves out the fifth frame (6). */
+ * every walk leaves out the third frame (6). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <jni.h>
@@ -67,8 +67,8 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
   }
 #endif
 #if PLANTED == 6
-  if (own.num_frames > 5) {
-    for (int i = 5; i < own.num_frames; ++i) buffer[i - 1] = buffer[i];
+  if (own.num_frames > 3) {
+    for (int i = 3; i < own.num_frames; ++i) buffer[i - 1] = buffer[i];
     --own.num_frames;
   }
 #endif
