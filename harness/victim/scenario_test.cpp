@@ -138,12 +138,16 @@ TEST(ScenarioTable, EachScenarioInJavaHasItsClass) {
   }
 }
 
+Frames frames_of_c2_inlined() {
+  return {"framestorm/C2Inlined.leaf",     "framestorm/C2Inlined.level2",
+          "framestorm/C2Inlined.level1",   "framestorm/C2Inlined.root",
+          "framestorm/C2Inlined.boundary", "framestorm/C2Inlined.run",
+          "framestorm/Victim.run"};
+}
+
 TEST(ScenarioTable, AcceptsWhatTheScenarioRuns) {
   const ScenarioInfo& info = scenario_info(ScenarioId::c2_inlined);
-  const Frames right = {"framestorm/C2Inlined.leaf",     "framestorm/C2Inlined.level2",
-                        "framestorm/C2Inlined.level1",   "framestorm/C2Inlined.root",
-                        "framestorm/C2Inlined.boundary", "framestorm/C2Inlined.run",
-                        "framestorm/Victim.run"};
+  const Frames right = frames_of_c2_inlined();
   std::string why;
   EXPECT_TRUE(matches(right, info, traits_of(WalkerId::asgct), &why)) << why;
 
@@ -212,10 +216,7 @@ TEST(ScenarioTable, KnowsWhereAsyncGetCallTraceStops) {
 
 TEST(ScenarioTable, HowATraceDiffersIsSaidInWordsForAllScenarios) {
   const ScenarioInfo& info = scenario_info(ScenarioId::c2_inlined);
-  const Frames right = {"framestorm/C2Inlined.leaf",     "framestorm/C2Inlined.level2",
-                        "framestorm/C2Inlined.level1",   "framestorm/C2Inlined.root",
-                        "framestorm/C2Inlined.boundary", "framestorm/C2Inlined.run",
-                        "framestorm/Victim.run"};
+  const Frames right = frames_of_c2_inlined();
   const auto changed = [&](auto change) {
     Frames frames = right;
     change(frames);

@@ -81,6 +81,12 @@ class ProfilerTest : public JvmTest {
     return judge_recorded(profiler.new_traces(), victim(scenario), profiler.traits());
   }
   std::string_view recorded_verdict(ScenarioId scenario) { return recorded(scenario).verdict; }
+  // The same of a stand-in with this defect.
+  RecordedVerdict recorded_with(const std::string& defect) {
+    start_with(defect);
+    walk_at_a_halt(input());
+    return recorded(ScenarioId::c1);
+  }
 
   uint64_t stored() { return session().profiler()->stored(/*at_the_end=*/true).value_or(0); }
 };
@@ -198,23 +204,17 @@ TEST_F(ProfilerTest, OneWithoutMetricsIsAskedForItsSummary) {
 }
 
 TEST_F(ProfilerTest, ItsTracesAreHeldAgainstTheScenariosFrames) {
-  start_with("");
-  walk_at_a_halt(input());
-  EXPECT_EQ(recorded_verdict(ScenarioId::c1), "right");
+  EXPECT_EQ(recorded_with("").verdict, "right");
 }
 
 TEST_F(ProfilerTest, ATraceWithoutItsInnermostFrameIsNotRight) {
-  start_with("drop");
-  walk_at_a_halt(input());
-  const RecordedVerdict judged = recorded(ScenarioId::c1);
+  const RecordedVerdict judged = recorded_with("drop");
   EXPECT_EQ(judged.verdict, "wrong");
   EXPECT_EQ(judged.difference, "lacks its innermost frames");
 }
 
 TEST_F(ProfilerTest, ATraceWithAFrameTooManyIsWrongInAnotherWay) {
-  start_with("twice");
-  walk_at_a_halt(input());
-  const RecordedVerdict judged = recorded(ScenarioId::c1);
+  const RecordedVerdict judged = recorded_with("twice");
   EXPECT_EQ(judged.verdict, "wrong");
   EXPECT_EQ(judged.difference, "has frames too many further out");
 }
