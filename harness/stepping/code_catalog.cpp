@@ -1,8 +1,8 @@
 #include "harness/stepping/code_catalog.h"
 
-#include <time.h>
-
 #include <algorithm>
+
+#include "harness/stepping/told.h"
 
 namespace framestorm::stepping {
 namespace {
@@ -68,10 +68,6 @@ constexpr Named kStubs[] = {
     {"StubRoutines", "StubRoutines"},
 };
 
-// Together longer than JVMTI mostly takes.
-constexpr timespec kGlance = {0, 500'000};
-constexpr int kGlances = 20;
-
 Section section_of_stub(std::string_view name) {
   const auto* const found =
       std::ranges::find_if(kStubs, [&](const Named& named) { return contains(name, named.part); });
@@ -113,13 +109,12 @@ const CodeEntry* CodeCatalog::wait_for(uintptr_t pc) {
   constexpr uintptr_t kPage = 4096;
   if (!waited_for_.insert({pc / kPage, epoch_}).second) return nullptr;
   CodeMap& map = jvm_.code_map();
-  for (int glance = 0; glance < kGlances; ++glance) {
-    nanosleep(&kGlance, nullptr);
-    if (map.has_pending() && map.try_absorb()) {
-      if (const CodeEntry* const entry = map.find(pc)) return entry;
-    }
-  }
-  return nullptr;
+  const CodeEntry* entry = nullptr;
+  wait_until_told([&] {
+    if (map.has_pending() && map.try_absorb()) entry = map.find(pc);
+    return entry != nullptr;
+  });
+  return entry;
 }
 
 const Blob* CodeCatalog::add(const CodeEntry& entry) {

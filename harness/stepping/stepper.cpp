@@ -1,12 +1,12 @@
 #include "harness/stepping/stepper.h"
 
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "harness/input/thread_state.h"
+#include "harness/stepping/told.h"
 #include "harness/victim/context.h"
 #include "harness/victim/natives.h"
 #include "harness/walk/run_walk.h"
@@ -40,10 +40,7 @@ uintptr_t take_return(uintptr_t slot) {
 // Of walks that look clean, oracles look at one in so many.
 constexpr uint64_t kOracleShare = 64;
 
-// For the methods of a class that another thread is just preparing.
-constexpr timespec kGlance = {0, 500'000};
-constexpr int kGlances = 20;
-// Then a walker makes IDs up.
+// For the methods of a class that another thread is just preparing. Then a walker makes IDs up.
 constexpr int kMostWaits = 100;
 
 constexpr Needs kOffered = {Need::incidents, Need::guarded_frames, Need::unsafe_calls, Need::trace};
@@ -422,10 +419,10 @@ void Stepper::wait_for_methods() {
   };
   if (waits_ == kMostWaits || std::ranges::all_of(frames_, is_known)) return;
   ++waits_;
-  for (int glance = 0; glance < kGlances && !std::ranges::all_of(frames_, is_known); ++glance) {
-    nanosleep(&kGlance, nullptr);
+  wait_until_told([&] {
     jvm_.methods().try_absorb();
-  }
+    return std::ranges::all_of(frames_, is_known);
+  });
 }
 
 void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
