@@ -141,9 +141,58 @@ def test_tables_tell_missed_from_never_triggered() -> None:
     ]
     assert tables.missed(runs) == ["missed"]
     by_contestant = tables.contestant_rows(runs)
-    assert by_contestant[0][:3] == ("libfuzzer", "1 of 3", "1 of 2 (9.5 % to 91 %)")
+    assert by_contestant[0][:4] == (
+        "libfuzzer", "1 of 3 (6.1 % to 79 %)", "-", "1 of 2 (9.5 % to 91 %)",
+    )  # fmt: skip
     assert by_contestant[0][-1] == "2"  # one report in half an hour
     assert tables.median_time(runs[1:]) is None
+
+
+def test_what_cannot_be_planted_counts_as_not_found() -> None:
+    """Of all that the catalogue lists; a fix of two bugs is found when both are."""
+    listed = catalogue.listed()
+    planted = set(catalogue.bugs())
+    every = [measured(bug, 1.0, triggered=1) for bug in planted]
+    brought_back = [bugs for bugs in listed.values() if bugs]
+    assert len(brought_back) < len(listed)
+    (row,) = tables.contestant_rows(every)
+    assert row[1].startswith(f"{len(planted)} of {len(planted)} ")
+    assert row[2].startswith(f"{len(brought_back)} of {len(listed)} ")
+    one = next(bugs for bugs in brought_back if len(bugs) > 1)
+    missed = next(iter(one))
+    without = [measured(missed, None) if run.bug == missed else run for run in every]
+    (row,) = tables.contestant_rows(without)
+    fewer = sum(missed not in bugs for bugs in brought_back)
+    assert row[2].startswith(f"{fewer} of {len(listed)} ")
+    assert tables.contestant_rows(every[1:])[0][2] == "-"
+
+
+def test_a_control_is_of_as_many_walkers_as_can_be() -> None:
+    several, one, other = (
+        replace(ONE, walkers=walkers) for walkers in (("a", "b"), ("b",), ("c",))
+    )
+    assert [control.walkers for control in subjects.controls([one, several, other])] == [
+        ("a", "b"), ("c",),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("homes")
+def test_what_came_back_without_the_bug_ends_no_later_run(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A control that walked with more walkers tells it, and so does a run of anyone on the same JDK."""
+    replays_on(monkeypatch, "planted", fakes.tools.jdk.home.name)
+    fakes.plan("fuzz_call", {"findings": [fakes.fault("k", "frame::sender", t=0.5)]})
+    made = measuring.run(planned(tmp_path))
+    assert [one.frames[0] for one in made.of_control] == ["frame::sender"]
+    known = msgspec.structs.replace(made, bug="another", contestant="libfuzzer-unguided")
+    more = msgspec.structs.replace(
+        known, bug=CONTROL, contestant="libfuzzer", walkers=(*ONE.walkers, "more"), of_control=[]
+    )
+    elsewhere = msgspec.structs.replace(known, contestant="step")
+    for told, run in ((True, known), (True, more), (False, elsewhere)):
+        (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(run) + b"\n")
+        assert bool(measuring.of_control(planned(tmp_path))) is told
 
 
 def test_the_list_names_bugs_and_contestants(framestorm: Run) -> None:
