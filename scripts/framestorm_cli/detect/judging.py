@@ -81,6 +81,9 @@ def detect(
     behind = _first_of_each(ordered, lambda one: one.key, lambda one: one.signature in control)
     of_control: set[Signature] = set()
     for timed in (*new[:_MOST_NEW], *behind[:_MOST_BEHIND]):
+        # Most likely to be the control's own: asked there first, one JVM tells.
+        if timed.finding.signature in control and there.hits(timed.finding, 1)[0]:
+            continue
         hits, tries = _until_shown(here, timed.finding, _TRIES)
         if not hits:
             continue

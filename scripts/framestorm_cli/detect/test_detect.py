@@ -11,7 +11,15 @@ import pytest
 from framestorm_cli.base import paths
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import FakePrograms, Run
-from framestorm_cli.detect import catalogue, judging, libraries, measuring, subjects, tables
+from framestorm_cli.detect import (
+    catalogue,
+    contestants,
+    judging,
+    libraries,
+    measuring,
+    subjects,
+    tables,
+)
 from framestorm_cli.detect.contestants import CONTESTANTS, Looked, Task, clean
 from framestorm_cli.detect.measuring import Measured, Planned
 from framestorm_cli.detect.mutation import Mutant
@@ -211,7 +219,8 @@ def test_a_name_that_is_none(framestorm: Run) -> None:
 def test_stress_looks_as_the_command_does(
     fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command is started, and what its summary has is heard; without a summary it did not look."""
+    """The command gets as many workloads as it has time for. What its summary has is heard; without a
+    summary it did not look."""
     scripts = tmp_path / "scripts"
     scripts.mkdir()
     monkeypatch.setattr(paths, "SCRIPTS", scripts)
@@ -223,19 +232,25 @@ def test_stress_looks_as_the_command_does(
     }
     command.write_text(
         "#!/bin/sh\n"
+        f'echo "$*" > {tmp_path}/asked\n'
         'while [ "$1" != --out ]; do shift; done\n'
         f'mkdir "$2" && echo \'{json.dumps(summary)}\' > "$2/summary.json"\nexit 1\n'
     )
     command.chmod(0o755)
 
-    def look() -> Looked:
+    monkeypatch.setattr(contestants, "workload_names", lambda _: ["a", "b", "c", "d"])
+
+    def look(seconds: float = 5.0) -> Looked:
         out = clean(tmp_path / "run")
-        task = Task(fakes.tools, ONE.walkers, 5.0, 1, out, Symbolizer(), lambda _: False)
+        task = Task(fakes.tools, ONE.walkers, seconds, 1, out, Symbolizer(), lambda _: False)
         return CONTESTANTS["stress"].look(task)
 
     looked = look()
     assert (looked.problem, looked.walks) == ("", 70)
     assert [one.finding.signature.clause for one in looked.found] == ["ends-early"]
+    assert (tmp_path / "asked").read_text().count("--workload") == 1
+    look(30.0)
+    assert (tmp_path / "asked").read_text().count("--workload") == 3
     command.write_text("#!/bin/sh\nexit 2\n")
     assert "stress ended with 2" in look().problem
 

@@ -90,6 +90,7 @@ def test_a_bug_behind_a_signature_of_the_control_is_found_by_its_place() -> None
     detection = judging.detect(found, {A}, here, there, 3).detection
     assert detection is not None
     assert detection.timed.finding.key == "planted"
+    assert "own" not in here.asked
 
 
 def test_new_signatures_are_tried_before_those_of_the_control() -> None:
