@@ -21,7 +21,7 @@ from framestorm_cli.fuzz.following import Following
 from framestorm_cli.fuzz.fuzzing import Fuzzer, Run
 from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.jdks.jdk import Jdk
-from framestorm_cli.native import processes
+from framestorm_cli.native import jvm_modes, processes
 from framestorm_cli.native import walkers as walker_table
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.profilers import outside
@@ -54,7 +54,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Task:
-    """`wanted`: whether a finding is worth ending the run for."""
+    """`wanted`: whether a finding is worth ending the run for. `jvm_args`: of a fuzzer's JVMs."""
 
     tools: Toolchain
     walkers: tuple[str, ...]
@@ -63,12 +63,14 @@ class Task:
     out: Path
     symbolizer: Symbolizer
     wanted: Callable[[Finding], bool]
+    jvm_args: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Contestant:
     """`variant` of the JDK that it looks on. `replays`: whether its findings have artifacts that replay.
-    `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm."""
+    `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm.
+    `jvm_args`: of the JVMs that it fuzzes, and of those that replay what it found."""
 
     name: str
     what: str
@@ -76,6 +78,7 @@ class Contestant:
     look: Callable[[Task], Looked]
     replays: bool = True
     hears: Callable[[Finding], bool] = lambda _: True
+    jvm_args: tuple[str, ...] = ()
 
 
 def _fuzz(task: Task, **more: Any) -> Looked:
@@ -86,8 +89,9 @@ def _fuzz(task: Task, **more: Any) -> Looked:
     table = walker_table.table(task.tools.program(NATIVE))
     targets = table.usable_targets(task.tools.jdk.libjvm, walker)[0]
     options = FuzzOptions(
-        tuple(targets), task.seconds, None, task.seed, 1, task.out, walker, **more
-    )
+        tuple(targets), task.seconds, None, task.seed, 1, task.out, walker,
+        jvm_args=task.jvm_args, **more,
+    )  # fmt: skip
     began = time.monotonic()
     found: list[Timed] = []
     following = Following(task.symbolizer)
@@ -188,6 +192,8 @@ CONTESTANTS = {
         Contestant("libfuzzer", "`fuzz`, guided by coverage", "sanitized", _fuzz),
         Contestant("libfuzzer-unguided", "`fuzz` without coverage's feedback", "sanitized",
                    lambda task: _fuzz(task, unguided=True)),
+        Contestant("libfuzzer-z", "`fuzz`, guided, with ZGC", "sanitized", _fuzz,
+                   jvm_args=jvm_modes.GCS["z"]),
         Contestant("libfuzzer-plain", "`fuzz` on the build without sanitizers", "plain", _fuzz),
         Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, engine="afl")),
         Contestant("step", "`step`, all scenarios", "plain", _step),

@@ -32,17 +32,18 @@ _TOP = 3  # frames that a right report may name the function in
 
 @dataclass(frozen=True)
 class Side:
-    """`variables`: of the environment of its JVMs."""
+    """`variables`: of the environment of its JVMs, which get `jvm_args`."""
 
     tools: Toolchain
     symbolizer: Symbolizer
     scratch: Path
     variables: Mapping[str, str]
+    jvm_args: tuple[str, ...] = ()
 
     def hits(self, finding: Finding, tries: int) -> tuple[int, int]:
         """How many of `tries` fresh JVMs show the finding, or nearly; and how many there were."""
         assert finding.artifact is not None
-        request = Request(finding.artifact, finding.signature, limit=_TRY_LIMIT)
+        request = Request(finding.artifact, finding.signature, self.jvm_args, limit=_TRY_LIMIT)
         with environment(self.variables):
             done = replaying.run_tries(self.tools, self.symbolizer, request, tries, self.scratch)
         shutil.rmtree(self.scratch, ignore_errors=True)

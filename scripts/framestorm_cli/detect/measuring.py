@@ -189,8 +189,8 @@ def run(planned: Planned) -> Measured:
         if planned.is_control or made.problem:
             break
         scratch = planned.out / "work" / _name(planned) / "replays"
-        here = Side(tools, symbolizer, scratch, subject.environment)
-        there = Side(without, symbolizer, scratch, against.environment)
+        here = Side(tools, symbolizer, scratch, subject.environment, contestant.jvm_args)
+        there = Side(without, symbolizer, scratch, against.environment, contestant.jvm_args)
         judge = _judge(planned, contestant, frozenset(passed), here, there)
         judged = judge(heard)
         shown |= judged.of_control
@@ -234,8 +234,9 @@ def _look(
         return finding.signature not in passed and contestant.hears(finding)
 
     task = Task(
-        tools, planned.subject.walkers, planned.budget, planned.seed, out, symbolizer, wanted
-    )
+        tools, planned.subject.walkers, planned.budget, planned.seed, out, symbolizer, wanted,
+        contestant.jvm_args,
+    )  # fmt: skip
     began, cpu = time.monotonic(), _cpu()
     with environment({**planned.subject.environment, canary.VARIABLE: str(file)}):
         looked = contestant.look(task)

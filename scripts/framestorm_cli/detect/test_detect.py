@@ -94,6 +94,21 @@ def test_what_comes_back_without_the_bug_too_is_none(
 
 
 @pytest.mark.usefixtures("homes")
+def test_what_was_found_with_a_collector_is_replayed_with_it(
+    fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fault = fakes.fault("k", "frame::sender", t=0.5)
+    fakes.plan("fuzz_call", {"findings": [fault]})
+    fakes.plan("replay", {"findings": [fault]})
+    made = measuring.run(replace(planned(tmp_path), contestant="libfuzzer-z"))
+    assert made.of_control  # it came back, on both sides
+    for program in ("fuzz_call", "replay"):
+        starts = fakes.starts(program)
+        assert starts, program
+        assert all("-XX:+UseZGC" in start for start in starts), program
+
+
+@pytest.mark.usefixtures("homes")
 def test_a_whole_run_says_who_else_would_have_found_it(
     fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
