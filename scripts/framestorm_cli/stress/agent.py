@@ -66,7 +66,7 @@ def command(
     agent = f"-agentpath:{java.agent}={options(cell, plan, seed, folder / OUT)}"
     shadows = []
     if judged_by_truth(cell, plan) and java.truth is not None:
-        shadows = [f"-javaagent:{java.truth}={plan.truth_classes}"]
+        shadows = [f"-javaagent:{java.truth}={plan.truth_classes};{plan.truth_share:g}"]
     return program(java, cell, workload, plan, seed, [agent, *shadows])
 
 

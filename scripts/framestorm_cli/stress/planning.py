@@ -47,6 +47,7 @@ class Options:
     renaissance: Path | None = None
     truth: bool | None = None
     truth_classes: str = ""
+    truth_share: float | None = None
     matrix: Path | None = None
 
 
@@ -80,7 +81,8 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         raise FramestormError(
             f"no walker of {', '.join(axes.walkers)} walks in {', '.join(axes.modes)}"
         )
-    truth = bool(options.truth or (options.truth_classes and options.truth is None))
+    some = bool(options.truth_classes) or options.truth_share is not None
+    truth = bool(options.truth or (some and options.truth is None))
     seconds, iterations = _extent(options, asked, len(cells))
     if iterations is not None:
         _check_iterations(chosen.values())
@@ -105,6 +107,7 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         renaissance=str(options.renaissance or ""),
         truth=truth,
         truth_classes=options.truth_classes,
+        truth_share=1.0 if options.truth_share is None else options.truth_share,
         profilers=profilers,
         gc_flags=axes.gc_flags,
         jit_flags=axes.jit_flags,
