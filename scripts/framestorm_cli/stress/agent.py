@@ -46,6 +46,8 @@ def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
         given["plugin"] = quoted(plan.plugin)
     if judged_by_truth(cell, plan):
         given["truth"] = 1
+    if plan.truth:
+        given["compiled"] = 1
     for key, value in given.items():
         if "," in str(value):
             raise FramestormError(
@@ -72,7 +74,7 @@ def command(
 
 def judged_by_truth(cell: Cell, plan: Plan) -> bool:
     """Whether a cell's samples are held against shadow stacks: those of threads that stand still."""
-    return plan.truth and cell.mode not in (SELF_MODE, UNSTOPPED)
+    return plan.truth and not cell.plain and cell.mode not in (SELF_MODE, UNSTOPPED)
 
 
 def environment(java: Java, cell: Cell) -> dict[str, str]:

@@ -10,7 +10,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.jvm_modes import DEFAULT
 from framestorm_cli.native.walkers import Table, plugin_path, table
-from framestorm_cli.stress import jfr, matrix, plan, profiled, units, workloads
+from framestorm_cli.stress import distortion, jfr, matrix, plan, profiled, units, workloads
 from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Axes, Cell
 from framestorm_cli.stress.matrix import Matrix
 from framestorm_cli.stress.plan import Plan
@@ -83,6 +83,8 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         )
     some = bool(options.truth_classes) or options.truth_share is not None
     truth = bool(options.truth or (some and options.truth is None))
+    if truth and not beside:
+        cells = distortion.with_plain(cells)
     seconds, iterations = _extent(options, asked, len(cells))
     if iterations is not None:
         _check_iterations(chosen.values())

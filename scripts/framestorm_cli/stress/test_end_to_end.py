@@ -49,6 +49,20 @@ def run(jdk: Jdk, out: Path, *arguments: str | Path) -> tuple[int, dict[str, Any
     return done.returncode, data, done.stdout
 
 
+def test_ground_truth_beside_the_plain_program(jdk: Jdk, tmp_path: Path) -> None:
+    chosen = ("--workload", "method-handles", "--mode", "same-thread")
+    _, data, printed = run(jdk, tmp_path / "out", *chosen, "--truth", "--duration", "12s")
+    judged = {cell["plain"]: cell["figures"]["truth"] for cell in data["cells"]}
+    assert judged[True] is None
+    (walker,) = judged[False]["walkers"]
+    assert walker["judged"] > 100
+    assert "truth, asgct:" in printed
+    (distortion,) = data["distortion"]
+    assert distortion["compiled"]["trials"] > 0
+    assert distortion["inlined"]["trials"] > 0
+    assert distortion["work"] > 0
+
+
 def test_both_modes(jdk: Jdk, tmp_path: Path) -> None:
     out = tmp_path / "out"
     _, data, printed = run(jdk, out, "--workload", "exceptions", "--duration", "8s")
