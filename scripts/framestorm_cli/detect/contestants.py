@@ -178,7 +178,7 @@ def workload_names(jdk: Jdk) -> list[str]:
 
 
 def _baseline_sampling(task: Task) -> Looked:
-    return _stress(task, "--mode", "same-thread", "--interval", "100us")
+    return _stress(task, "--mode", "same-thread", "--interval", "100us", "--no-truth")
 
 
 def _dies(finding: Finding) -> bool:
@@ -198,6 +198,8 @@ CONTESTANTS = {
         Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, engine="afl")),
         Contestant("step", "`step`, all scenarios", "plain", _step),
         Contestant("stress", "`stress`, workloads chosen by the seed", "plain", _stress, replays=False),
+        Contestant("stress-no-truth", "the same without ground truth", "plain",
+                   lambda task: _stress(task, "--no-truth"), replays=False),
         Contestant("offsets", "random offsets of sp and fp, as JEP 435's tests make them; deaths only",
                    "plain", _offsets, hears=_dies),
         Contestant("sampling", "sampling the same every 0.1 ms, deaths only", "plain", _baseline_sampling,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.stress import jfr, profiled
-from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, UNSTOPPED, Cell
+from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Cell
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.workloads import Workload
 
@@ -73,8 +73,8 @@ def command(
 
 
 def judged_by_truth(cell: Cell, plan: Plan) -> bool:
-    """Whether a cell's samples are held against shadow stacks: those of threads that stand still."""
-    return plan.truth and not cell.plain and cell.mode not in (SELF_MODE, UNSTOPPED)
+    """Whether a cell's samples are held against shadow stacks."""
+    return plan.truth and not cell.plain and cell.stands_still
 
 
 def environment(java: Java, cell: Cell) -> dict[str, str]:

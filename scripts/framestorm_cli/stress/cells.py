@@ -37,6 +37,11 @@ class Cell:
         return units.interval_text(self.interval_ns) if self.interval_ns else ""
 
     @property
+    def stands_still(self) -> bool:
+        """Whether threads do while they are sampled: then there is one moment, and a truth of it."""
+        return self.mode not in (SELF_MODE, UNSTOPPED)
+
+    @property
     def rate_asked(self) -> float:
         """Samples per second of a thread."""
         return 1e9 / self.interval_ns if self.interval_ns else 0.0

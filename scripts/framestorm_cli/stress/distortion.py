@@ -11,7 +11,7 @@ from framestorm_cli.base import files
 from framestorm_cli.reports.schema import said
 from framestorm_cli.stress import agent
 from framestorm_cli.stress.cell_result import CellResult
-from framestorm_cli.stress.cells import SELF_MODE, UNSTOPPED, Cell
+from framestorm_cli.stress.cells import Cell
 from framestorm_cli.stress.proportion import Proportion
 
 COMPILED = "compiled.json"  # the agent's
@@ -64,7 +64,7 @@ def with_plain(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     for cell in cells:
         found.append(cell)
         key = (cell.workload, cell.gc, cell.jit)
-        if key not in seen and cell.mode not in (SELF_MODE, UNSTOPPED):
+        if key not in seen and cell.stands_still:
             seen.add(key)
             found.append(replace(cell, plain=True))
     return tuple(found)

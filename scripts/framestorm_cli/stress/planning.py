@@ -81,8 +81,14 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         raise FramestormError(
             f"no walker of {', '.join(axes.walkers)} walks in {', '.join(axes.modes)}"
         )
-    some = bool(options.truth_classes) or options.truth_share is not None
-    truth = bool(options.truth or (some and options.truth is None))
+    some = options.truth_classes or options.truth_share is not None
+    # The cost is known of built-in workloads (docs/measurements/truth.md).
+    by_itself = (
+        not beside
+        and all(one.proves for one in chosen.values())
+        and any(cell.stands_still for cell in cells)
+    )
+    truth = bool(some or by_itself) if options.truth is None else options.truth
     if truth and not beside:
         cells = distortion.with_plain(cells)
     seconds, iterations = _extent(options, asked, len(cells))
