@@ -32,14 +32,6 @@ bool is_code_of(void* library, const void* code) {
   return owner == library;
 }
 
-// Signals that profilers sample by, the usual ones first.
-std::vector<int> sampling_signals() {
-  std::vector<int> signals = {SIGPROF, SIGVTALRM, SIGALRM, SIGSTKFLT, SIGPWR, SIGUSR1};
-  for (int signo = SIGRTMIN; signo <= SIGRTMAX; ++signo) signals.push_back(signo);
-  signals.push_back(kStoppingSignal);
-  return signals;
-}
-
 int find_signal(void* library) {
   for (const int signo : sampling_signals()) {
     const struct sigaction action = signals::behind(signo);
@@ -60,6 +52,13 @@ bool is_survived(int signo, siginfo_t* info, void* context) {
 }
 
 }  // namespace
+
+std::vector<int> sampling_signals() {
+  std::vector<int> signals = {SIGPROF, SIGVTALRM, SIGALRM, SIGSTKFLT, SIGPWR, SIGUSR1};
+  for (int signo = SIGRTMIN; signo <= SIGRTMAX; ++signo) signals.push_back(signo);
+  signals.push_back(kStoppingSignal);
+  return signals;
+}
 
 ProfilerSpec ProfilerSpec::parse(std::string_view text) {
   if (text == kJvm) return {};

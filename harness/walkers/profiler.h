@@ -42,6 +42,9 @@ struct ProfilerSpec {
   void* start_from_java(const Jvm& jvm) const;
 };
 
+// Signals that profilers sample by, the usual ones first, and the one by which HotSpot stops threads.
+std::vector<int> sampling_signals();
+
 // A trace that a profiler has stored, as it says.
 struct RecordedTrace {
   int tid = 0;

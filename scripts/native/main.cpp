@@ -1,6 +1,7 @@
 // framestorm-native: everything the framestorm command needs of the harness besides fuzzing.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "scripts/native/sample_view.h"
 #include "scripts/native/step.h"
 #include "scripts/native/walking_view.h"
+#include "stress/agent/recorded_truth.h"
 
 namespace framestorm {
 namespace {
@@ -66,6 +68,20 @@ int names_with(const std::string& plugin) {
   }
 }
 
+int judge_recording(const std::filesystem::path& shadows, const std::filesystem::path& traces,
+                    const std::string& profiler) {
+  std::ifstream noted(shadows);
+  std::ifstream recorded(traces);
+  try {
+    if (!noted || !recorded) throw std::runtime_error("cannot be read");
+    std::cout << stress::judge_recorded(noted, recorded, profiler).dump() << '\n';
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << shadows << ", " << traces << ": " << error.what() << '\n';
+    return kSetupError;
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("framestorm's harness as a program; scripts/framestorm calls it.");
   app.require_subcommand(1);
@@ -90,6 +106,13 @@ int run(int argc, char** argv) {
   std::filesystem::path walking_file;
   CLI::App* walking = app.add_subcommand("walking", "the walks in a walking.bin, as JSON");
   walking->add_option("walking", walking_file, "a walking.bin file")->required();
+  std::filesystem::path shadows;
+  std::filesystem::path traces;
+  std::string profiler;
+  CLI::App* recorded = app.add_subcommand("recorded-truth", "a profiler's traces, judged, as JSON");
+  recorded->add_option("--walker", profiler, "its name")->required();
+  recorded->add_option("shadows", shadows, "a shadows.tsv file")->required();
+  recorded->add_option("traces", traces, "a traces.tsv file")->required();
   CLI::App* minimize = app.add_subcommand("minimize", "shrink an artifact, its signature kept");
   add_replay_options(minimize, &replay_options);
   CLI::App* coverage = app.add_subcommand("coverage", "what a corpus reaches in libjvm");
@@ -137,6 +160,7 @@ int run(int argc, char** argv) {
   if (*names) return names_with(plugin);
   if (*show) return show_sample(sample, std::cout, std::cerr);
   if (*walking) return show_walking(walking_file, std::cout, std::cerr);
+  if (*recorded) return judge_recording(shadows, traces, profiler);
   if (*replay) run_as_control_thread([&] { return run_replay(replay_options); });
   if (*minimize) run_as_control_thread([&] { return run_minimize(replay_options); });
   if (*step) run_as_control_thread([&] { return run_step(step_options); });

@@ -44,7 +44,12 @@ class Agent {
     live_.store(parts_.get(), std::memory_order_release);
     parts_->judge.start();
     enter_all(jvm, env, *parts_);
-    if (options_.truth) Truth::get().attach(*parts_->sampler);
+    if (options_.truth) {
+      Sampler& sampler = *parts_->sampler;
+      Truth::get().attach(sampler.registry(), [&sampler, &jvm](SampledThread& record) {
+        sampler.check(record, jvm.jvmti());
+      });
+    }
     parts_->sampler->start();
   }
 

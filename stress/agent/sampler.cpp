@@ -21,18 +21,6 @@ constexpr uint64_t kCloneTime = 1'000'000;
 
 }  // namespace
 
-int timer_signal() { return SIGRTMAX - 7; }
-int halt_signal() { return SIGRTMAX - 8; }
-
-SamplesBlocked::SamplesBlocked(std::initializer_list<int> signals) {
-  sigset_t blocked;
-  sigemptyset(&blocked);
-  for (const int signo : signals) sigaddset(&blocked, signo);
-  pthread_sigmask(SIG_BLOCK, &blocked, &before_);
-}
-
-SamplesBlocked::~SamplesBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
 void install_handler(int signo, void (*handler)(int, siginfo_t*, void*)) {
   struct sigaction action = {};
   action.sa_sigaction = handler;
@@ -109,6 +97,9 @@ void Sampler::count_sample(SampledThread& thread, bool waiting) {
 }
 
 void Sampler::check(SampledThread& thread, jvmtiEnv* jvmti) {
+  if (stopped() || thread.phase.load() != SampledThread::Phase::live) return;
+  // No sample in between: it would be a walk within a walk.
+  const AllBlocked not_now;
   ucontext_t context;
   if (getcontext(&context) != 0) return;
   const WalkRequest request = slots_.check_for(thread, context);

@@ -10,13 +10,13 @@
 
 #include <atomic>
 #include <cerrno>
-#include <initializer_list>
 #include <memory>
 
 #include "stress/agent/arming.h"
 #include "stress/agent/interrupted_call.h"
 #include "stress/agent/options.h"
 #include "stress/agent/registry.h"
+#include "stress/agent/samples_blocked.h"
 #include "stress/agent/slots.h"
 
 namespace framestorm::stress {
@@ -29,7 +29,7 @@ class Sampler : protected Ticks {
   void leave_thread(JNIEnv* env, int tid);
 
   // Walks the calling thread, whose record it is, in a native method that Java called, and asks
-  // GetStackTrace beside it; for the judge. With samples blocked.
+  // GetStackTrace beside it; for the judge. Nothing once sampling has stopped.
   void check(SampledThread& thread, jvmtiEnv* jvmti);
 
   // Starts to sample after the warm-up. Before that nothing is armed.
@@ -102,31 +102,6 @@ class Sampler : protected Ticks {
  private:
   std::atomic<uint64_t> idle_samples_{0};
   std::atomic<uint32_t> in_handlers_{0};
-};
-
-int timer_signal();
-int halt_signal();
-
-// The calling thread's own samples wait while it lasts. A thread that ends its timer is not put off any
-// more by what its handler costs: with a short interval it would never come to do it. And what it does
-// with the registry's lock others wait for.
-class SamplesBlocked {
- public:
-  explicit SamplesBlocked(std::initializer_list<int> signals);
-  ~SamplesBlocked();
-  SamplesBlocked(const SamplesBlocked&) = delete;
-  SamplesBlocked& operator=(const SamplesBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-class TimerBlocked : SamplesBlocked {
- public:
-  TimerBlocked() : SamplesBlocked({timer_signal()}) {}
-};
-class AllBlocked : SamplesBlocked {
- public:
-  AllBlocked() : SamplesBlocked({timer_signal(), halt_signal()}) {}
 };
 
 // Installs `handler` for a signal of the samplers', not on a signal stack. Throws

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "harness/base/error.h"
-#include "stress/agent/sampler.h"
+#include "stress/agent/samples_blocked.h"
 
 namespace framestorm::stress {
 namespace {
@@ -37,7 +37,6 @@ Truth& Truth::get() {
 }
 
 void Truth::begin(JNIEnv* env, jvmtiEnv* jvmti) {
-  jvmti_ = jvmti;
   jclass thread = env->FindClass("java/lang/Thread");
   number_ = thread == nullptr ? nullptr : env->GetFieldID(thread, "tid", "J");
   if (number_ == nullptr) throw SetupError("java.lang.Thread has no tid: no shadow stacks");
@@ -60,17 +59,22 @@ void Truth::begin(JNIEnv* env, jvmtiEnv* jvmti) {
   }
 }
 
+void Truth::attach(Registry& threads, Check check) {
+  check_ = std::move(check);
+  threads_.store(&threads, std::memory_order_release);
+}
+
 template <typename Function>
 void Truth::with_own_record(Function function) {
-  Sampler* const sampler = sampler_.load(std::memory_order_acquire);
-  if (sampler == nullptr) return;
+  Registry* const threads = threads_.load(std::memory_order_acquire);
+  if (threads == nullptr) return;
   SampledThread* record = nullptr;
   {
     const TimerBlocked not_now;
-    sampler->registry().find(own_tid(), [&](SampledThread& own) { record = &own; });
+    threads->find(own_tid(), [&](SampledThread& own) { record = &own; });
   }
   // Only its own thread ends a record.
-  if (record != nullptr) function(*sampler, *record);
+  if (record != nullptr) function(*record);
 }
 
 jint Truth::slow_enter(JNIEnv*, jlong thread, jint method) {
@@ -85,7 +89,7 @@ jint Truth::slow_enter(JNIEnv*, jlong thread, jint method) {
   }
   jint depth = -1;
   bool pushed = false;
-  with_own_record([&](Sampler& sampler, SampledThread& record) {
+  with_own_record([&](SampledThread& record) {
     if (is_new) {
       stack = &stacks_.take(thread, thread != record.number);
       if (thread == record.number || record.mounted.load()) {
@@ -94,7 +98,7 @@ jint Truth::slow_enter(JNIEnv*, jlong thread, jint method) {
     }
     depth = ShadowStacks::push(*stack, method);
     pushed = true;
-    if (check_due) check(sampler, record);
+    if (check_due) check_(record);
   });
   if (!pushed) depth = ShadowStacks::push(stacks_.take(thread, false), method);
   return depth;
@@ -109,13 +113,13 @@ void Truth::slow_exit(jlong thread, jint depth) {
     stacks_.take(thread, false);
     return;
   }
-  with_own_record([](Sampler&, SampledThread& record) { record.shadow.store(nullptr); });
+  with_own_record([](SampledThread& record) { record.shadow.store(nullptr); });
   stacks_.release(thread);
 }
 
 void Truth::mounted(JNIEnv* env, jobject virtual_thread) {
   ShadowStack* const stack = stacks_.find(number_of(env, virtual_thread));
-  with_own_record([&](Sampler&, SampledThread& record) {
+  with_own_record([&](SampledThread& record) {
     record.carries.store(true);
     record.shadow.store(stack, std::memory_order_release);
     record.mounted.store(true);
@@ -123,17 +127,10 @@ void Truth::mounted(JNIEnv* env, jobject virtual_thread) {
 }
 
 void Truth::unmounted() {
-  with_own_record([&](Sampler&, SampledThread& record) {
+  with_own_record([&](SampledThread& record) {
     record.mounted.store(false);
     record.shadow.store(stacks_.find(record.number), std::memory_order_release);
   });
-}
-
-void Truth::check(Sampler& sampler, SampledThread& record) {
-  if (sampler.stopped() || record.phase.load() != SampledThread::Phase::live) return;
-  // No sample in between: it would be a walk within a walk.
-  const AllBlocked not_now;
-  sampler.check(record, jvmti_);
 }
 
 }  // namespace framestorm::stress

@@ -11,14 +11,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "stress/agent/registry.h"
 #include "stress/shadow/instrumented_methods.h"
 #include "stress/shadow/shadow_stack.h"
 
 namespace framestorm::stress {
-
-class Sampler;
 
 class Truth {
  public:
@@ -30,8 +30,10 @@ class Truth {
 
   // VM running, before threads are entered. Hears of virtual threads from here on. Throws SetupError.
   void begin(JNIEnv* env, jvmtiEnv* jvmti);
-  // Checks may be made from here on, until sampling stops.
-  void attach(Sampler& sampler) { sampler_.store(&sampler, std::memory_order_release); }
+  // Threads are known from here on. `check` makes the check of its thread's stack that a sample has
+  // asked for. Both stay for good.
+  using Check = std::function<void(SampledThread&)>;
+  void attach(Registry& threads, Check check);
   int64_t number_of(JNIEnv* env, jobject thread) const {
     return env->GetLongField(thread, number_);
   }
@@ -46,12 +48,11 @@ class Truth {
  private:
   template <typename Function>
   void with_own_record(Function function);
-  void check(Sampler& sampler, SampledThread& record);
 
   ShadowStacks stacks_;
   InstrumentedMethods methods_;
-  std::atomic<Sampler*> sampler_{nullptr};
-  jvmtiEnv* jvmti_ = nullptr;
+  Check check_;  // before threads_
+  std::atomic<Registry*> threads_{nullptr};
   jfieldID number_ = nullptr;
 };
 

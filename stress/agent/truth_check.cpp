@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "harness/oracles/reference.h"
+#include "stress/agent/code_place.h"
 #include "stress/agent/inlining.h"
 #include "stress/agent/truth.h"
 #include "stress/agent/walk_slot.h"
@@ -12,12 +13,6 @@ namespace framestorm::stress {
 namespace {
 
 using nlohmann::json;
-
-// Of the class that instrumented methods call, and of what it calls.
-bool is_of_push(const std::string& method) {
-  return method.starts_with("framestorm/truth/Shadow.") ||
-         method.starts_with("jdk/internal/misc/Unsafe.");
-}
 
 std::vector<int32_t> methods_of(std::span<const ShadowEntry> entries) {
   std::vector<int32_t> methods;
@@ -59,39 +54,17 @@ bool TruthCheck::frames_of(const WalkView& view, std::vector<JavaFrame>* out) {
   return true;
 }
 
-std::vector<TraceFrame> TruthCheck::instrumented(std::span<const JavaFrame> frames) {
-  std::vector<TraceFrame> found;
-  bool above_pushes = false;
-  for (size_t i = 0; i < frames.size(); ++i) {
-    const JavaFrame& frame = frames[i];
+std::vector<NamedFrame> TruthCheck::named(std::span<const JavaFrame> frames) {
+  std::vector<NamedFrame> all;
+  for (const JavaFrame& frame : frames) {
     const Known& method = *known(frame.method);
-    if (method.number >= 0) {
-      const bool before = !frame.is_first && instrumented_.is_before_push(method.number, frame.bci);
-      // A frame that has called something else than its push before it is not there yet.
-      if (!before || above_pushes) {
-        found.push_back({method.number, i, above_pushes, frame.is_first});
-      }
-    }
-    above_pushes = is_of_push(method.name);
+    all.push_back({method.name, method.number, frame.bci, frame.is_first, frame.is_adjacent});
   }
-  return found;
+  return all;
 }
 
-std::string TruthCheck::wrong_call(std::span<const JavaFrame> frames) {
-  for (size_t i = 1; i < frames.size(); ++i) {
-    const JavaFrame& frame = frames[i];
-    const Known& caller = *known(frame.method);
-    const Known& callee = *known(frames[i - 1].method);
-    if (caller.number < 0 || !frame.is_adjacent || is_of_push(callee.name)) continue;
-    const std::string stands =
-        callee.number < 0 ? ""
-                          : instrumented_.why_not_called(caller.number, frame.bci, callee.name);
-    if (!stands.empty()) {
-      return "frame " + std::to_string(i) + " " + text(frame) + " has " + stands +
-             " there, the frame above is " + callee.name;
-    }
-  }
-  return {};
+std::vector<TraceFrame> TruthCheck::instrumented(std::span<const JavaFrame> frames) {
+  return instrumented_frames(named(frames), instrumented_);
 }
 
 std::string TruthCheck::text(const JavaFrame& frame) {
@@ -99,12 +72,10 @@ std::string TruthCheck::text(const JavaFrame& frame) {
 }
 
 bool TruthCheck::may_lack_innermost(const Sample& sample, int32_t method) {
-  const CodeEntry* entry = jvm_.code_map().find(sample.pc());
-  if (entry == nullptr) return false;
-  if (entry->kind == CodeKind::stub) return true;
-  if (entry->kind != CodeKind::nmethod) return false;
-  const Known* const root = entry->debug == nullptr ? nullptr : known(entry->debug->method());
-  return root == nullptr || root->number != method;
+  return stress::may_lack_innermost(jvm_.code_map(), sample.pc(), method, [this](jmethodID root) {
+    const Known* const found = known(root);
+    return found == nullptr ? -1 : found->number;
+  });
 }
 
 bool TruthCheck::is_other_inlining(const Sample& sample, std::span<const JavaFrame> frames,
@@ -129,30 +100,11 @@ bool TruthCheck::is_other_inlining(const Sample& sample, std::span<const JavaFra
          });
 }
 
-std::string TruthCheck::code_of(uintptr_t pc, std::string* kind) const {
-  const CodeEntry* const entry = jvm_.code_map().find(pc);
-  *kind = "native or VM";
-  if (entry == nullptr) return *kind;
-  switch (entry->kind) {
-    case CodeKind::nmethod:
-      *kind = entry->tier == 4 ? "c2" : entry->tier == 0 ? "native wrapper" : "c1";
-      return *kind;
-    case CodeKind::codelet:
-      *kind = "interpreter";
-      return *kind;
-    case CodeKind::stub:
-      *kind = "stub";
-      return "stub " + entry->name;
-    default:
-      return entry->name;
-  }
-}
-
 void TruthCheck::count(const Sample& sample, const WalkView& view, TruthVerdict verdict) {
   PerWalker& own = walkers_[sample.walk.walker];
   ++own.verdicts[static_cast<size_t>(verdict)];
   std::string kind;
-  const std::string position = code_of(sample.pc(), &kind);
+  const std::string position = code_of(jvm_.code_map(), sample.pc(), &kind);
   auto& by_code = own.by_code[kind];
   ++by_code[0];
   if (is_wrong(verdict)) ++by_code[1];
@@ -202,19 +154,18 @@ void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Vio
                      .complete = sample.walk.result < sample.walk.depth &&
                                  sample.shadow_state != ShadowState::mounted};
   if (!methods.empty()) against.may_lack_innermost = may_lack_innermost(sample, methods.front());
-  Compared compared = compare(trace, against);
+  const std::vector<NamedFrame> all = named(frames);
+  std::string detail;
+  Compared compared = compare_frames(all, trace, against, instrumented_, &detail);
   if (is_wrong(compared.verdict) && jvm_.code_map().has_pending()) {
     // What it ran may have been compiled a moment before.
     jvm_.code_map().absorb();
     if (!methods.empty()) against.may_lack_innermost = may_lack_innermost(sample, methods.front());
-    compared = compare(trace, against);
+    compared = compare_frames(all, trace, against, instrumented_, &detail);
   }
-  std::string detail;
   const WalkerTraits& traits = view.subject.walker->traits();
-  if (compared.verdict == TruthVerdict::right) {
-    detail = wrong_call(frames);
-    if (!detail.empty()) compared.verdict = TruthVerdict::wrong_bci;
-  } else if (is_wrong(compared.verdict) && is_other_inlining(sample, frames, against)) {
+  if (is_wrong(compared.verdict) && compared.verdict != TruthVerdict::wrong_bci &&
+      is_other_inlining(sample, frames, against)) {
     compared.verdict = TruthVerdict::other_inlining;
   }
   count(sample, view, compared.verdict);
@@ -232,16 +183,9 @@ void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Vio
     if (sample.walk.stopped() != nullptr || traits.ends_where_it_distrusts_a_frame) return;
   }
   if (detail.empty()) {
-    const auto at = [](size_t i, const auto& list, const auto& name) {
-      return i < list.size() ? name(list[i]) : std::string("nothing");
-    };
     std::string kind;
-    detail = "instrumented frame " + std::to_string(compared.at) + " is " +
-             at(compared.at, trace,
-                [this](const TraceFrame& f) { return instrumented_.name_of(f.method); }) +
-             ", the thread's own is " +
-             at(compared.at, methods, [this](int32_t m) { return instrumented_.name_of(m); }) +
-             ", in " + code_of(sample.pc(), &kind);
+    detail = difference(compared, trace, methods, instrumented_) + ", in " +
+             code_of(jvm_.code_map(), sample.pc(), &kind);
   }
   out->broken("wrong-trace", std::string(name_of(compared.verdict)) + ": " + detail);
 }
@@ -264,7 +208,7 @@ void TruthCheck::judge_check(const SampleRing::Entry& entry, const WalkView& vie
                                     {.shadow = methods,
                                      .depth = sample.shadow_depth,
                                      .complete = is_whole && shadow.size() == sample.shadow_depth});
-  std::string wrong = wrong_call(reference);
+  std::string wrong = wrong_call(named(reference), instrumented_);
   if (compared.verdict != TruthVerdict::right || !wrong.empty()) {
     ++reference_.broken;
     out->broken("reference-differs",

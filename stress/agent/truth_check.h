@@ -24,6 +24,7 @@
 #include "stress/agent/sample_ring.h"
 #include "stress/shadow/compare.h"
 #include "stress/shadow/instrumented_methods.h"
+#include "stress/shadow/trace_frames.h"
 
 namespace framestorm::stress {
 
@@ -75,10 +76,9 @@ class TruthCheck {
   const Known* known(jmethodID method);
   // Java frames, innermost first; false when one of them is not known.
   bool frames_of(const WalkView& view, std::vector<JavaFrame>* out);
-  // The instrumented ones among them. Null bcis: GetStackTrace's.
+  std::vector<NamedFrame> named(std::span<const JavaFrame> frames);
+  // The instrumented ones among them.
   std::vector<TraceFrame> instrumented(std::span<const JavaFrame> frames);
-  // Why some caller's bci cannot be right; empty when all can.
-  std::string wrong_call(std::span<const JavaFrame> frames);
   bool may_lack_innermost(const Sample& sample, int32_t method);
   // Whether only what is inlined in the innermost code is wrong (inlining.h).
   bool is_other_inlining(const Sample& sample, std::span<const JavaFrame> frames,
@@ -92,7 +92,6 @@ class TruthCheck {
   std::string text(const JavaFrame& frame);
   // Or "nothing".
   std::string shown(std::span<const JavaFrame> frames, size_t at);
-  std::string code_of(uintptr_t pc, std::string* kind) const;
 
   Jvm& jvm_;
   const InstrumentedMethods& instrumented_;

@@ -1,5 +1,8 @@
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,8 +25,9 @@ import jdk.jfr.consumer.RecordingFile;
 
 /**
  * What a profiler got into its recordings, as JSON: {@code java Samples.java EVENT,EVENT DEPTH
- * JDK CLASSPATH FILE...}. Each trace of a Java thread is held to the bytecode of the program. A file
- * whose end is missing is read as far as it goes.
+ * JDK CLASSPATH TRACES FILE...}. Each trace of a Java thread is held to the bytecode of the program. A
+ * file whose end is missing is read as far as it goes. TRACES, where it is not empty, is written:
+ * samples and traces one by one (stress/agent/recorded_truth.h).
  */
 public final class Samples {
   private static final String LOST = "jdk.CPUTimeSamplesLost";
@@ -76,6 +80,10 @@ public final class Samples {
   // How often: the parser keeps a trace once for all samples of one place.
   private final Map<RecordedStackTrace, Long> seen = new IdentityHashMap<>();
   private final Set<Long> threads = new HashSet<>();
+  // Each sample, where they are asked for.
+  private final Writer each;
+  private final Map<RecordedStackTrace, Integer> written = new IdentityHashMap<>();
+  private Chunk chunk;
   private long samples;
   private long taken;
   private long lost;
@@ -89,25 +97,31 @@ public final class Samples {
   private long callsUnknown;
   private long unreadable;
 
-  private Samples(Set<String> events, Calls calls, int depth) {
+  private Samples(Set<String> events, Calls calls, int depth, Writer each) {
     this.events = events;
     this.calls = calls;
     this.depth = depth;
+    this.each = each;
   }
 
   public static void main(String[] arguments) throws IOException {
     Set<String> events = Set.of(arguments[0].split(","));
     int depth = Integer.parseInt(arguments[1]);
     List<Path> classPath = Arrays.stream(arguments[3].split(File.pathSeparator)).map(Path::of).toList();
-    List<Path> files = Arrays.stream(arguments).skip(4).map(Path::of).toList();
+    String traces = arguments[4];
+    List<Path> files = Arrays.stream(arguments).skip(5).map(Path::of).toList();
     Set<String> types = new HashSet<>();
     for (Path file : files) {
       Map<RecordedStackTrace, Boolean> seen = new IdentityHashMap<>();
       read(file, event -> addTypes(events, event, seen, types));
     }
-    Samples found = new Samples(events, new Calls(Path.of(arguments[2]), classPath, types), depth);
-    for (Path file : files) {
-      if (!read(file, found::add)) found.unreadable++;
+    Calls calls = new Calls(Path.of(arguments[2]), classPath, types);
+    Samples found;
+    try (Writer each = traces.isEmpty() ? null : Files.newBufferedWriter(Path.of(traces))) {
+      found = new Samples(events, calls, depth, each);
+      for (Path file : files) {
+        if (!found.readChunks(file)) found.unreadable++;
+      }
     }
     found.seen.forEach(found::conclude);
     System.out.println(found.json());
@@ -123,6 +137,23 @@ public final class Samples {
       // The parser throws anything on a chunk that the JVM died in.
       System.err.println(file + ": " + e);
       return false;
+    }
+  }
+
+  /** Chunk by chunk, where samples are to be told by the recording's own ticks. */
+  private boolean readChunks(Path file) throws IOException {
+    if (each == null) return read(file, this::add);
+    Path part = Files.createTempFile("framestorm", ".jfr");
+    try {
+      boolean whole = true;
+      for (Chunk one : Chunk.of(file)) {
+        chunk = one;
+        one.copyTo(part);
+        whole &= read(part, this::add);
+      }
+      return whole;
+    } finally {
+      Files.delete(part);
     }
   }
 
@@ -162,6 +193,44 @@ public final class Samples {
     boolean failed = event.hasField("failed") && event.getBoolean("failed");
     codes.merge(state + "\t" + (failed ? "failed" : add(event.getStackTrace())), 1L, Long::sum);
     if (failed) verdicts.merge(Verdict.NONE, 1L, Long::sum);
+    if (each != null && thread != null) {
+      try {
+        write(event, thread, failed ? null : event.getStackTrace());
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+  }
+
+  private void write(RecordedEvent event, RecordedThread thread, RecordedStackTrace trace)
+      throws IOException {
+    int id = -1;
+    if (trace != null && !trace.getFrames().isEmpty()) {
+      Integer known = written.putIfAbsent(trace, written.size());
+      id = known == null ? written.size() - 1 : known;
+      if (known == null) {
+        List<RecordedFrame> frames = trace.getFrames();
+        boolean cut = trace.isTruncated() || frames.size() >= depth;
+        each.write("trace\t%d\t%d".formatted(id, cut ? 1 : 0));
+        for (RecordedFrame frame : frames) each.write("\t" + plain(frame));
+        each.write('\n');
+      }
+    }
+    long tid = thread.isVirtual() ? 0 : thread.getOSThreadId();
+    each.write(
+        "sample\t%d\t%d\t%d\t%d\n"
+            .formatted(tid, thread.getJavaThreadId(), chunk.ticks(event.getStartTime()), id));
+  }
+
+  private static String plain(RecordedFrame frame) {
+    if (!isJava(frame)) return "-";
+    RecordedMethod method = frame.getMethod();
+    return "%s.%s%s@%d"
+        .formatted(
+            method.getType().getName().replace('.', '/'),
+            method.getName(),
+            method.getDescriptor(),
+            frame.getBytecodeIndex());
   }
 
   private static boolean runsJava(RecordedThread thread) {

@@ -23,8 +23,9 @@ from framestorm_cli.fakes import plan
 
 
 def agent_options() -> dict[str, str] | None:
+    """Of what samples; not of the agent that notes what a profiler samples."""
     for word in sys.argv[1:]:
-        if word.startswith("-agentpath:"):
+        if word.startswith("-agentpath:") and "observer" not in word.partition("=")[0]:
             pairs = word.partition("=")[2].split(",")
             return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
     return None

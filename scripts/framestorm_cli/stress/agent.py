@@ -9,11 +9,13 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.stress import jfr, profiled
-from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Cell
+from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, UNSTOPPED, Cell
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.workloads import Workload
 
 LIBRARY = "libframestorm.so"
+OBSERVER = "libframestorm_observer.so"  # notes the shadow stacks of a profiler's samples
+SHADOWS = "shadows.tsv"  # that it writes
 OUT = "agent"  # the agent's folder inside a cell's
 
 
@@ -25,6 +27,7 @@ class Java:
     agent: Path
     asan: Path | None = None  # ASan's runtime, of a JDK that was built with it
     truth: Path | None = None  # the Java agent that keeps shadow stacks
+    observer: Path | None = None
 
 
 def quoted(plugin: str) -> str:
@@ -46,8 +49,6 @@ def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
         given["plugin"] = quoted(plan.plugin)
     if judged_by_truth(cell, plan):
         given["truth"] = 1
-    if plan.truth:
-        given["compiled"] = 1
     for key, value in given.items():
         if "," in str(value):
             raise FramestormError(
@@ -61,20 +62,23 @@ def command(
 ) -> list[str]:
     """The cell as a command line; for JFR its settings are written into the cell's folder."""
     seed = plan.cell_seed(number)
-    if cell.walker == UNSAMPLED:
-        return program(java, cell, workload, plan, seed, [])
-    if cell.mode == SELF_MODE:
-        return program(java, cell, workload, plan, seed, recording(cell, plan, folder).start())
-    agent = f"-agentpath:{java.agent}={options(cell, plan, seed, folder / OUT)}"
-    shadows = []
+    agent = []
+    if cell.mode != SELF_MODE:
+        agent = [f"-agentpath:{java.agent}={options(cell, plan, seed, folder / OUT)}"]
+    elif cell.walker != UNSAMPLED:
+        agent = recording(cell, plan, folder).start()
     if judged_by_truth(cell, plan) and java.truth is not None:
-        shadows = [f"-javaagent:{java.truth}={plan.truth_classes};{plan.truth_share:g}"]
-    return program(java, cell, workload, plan, seed, [agent, *shadows])
+        if cell.mode == SELF_MODE:
+            # Behind the profiler, whose handlers it looks for.
+            agent.append(f"-agentpath:{java.observer}={folder / OUT}")
+        agent.append(f"-javaagent:{java.truth}={plan.truth_classes}")
+    return program(java, cell, workload, plan, seed, agent)
 
 
 def judged_by_truth(cell: Cell, plan: Plan) -> bool:
-    """Whether a cell's samples are held against shadow stacks."""
-    return plan.truth and not cell.plain and cell.stands_still
+    """Whether a cell's samples are held against shadow stacks: those of threads that stand still. The program
+    by itself keeps them, too, as what the others are compared with."""
+    return plan.truth and cell.mode != UNSTOPPED
 
 
 def environment(java: Java, cell: Cell) -> dict[str, str]:

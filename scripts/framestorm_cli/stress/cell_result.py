@@ -197,7 +197,9 @@ def _stats(process: CellProcess, plan: Plan, jdk: Jdk, cpu: float) -> tuple[Json
         # What an agent makes of classes as they are loaded is in no file.
         transformed = any(word.startswith("-javaagent:") for word in process.command)
         class_path = [] if transformed else process.workload.class_path
-        found = recorded.stats(jdk, class_path, cpu, process.elapsed)
+        shadows = process.agent_folder / agent.SHADOWS
+        judged = agent.judged_by_truth(process.cell, plan)
+        found = recorded.stats(jdk, class_path, cpu, process.elapsed, shadows if judged else None)
     except FramestormError as error:
         return {}, error.message
     return found, ""

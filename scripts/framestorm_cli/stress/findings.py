@@ -34,6 +34,7 @@ KEPT = 3  # samples copied per bucket; the others stay in the cells' folders
 _EVIDENCE = (stacks.NATIVE_STACKS, stacks.JAVA_STACKS, stacks.PROC_STACKS, stacks.CORE_STACKS)
 # Of traces that bytecode contradicts (recordings.py), by their verdict.
 _CLAUSES = {"wrong": "impossible-call", "misplaced": "wrong-bci"}
+_BY_TRUTH = "wrong-trace"  # what shadow stacks contradict
 _NOT_REPLAYED = "stress does not replay; repro.sh runs the cell again"
 
 
@@ -179,6 +180,8 @@ def _wrong_traces(result: CellResult, folder: Path) -> list[Finding]:
         clause = _CLAUSES.get(example["verdict"])
         if clause is None:
             continue
+        if result.stats.get("truth"):
+            clause = _BY_TRUTH
         why, trace = str(example["why"]), tuple(example["frames"])
         found.append(
             Finding(

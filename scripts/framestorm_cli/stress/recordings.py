@@ -11,8 +11,10 @@ from typing import Any
 
 from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.findings.records import Json
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import toolchain
 from framestorm_cli.stress.cells import SELF_MODE
 
 # Samples of JFR, of async-profiler and of java-profiler: each has its own of these.
@@ -24,6 +26,20 @@ VERDICTS = ("whole", "cut", "short", "wrong", "misplaced", "none")  # of a trace
 _READER = paths.CHECKOUT / "stress" / "recordings" / "Samples.java"
 _READER_JDK = 24  # java.lang.classfile
 _READ_SECONDS = 900
+_TRACES = "traces.tsv"
+
+
+def judge(walker: str, shadows: Path, traces: Path) -> Json:
+    """A profiler's samples held against the shadow stacks of its handlers (stress/agent/recorded_truth.h).
+    Raises FramestormError."""
+    command = [str(toolchain.native_program()), "recorded-truth", "--walker", walker]
+    done = subprocess.run(
+        [*command, str(shadows), str(traces)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise FramestormError(f"the traces of {walker} cannot be judged: {done.stderr.strip()}")
+    judged: Json = json.loads(done.stdout)
+    return judged
 
 
 @dataclass(frozen=True)
@@ -38,17 +54,24 @@ class Recorded:
     events: Sequence[str] = EVENTS
 
     def stats(
-        self, jdk: Jdk, class_path: Sequence[Path], cpu_seconds: float, wall_seconds: float
+        self,
+        jdk: Jdk,
+        class_path: Sequence[Path],
+        cpu_seconds: float,
+        wall_seconds: float,
+        shadows: Path | None = None,
     ) -> dict[str, Any]:
         """In the fields of stats.jsonl (see stress/agent/README.md).
 
         `cpu_seconds` is the process's CPU time; compiler and collector threads are in it, so `rate_share`
         is a lower bound. Fields of their own: `verdicts` of the traces, with `examples`; `calls_judged` and
         `calls_unknown` by the bytecode; `other_threads`, samples of threads that run no Java; `failed`,
-        `empty`, `biased` (samples taken at a safepoint instead), `frame_types`, `whole`. Raises
-        FramestormError when nothing can be read.
+        `empty`, `biased` (samples taken at a safepoint instead), `frame_types`, `whole`. With `shadows`,
+        what the observer noted, traces are judged by that too: `truth`. Raises FramestormError when nothing
+        can be read.
         """
-        said = self._read(jdk, class_path)
+        traces = None if shadows is None else shadows.with_name(_TRACES)
+        said = self._read(jdk, class_path, traces)
         if said["unreadable"] == len(self.files) and said["samples"] == 0:
             raise FramestormError(
                 f"the recording in {self.files[0].parent} cannot be read: {said['problem']}"
@@ -60,6 +83,12 @@ class Recorded:
             by_code[entry["code"]] = by_code.get(entry["code"], 0) + entry["count"]
         verdicts = {name: int(said["verdicts"].get(name, 0)) for name in VERDICTS}
         broken = verdicts["wrong"] + verdicts["misplaced"]
+        truth: Json | None = None
+        if shadows is not None and traces is not None:
+            judged = judge(self.walker, shadows, traces)
+            truth, said["examples"] = judged["truth"], judged["examples"]
+            by_truth = truth["walkers"][self.walker]
+            broken = by_truth["wrong"] - by_truth["verdicts"]["short"]
         return {
             "seconds": wall_seconds,
             "ended": "vm-death" if self.whole else None,
@@ -101,6 +130,7 @@ class Recorded:
             "empty": by_code.get("empty", 0),
             "whole": self.whole and said["unreadable"] == 0,
             "verdicts": verdicts,
+            **({} if truth is None else {"truth": truth}),
             **{
                 name: said[name]
                 for name in (
@@ -109,7 +139,9 @@ class Recorded:
             },
         }  # fmt: skip
 
-    def _read(self, jdk: Jdk, class_path: Sequence[Path]) -> dict[str, Any]:
+    def _read(
+        self, jdk: Jdk, class_path: Sequence[Path], traces: Path | None = None
+    ) -> dict[str, Any]:
         # A stock JDK of at least that version reads it: an instrumented one is slow, and may not start.
         least = max(jdk.feature, _READER_JDK)
         reader = next((other for other in jdks.usable() if other.feature >= least), None)
@@ -120,7 +152,7 @@ class Recorded:
         java = reader.home / "bin" / "java"
         command = [
             str(java), str(_READER), ",".join(self.events), str(self.depth), str(jdk.home),
-            ":".join(map(str, class_path)), *map(str, self.files),
+            ":".join(map(str, class_path)), str(traces or ""), *map(str, self.files),
         ]  # fmt: skip
         folder = self.files[0].parent
         try:

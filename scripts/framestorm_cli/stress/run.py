@@ -20,7 +20,6 @@ from framestorm_cli.stress import (
     side_by_side,
     summary,
     tools,
-    truth,
     units,
     workloads,
 )
@@ -61,7 +60,7 @@ def stress_command(
         run_folder.check_room(folder)
         plan.write(folder)
     if plan.truth:
-        found = replace(found, java=replace(found.java, truth=truth.build(found.jdk)))
+        found = tools.with_truth(found)
     _announce(plan, found)
     with steps.termination_interrupts(), StressProgress() as progress:
         run = Runner(plan, folder, found, workloads).run_all(progress)

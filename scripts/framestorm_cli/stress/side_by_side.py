@@ -74,7 +74,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     judged_by: Annotated[
         str,
         said(
-            "`bytecode`; for a walker of the agent `GetStackTrace`, with --truth `shadow stacks`."
+            "`bytecode`; for a walker of the agent `GetStackTrace`; with --truth `shadow stacks`."
         ),
     ]
     verdicts: Annotated[list[str], said("Of its cells.")]
@@ -108,10 +108,10 @@ def _line(group: Sequence[CellResult], by_itself: float | None) -> Line:
     own = _cpu_per_iteration(group, unfinished=unfinished)
     sampled = cell.walker != UNSAMPLED
     judge, judged_by = _by_agent, "GetStackTrace"
-    if cell.mode == SELF_MODE:
-        judge, judged_by = _by_bytecode, "bytecode"
-    elif truth_figures.of(one.stats for one in group) is not None:
+    if truth_figures.of(one.stats for one in group) is not None:
         judge, judged_by = _by_truth, "shadow stacks"
+    elif cell.mode == SELF_MODE:
+        judge, judged_by = _by_bytecode, "bytecode"
     return Line(
         workload=cell.workload,
         sampler=cell.walkers,

@@ -14,7 +14,7 @@ from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
 from framestorm_cli.profilers import table
 from framestorm_cli.profilers.outside import OutsideWalker
-from framestorm_cli.stress import cell_process, profiled
+from framestorm_cli.stress import cell_process, profiled, recordings, tools
 from framestorm_cli.stress.conftest import FakeJava, read_summary
 from framestorm_cli.stress.recordings import Recorded
 
@@ -45,7 +45,9 @@ def recorded(**changed: Any) -> dict[str, Any]:
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A profiler's; what it records is what the fake java was planned to."""
 
-    def read(self: Recorded, _jdk: Jdk, _class_path: Sequence[Path]) -> dict[str, Any]:
+    def read(
+        self: Recorded, _jdk: Jdk, _class_path: Sequence[Path], _traces: Path | None
+    ) -> dict[str, Any]:
         said: dict[str, Any] = json.loads(self.files[0].read_text())
         return {"problem": "", **said}
 
@@ -121,6 +123,53 @@ def test_a_walker_is_judged_by_shadow_stacks_where_there_are_some(
         "whole": 0.7, "cut": 0, "short": 0.04, "wrong": 0.06, "misplaced": 0.05, "none": 0.15,
     }  # fmt: skip
     assert asgct["judged_by"] == "shadow stacks"
+
+
+def test_with_truth_a_profiler_is_judged_by_the_shadow_stacks_of_its_samples(
+    stress: Run,
+    java: FakeJava,
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    verdicts = {"right": 90, "short": 4, "wrong-method": 1, "refused": 5}
+    layer = {"made": 0, "broken": 0}
+    example = {"verdict": "wrong", "why": "wrong-method: A.b", "did": "wrong-method in c2",
+               "count": 1, "frames": _FRAMES}  # fmt: skip
+
+    def judge(walker: str, shadows: Path, traces: Path) -> dict[str, Any]:
+        assert shadows.parent == traces.parent
+        figures = {"wrong": 5, "verdicts": verdicts, "not_judged": {}, "by_code": {},
+                   "safepoint": layer, "sandwich": layer}  # fmt: skip
+        return {
+            "truth": {"reference": layer, "walkers": {walker: figures}},
+            "examples": [example],
+        }
+
+    def with_truth(found: tools.Tools) -> tools.Tools:
+        kept = replace(found.java, truth=Path("/truth.jar"), observer=Path("/observer.so"))
+        return replace(found, java=kept)
+
+    monkeypatch.setattr(recordings, "judge", judge)
+    monkeypatch.setattr(tools, "with_truth", with_truth)
+    java.plan("alpha", {"recorded": recorded()})
+    code, _, _ = run(stress, library, tmp_path / "out", "--truth")
+    assert code == 1
+    data = read_summary(tmp_path / "out")
+    lines = {line["sampler"].partition("=")[0]: line for line in data["side_by_side"]}
+    quick = lines[str(library)]
+    assert {name: quick[name] for name in _VERDICTS} == {
+        "whole": 0.9, "cut": 0, "short": 0.04, "wrong": 0.01, "misplaced": 0, "none": 0.05,
+    }  # fmt: skip
+    assert quick["judged_by"] == "shadow stacks"
+    (bucket,) = data["buckets"]
+    assert (bucket["signature"]["clause"], bucket["count"]) == ("wrong-trace", 1)
+    # The program by itself keeps shadow stacks, too; the observer comes behind the profiler.
+    for words in java.starts("alpha"):
+        agents = [word for word in words if word.startswith(("-agentpath:", "-javaagent:"))]
+        given = [word.partition(":")[2].partition("=")[0] for word in agents]
+        assert given[-1] == "/truth.jar"
+        assert given[:-1] in ([str(library), "/observer.so"], ["/observer.so"])
 
 
 def test_wrong_traces_are_a_finding_with_a_trace(
@@ -213,7 +262,7 @@ def test_classes_that_an_agent_may_transform_are_not_judged(
     given: list[Sequence[Path]] = []
     reads = Recorded.stats
 
-    def stats(self: Recorded, jdk: Jdk, class_path: Sequence[Path], *rest: float) -> dict[str, Any]:
+    def stats(self: Recorded, jdk: Jdk, class_path: Sequence[Path], *rest: Any) -> dict[str, Any]:
         given.append(class_path)
         return reads(self, jdk, class_path, *rest)
 

@@ -1,6 +1,6 @@
 """Set-up of a stress run: the JDK, the agent, the built-in workloads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
@@ -9,8 +9,8 @@ from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.walkers import Table
-from framestorm_cli.stress import compiling
-from framestorm_cli.stress.agent import LIBRARY, Java
+from framestorm_cli.stress import compiling, truth
+from framestorm_cli.stress.agent import LIBRARY, OBSERVER, Java
 from framestorm_cli.stress.workloads import BuiltIn, Workload, built_in
 
 
@@ -38,6 +38,13 @@ def prepare(jdk_option: Path | None) -> Tools:
     agent = toolchain.product("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
     table = walkers.table(toolchain.native_program())
     return Tools(jdk, Java(java, agent, asan), built_in(java, workloads(jdk)), table)
+
+
+def with_truth(found: Tools) -> Tools:
+    """With what keeps shadow stacks, and notes those of profilers' samples. Raises FramestormError."""
+    observer = toolchain.product("framestorm_observer", f"stress/agent/{OBSERVER}", found.jdk)
+    kept = replace(found.java, truth=truth.build(found.jdk), observer=observer)
+    return replace(found, java=kept)
 
 
 def _asan_runtime(jdk: Jdk) -> Path | None:
