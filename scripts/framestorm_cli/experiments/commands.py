@@ -58,8 +58,8 @@ def compare(**options: Any) -> None:
 @click.option("--interval", "intervals", multiple=True, metavar="TIME",
               help="Time between two samples; repeatable.  "
               f"[default: {', '.join(DEFAULT_INTERVALS)}]")  # fmt: skip
-@click.option("--repetitions", type=click.IntRange(min=1), default=5, show_default=True,
-              help="Runs of each kind.")  # fmt: skip
+@click.option("--repetitions", type=click.IntRange(min=1), default=10, show_default=True,
+              help="Runs of each kind, beside one that warms up.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=1), default=10, show_default=True,
               help="About what a run without an agent takes; the work follows from it.")  # fmt: skip
 @click.option("--walker", default=DEFAULT_WALKER, show_default=True, help="As for `stress`.")
@@ -78,8 +78,8 @@ def compare(**options: Any) -> None:
 def evaluate(**options: Any) -> None:
     """Measure what sampling costs and yields in each mode, and without an agent.
 
-    Wall and user time of the same work, samples, crash rate of walks, share of broken traces. The modes take
-    turns in random order. Run it on a quiet machine. Writes evaluation.json, evaluation.md and
+    Wall and user time of the same work, samples, crash rate of walks, share of wrong and of broken traces.
+    The modes take turns in random order. Run it on a quiet machine. Writes evaluation.json, evaluation.md and
     evaluation.png.
 
     \b

@@ -12,7 +12,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.experiments import DEFAULT_INTERVALS, evaluate_runs, evaluate_table, shared
 from framestorm_cli.experiments.evaluate_runs import Program, Settings
 from framestorm_cli.experiments.measured import NONE, Measured, Row, rows
-from framestorm_cli.stress import planning, tools, units, workloads
+from framestorm_cli.stress import planning, tools, truth, units, workloads
 from framestorm_cli.stress.plan import cores
 
 DATA, PAGE = "evaluation.json", "evaluation.md"
@@ -48,6 +48,7 @@ def evaluate_command(
         jvm_args,
         seconds,
         planning.check_walkers([walker], walker_plugin, found),
+        truth.build(found.jdk),
     )
     run_folder.check_room(folder)
     programs = [

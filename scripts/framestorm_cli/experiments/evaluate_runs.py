@@ -15,7 +15,7 @@ from framestorm_cli.findings import records
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.renaissance import outcome, suite
-from framestorm_cli.stress import agent, flames, units
+from framestorm_cli.stress import agent, flames, truth_figures, units
 from framestorm_cli.stress.tools import Tools
 from framestorm_cli.stress.workloads import Workload, proof
 
@@ -24,6 +24,9 @@ _LEAST_LIMIT = 120.0
 # As deep as the agent goes: a trace that is cut off would count as broken. No costly oracle, nothing kept:
 # it is sampling that is measured.
 _LEAN = "depth=2048,costly=0,seeds=0,keep=0"
+
+# As in the experiment.
+_FLAGS = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints")
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Settings:
     jvm_args: tuple[str, ...]
     seconds: float  # that a run without an agent should take
     plugin: str = ""
+    truth: Path | None = None  # the Java agent that keeps shadow stacks
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,13 @@ class Planned:
     program: Program
     condition: str
     interval_ns: int
-    repetition: int
+    repetition: int  # 0: to warm up
     seed: int
+
+    @property
+    def has_truth(self) -> bool:
+        """Of what warms up no time counts, so that it can say what is wrong; where threads stand still."""
+        return self.repetition == 0 and self.condition in ("same-thread", "separate-thread")
 
     def __str__(self) -> str:
         at = f" {units.interval_text(self.interval_ns)}" if self.interval_ns else ""
@@ -99,9 +108,10 @@ def _iterations(workload: Workload, folder: Path) -> int:
 def plan(
     programs: Sequence[Program], intervals: Sequence[int], repetitions: int, seed: int
 ) -> list[Planned]:
-    """Rounds, each in an order of its own: what drifts on the machine must not favour a condition."""
+    """Rounds, each in an order of its own: what drifts on the machine must not favour a condition. The
+    first one warms up."""
     planned = []
-    for repetition in range(1, repetitions + 1):
+    for repetition in range(repetitions + 1):
         round_ = [
             Planned(program, condition, interval, repetition, seed + repetition)
             for program in programs
@@ -140,11 +150,16 @@ def _measure(one: Planned, settings: Settings, folder: Path) -> Measured:
             f"interval={units.interval_text(one.interval_ns)},{_LEAN},out={folder / agent.OUT}"
         )
         options += f",plugin={agent.quoted(settings.plugin)}" if settings.plugin else ""
+        if one.has_truth:
+            options += ",truth=1"
         sampling = [f"-agentpath:{settings.found.java.agent}={options}"]
+    if one.has_truth:
+        sampling.append(f"-javaagent:{settings.truth}")
     command = _java(one.program, settings, sampling, one.program.command(None, one.seed))
     limit = settings.seconds * _LIMIT_FACTOR + _LEAST_LIMIT
     popen, used = _run(command, folder, limit)
     stats = records.read_last_stats(folder / agent.OUT)
+    truth = truth_figures.of([stats])
     failed = ""
     if used is None:
         failed = f"did not end within {limit:.0f} s"
@@ -168,6 +183,8 @@ def _measure(one: Planned, settings: Settings, folder: Path) -> Measured:
         broken=0,
         crashes=int(stats.get("contained") or 0) + int(used is None or popen.returncode not in (0, 1, 3)),
         failed=failed,
+        judged=sum(walker.wrong.trials for walker in truth.walkers) if truth else 0,
+        wrong=sum(walker.wrong.hits for walker in truth.walkers) if truth else 0,
     )  # fmt: skip
 
 
@@ -196,7 +213,7 @@ def _java(
     program: Program, settings: Settings, sampling: Sequence[str], arguments: Sequence[str]
 ) -> list[str]:
     java = str(settings.found.java.java)
-    return [java, *sampling, *program.workload.jvm_args, *settings.jvm_args, *arguments]
+    return [java, *sampling, *_FLAGS, *program.workload.jvm_args, *settings.jvm_args, *arguments]
 
 
 @dataclass(frozen=True)

@@ -51,17 +51,18 @@ def figures(rows: Sequence[Row]) -> str:
             for name in ("wall", "user", "system")
         ]
         if row.condition == NONE:
-            cells += ["-"] * 4
+            cells += ["-"] * 5
         else:
             samples = row.spread("samples")
             cells += [
                 "-" if samples is None else f"{samples.mean:,.0f}",
                 _share(row.trace_share),
+                "-" if row.wrong is None else str(row.wrong),
                 _share(row.broken_share),
                 str(row.crashes),
             ]
         lines.append(cells)
-    return table([*head, "broken traces", "walks that crashed"], lines)
+    return table([*head, "wrong by ground truth", "broken traces", "walks that crashed"], lines)
 
 
 def docs_stem(data: dict[str, Any]) -> str:
@@ -107,15 +108,15 @@ def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> s
             "This is the evaluation of the separate-thread experiment, done again. Every run does the same "
             "work: without an agent, with walks in the signal handler of the sampled thread "
             "(same-thread), with walks of a halted thread from another one (separate-thread), and with "
-            "walks of a thread that runs on (unstopped, crashes contained). Times are those of the whole "
-            "process."
+            "walks of a thread that runs on (unstopped, crashes contained). All have "
+            "-XX:+DebugNonSafepoints. Times are those of the whole process."
         ),
         "",
         *_wrapped(
             f"JDK {jdk['version']}, walker {data['walker']}, {machine['cores']} cores, "
-            f"Linux {machine['kernel']}, {data['started'][:10]}; {data['repetitions']} runs of each kind "
-            f"in random order, seed {data['seed']}. {programs}. The table gives mean and standard "
-            "deviation, and in brackets the difference from no agent."
+            f"Linux {machine['kernel']}, {data['started'][:10]}; one run of each kind to warm up, then "
+            f"{data['repetitions']} in random order, seed {data['seed']}. {programs}. The table gives mean "
+            "and standard deviation, and in brackets the difference from no agent."
         ),
         "",
         figures(rows),
@@ -123,9 +124,11 @@ def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> s
         f"![wall and user time, samples]({picture})",
         "",
         *_wrapped(
+            "Wrong are traces that are not the thread's own by its shadow stack (reference/stress.md), of "
+            "those judged: of the runs that warm up, which are instrumented for it and whose times do not "
+            "count. A thread that runs on has no such truth. "
             "A trace is broken when it does not end in a frame that is at the bottom of a thread. "
-            "Same-thread traces of the program say which frames these are. The interval of the crash rate "
-            "is Wilson's at 95 %."
+            "Same-thread traces of the program say which frames these are. Intervals are Wilson's at 95 %."
         ),
         "",
         f"Again (about {units.duration_text(data['took'])} on that machine):",

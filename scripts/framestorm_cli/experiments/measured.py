@@ -14,13 +14,14 @@ CONDITIONS = (NONE, "same-thread", "separate-thread", "unstopped")
 @dataclass(frozen=True)
 class Measured:
     """`wall`, `user` and `system` in seconds, of the whole process. `role`: busy or parallel. `traces`:
-    walks that gave frames; `broken`: those of them that do not end at the bottom of a thread."""
+    walks that gave frames; `broken`: those of them that do not end at the bottom of a thread; `judged`
+    and `wrong`: traces held against ground truth, which only warming-up runs have."""
 
     workload: str
     role: str
     condition: str
     interval_ns: int  # 0: no agent
-    repetition: int
+    repetition: int  # 0: a run to warm up
     seed: int
     wall: float
     user: float
@@ -31,6 +32,8 @@ class Measured:
     broken: int
     crashes: int  # contained ones, and the one that the process died of
     failed: str  # why the run does not count for times; empty when it does
+    judged: int = 0
+    wrong: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,14 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """All repetitions of one workload, condition and interval."""
+    """All repetitions of one workload, condition and interval, and what warmed up."""
 
     workload: str
     role: str
     condition: str
     interval_ns: int
     runs: tuple[Measured, ...]
+    warm_up: tuple[Measured, ...] = ()
 
     @property
     def whole(self) -> list[Measured]:
@@ -78,6 +82,12 @@ class Row:
         return sum(run.traces for run in self.runs) / self.samples if self.samples else None
 
     @property
+    def wrong(self) -> Proportion | None:
+        """Traces that are not the thread's own, of those that were judged."""
+        judged = sum(run.judged for run in self.warm_up)
+        return Proportion.of(sum(run.wrong for run in self.warm_up), judged) if judged else None
+
+    @property
     def broken_share(self) -> float | None:
         traces = sum(run.traces for run in self.runs)
         return sum(run.broken for run in self.runs) / traces if traces else None
@@ -89,7 +99,14 @@ def rows(runs: Iterable[Measured]) -> list[Row]:
     for run in runs:
         groups.setdefault((run.role, run.workload, run.interval_ns, run.condition), []).append(run)
     made = [
-        Row(workload, role, condition, interval, tuple(group))
+        Row(
+            workload,
+            role,
+            condition,
+            interval,
+            runs=tuple(run for run in group if run.repetition),
+            warm_up=tuple(run for run in group if not run.repetition),
+        )
         for (role, workload, interval, condition), group in groups.items()
     ]
     return sorted(

@@ -31,6 +31,7 @@ def test_a_row_is_of_runs_that_did_their_work() -> None:
             measured("unstopped", 13.0, crashes=3, broken=200),
             measured("unstopped", 0.1, failed="exit 1", crashes=1),
             measured("same-thread", 11.0),
+            measured("same-thread", 90.0, repetition=0, judged=400, wrong=3),
         ]
     )
     assert [row.condition for row in made] == [NONE, "same-thread", "unstopped"]
@@ -44,6 +45,8 @@ def test_a_row_is_of_runs_that_did_their_work() -> None:
     assert "11.00 ± 1.41 |" in text
     assert "13.00 (+18.2%)" in text
     assert "12.50%" in text
+    assert "3 of 400 (" in text
+    assert "90.00" not in text, "of a run that warms up no time counts"
 
 
 def test_a_trace_is_broken_that_does_not_end_at_the_bottom_of_a_thread() -> None:
@@ -61,9 +64,13 @@ def test_a_trace_is_broken_that_does_not_end_at_the_bottom_of_a_thread() -> None
 def test_rounds_hold_every_kind_once_in_an_order_of_their_own() -> None:
     program: Any = "p"
     planned = evaluate_runs.plan([program], [1, 2], 3, seed=5)
-    assert len(planned) == 3 * 7
+    assert len(planned) == 4 * 7
+    assert {(one.condition, one.has_truth) for one in planned[:7]} == {
+        (NONE, False), ("same-thread", True), ("separate-thread", True), ("unstopped", False),
+    }  # fmt: skip
+    assert not any(one.has_truth for one in planned[7:])
     kinds = [(one.condition, one.interval_ns) for one in planned]
-    assert set(kinds[:7]) == set(kinds[7:14]) == set(kinds[14:])
+    assert set(kinds[:7]) == set(kinds[7:14]) == set(kinds[14:21]) == set(kinds[21:])
     assert kinds[:7] != kinds[7:14] or kinds[7:14] != kinds[14:]
     assert planned == evaluate_runs.plan([program], [1, 2], 3, seed=5)
 
@@ -79,6 +86,7 @@ def evaluate(
     framestorm: Run, java: FakeJava, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Run:
     monkeypatch.setenv("FRAMESTORM_BIN", str(tmp_path / "build" / "bin"))
+    monkeypatch.setattr("framestorm_cli.stress.truth.build", lambda _: tmp_path / "truth.jar")
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         return framestorm(
@@ -98,7 +106,7 @@ def test_an_evaluation(
     code, printed, err = evaluate("--interval", "1ms", "--repetitions", "2", "--out", out)
     assert code == 0, err
     data = json.loads((out / "evaluation.json").read_text())
-    assert len(data["runs"]) == 2 * 2 * 4
+    assert len(data["runs"]) == 2 * 3 * 4
     for run in data["runs"]:
         assert run["wall"] > 0
         assert run["user"] > 0
@@ -113,9 +121,10 @@ def test_an_evaluation(
         line = " ".join(words)
         assert "interval=1ms" in line
         assert "depth=2048" in line
-        assert line.endswith(
-            ("--iterations 3 --seed 2 --threads 1", "--iterations 3 --seed 3 --threads 1")
-        )
+        seed = next(seed for seed in (1, 2, 3) if line.endswith(f"--seed {seed} --threads 1"))
+        assert "--iterations 3" in line
+        stands_still = "mode=unstopped" not in line
+        assert ("-javaagent:" in line) == ("truth=1" in line) == (seed == 1 and stands_still)
     assert not (out / "runs").exists()
 
     again = tmp_path / "again"
@@ -167,5 +176,5 @@ def test_ctrl_c_keeps_what_is_measured(
     monkeypatch.setattr(evaluate_runs, "_measure", interrupted)
     code, _, err = evaluate("--interval", "1ms", "--out", tmp_path / "out")
     assert code == 2
-    assert "interrupted: 2 of 40 runs only" in err
+    assert "interrupted: 2 of 88 runs only" in err
     assert len(json.loads((tmp_path / "out" / "evaluation.json").read_text())["runs"]) == 2
