@@ -12,7 +12,9 @@
 #include <ranges>
 
 #include "harness/base/clock.h"
+#include "harness/executor/run_files.h"
 #include "harness/jvm/agent.h"
+#include "stress/agent/compiled_code.h"
 #include "stress/agent/recorded_walks.h"
 #include "stress/agent/truth.h"
 
@@ -103,7 +105,15 @@ void Judge::close(const char* ended) {
   }
   findings_.write_counts();
   stats_.write_flames(jvm_.methods());
+  if (options_.compiled) write_compiled();
   write_stats(ended);
+}
+
+void Judge::write_compiled() {
+  jvm_.code_map().absorb();
+  const nlohmann::json file = {{"methods", compiled_code(jvm_.code_map(), jvm_.methods())},
+                               {"instrumented", Truth::get().methods().names()}};
+  write_file(options_.out / "compiled.json", file.dump());
 }
 
 void Judge::finish(const char* ended) {

@@ -52,6 +52,7 @@ class Judge {
   // What a walk that was made for oracles did wrong by itself. True when it did.
   bool judge_rewalk(const SampleRing::Entry& entry, const WalkView& first, const WalkSlot& slot);
   void write_stats(const char* ended);
+  void write_compiled();
   void close(const char* ended);
 
   const Options options_;

@@ -144,6 +144,7 @@ constexpr Key kKeys[] = {
     {"keep", [](const Given& g, Options* o) { o->keep = g.number<uint32_t>(0, 1000); }},
     {"seeds", [](const Given& g, Options* o) { o->seeds = g.number<uint32_t>(0, 100'000); }},
     {"flames", [](const Given& g, Options* o) { o->flames = g.flag(); }},
+    {"compiled", [](const Given& g, Options* o) { o->compiled = g.flag(); }},
     {"truth", [](const Given& g, Options* o) { o->truth = g.flag(); }},
     {"checks", [](const Given& g, Options* o) { o->checks = g.number<uint32_t>(0, UINT32_MAX); }},
 };

@@ -43,7 +43,8 @@ struct Options {
   uint32_t keep = 3;               // samples kept per signature
   uint32_t seeds = 64;             // unmutated samples kept as inputs
   bool flames = true;
-  bool truth = false;  // samples are held against shadow stacks, which a Java agent keeps
+  bool compiled = false;  // what was compiled is told at the end
+  bool truth = false;     // samples are held against shadow stacks, which a Java agent keeps
   uint32_t checks =
       50;  // of truth: one sample in so many has a check at a safepoint after it; 0: none
 };

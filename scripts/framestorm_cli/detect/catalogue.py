@@ -72,6 +72,17 @@ def bugs(folder: Path = FOLDER) -> dict[str, Bug]:
     return {path.stem: read(path) for path in sorted((folder / "bugs").glob("*.toml"))}
 
 
+def listed(folder: Path = FOLDER) -> dict[str, frozenset[str]]:
+    """Every fix of the catalogue by its id: the bugs that bring it back, none where it cannot be planted.
+    Raises FramestormError."""
+    path = folder / "catalogue.toml"
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))["entry"]
+    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
+        raise FramestormError(f"{path}: {error}") from error
+    return {entry["id"]: frozenset(entry.get("planted", ())) for entry in entries}
+
+
 def read(path: Path) -> Bug:
     """Raises FramestormError for what is no planted bug."""
     try:

@@ -3,6 +3,7 @@
 Every run starts from framestorm's seeds, in its own folder, on a JDK that has at most one planted bug.
 """
 
+import random
 import shutil
 import subprocess
 import time
@@ -19,14 +20,16 @@ from framestorm_cli.fuzz import afl, results
 from framestorm_cli.fuzz.following import Following
 from framestorm_cli.fuzz.fuzzing import Fuzzer, Run
 from framestorm_cli.fuzz.target_process import FuzzOptions
-from framestorm_cli.native import processes
+from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import jvm_modes, processes
 from framestorm_cli.native import walkers as walker_table
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 from framestorm_cli.profilers import outside
 from framestorm_cli.step import run as stepping
-from framestorm_cli.stress import agent
+from framestorm_cli.stress import agent, compiling, workloads
 from framestorm_cli.triage import collecting
 
+_CELL = 10.0  # seconds of a stress run for each workload: shorter, and JVMs do little but start
 _STRESS_GRACE = 180.0  # seconds that a stress run may take beyond its time
 _LOOK = 0.5  # seconds between looks at what was found
 _STOPPED = "detected"
@@ -51,7 +54,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Task:
-    """`wanted`: whether a finding is worth ending the run for."""
+    """`wanted`: whether a finding is worth ending the run for. `jvm_args`: of a fuzzer's JVMs."""
 
     tools: Toolchain
     walkers: tuple[str, ...]
@@ -60,12 +63,14 @@ class Task:
     out: Path
     symbolizer: Symbolizer
     wanted: Callable[[Finding], bool]
+    jvm_args: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Contestant:
     """`variant` of the JDK that it looks on. `replays`: whether its findings have artifacts that replay.
-    `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm."""
+    `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm.
+    `jvm_args`: of the JVMs that it fuzzes, and of those that replay what it found."""
 
     name: str
     what: str
@@ -73,6 +78,7 @@ class Contestant:
     look: Callable[[Task], Looked]
     replays: bool = True
     hears: Callable[[Finding], bool] = lambda _: True
+    jvm_args: tuple[str, ...] = ()
 
 
 def _fuzz(task: Task, **more: Any) -> Looked:
@@ -83,8 +89,9 @@ def _fuzz(task: Task, **more: Any) -> Looked:
     table = walker_table.table(task.tools.program(NATIVE))
     targets = table.usable_targets(task.tools.jdk.libjvm, walker)[0]
     options = FuzzOptions(
-        tuple(targets), task.seconds, None, task.seed, 1, task.out, walker, **more
-    )
+        tuple(targets), task.seconds, None, task.seed, 1, task.out, walker,
+        jvm_args=task.jvm_args, **more,
+    )  # fmt: skip
     began = time.monotonic()
     found: list[Timed] = []
     following = Following(task.symbolizer)
@@ -135,6 +142,10 @@ def _stress(task: Task, *options: str) -> Looked:
         "--duration", f"{task.seconds:.0f}s", "--seed", str(task.seed), "--walker", "+".join(task.walkers),
         *options,
     ]  # fmt: skip
+    every = workload_names(task.tools.jdk)
+    some = min(len(every), max(1, int(task.seconds / _CELL)))
+    for name in random.Random(task.seed).sample(every, some):
+        command += ["--workload", name]
     process = processes.start(command, task.out)
     try:
         process.wait(task.seconds + _STRESS_GRACE)
@@ -161,8 +172,13 @@ def _stress(task: Task, *options: str) -> Looked:
     return looked
 
 
+def workload_names(jdk: Jdk) -> list[str]:
+    """Of the built-in ones. Raises FramestormError."""
+    return [one.name for one in workloads.built_in(jdk.home / "bin" / "java", compiling.build(jdk))]
+
+
 def _baseline_sampling(task: Task) -> Looked:
-    return _stress(task, "--mode", "same-thread", "--interval", "100us")
+    return _stress(task, "--mode", "same-thread", "--interval", "100us", "--no-truth")
 
 
 def _dies(finding: Finding) -> bool:
@@ -176,13 +192,17 @@ CONTESTANTS = {
         Contestant("libfuzzer", "`fuzz`, guided by coverage", "sanitized", _fuzz),
         Contestant("libfuzzer-unguided", "`fuzz` without coverage's feedback", "sanitized",
                    lambda task: _fuzz(task, unguided=True)),
+        Contestant("libfuzzer-z", "`fuzz`, guided, with ZGC", "sanitized", _fuzz,
+                   jvm_args=jvm_modes.GCS["z"]),
         Contestant("libfuzzer-plain", "`fuzz` on the build without sanitizers", "plain", _fuzz),
         Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, engine="afl")),
         Contestant("step", "`step`, all scenarios", "plain", _step),
-        Contestant("stress", "`stress`, all built-in workloads", "plain", _stress, replays=False),
+        Contestant("stress", "`stress`, workloads chosen by the seed", "plain", _stress, replays=False),
+        Contestant("stress-no-truth", "the same without ground truth", "plain",
+                   lambda task: _stress(task, "--no-truth"), replays=False),
         Contestant("offsets", "random offsets of sp and fp, as JEP 435's tests make them; deaths only",
                    "plain", _offsets, hears=_dies),
-        Contestant("sampling", "sampling every 0.1 ms, deaths only", "plain", _baseline_sampling,
+        Contestant("sampling", "sampling the same every 0.1 ms, deaths only", "plain", _baseline_sampling,
                    replays=False, hears=_dies),
     )
 }  # fmt: skip

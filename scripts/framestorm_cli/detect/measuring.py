@@ -16,7 +16,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.detect import canary, judging
 from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Task, Timed, clean
-from framestorm_cli.detect.judging import Detection, Side
+from framestorm_cli.detect.judging import Detection, Judgement, Side
 from framestorm_cli.detect.subjects import CONTROLS, Subject, controls, environment
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import toolchain
@@ -51,6 +51,7 @@ class Measured(msgspec.Struct):
     replayed: int = 0
     replays: int = 0
     signatures: list[Signature] = []  # all that it reported
+    of_control: list[Signature] = []  # those that came back on the JDK without the bug
     whole: bool = False  # it did not end at the first finding that may be the bug
     oracle: str = ""  # that reported it first
     without_it: float | None = None  # found, of a whole run, had that oracle not been there
@@ -58,6 +59,11 @@ class Measured(msgspec.Struct):
     @property
     def key(self) -> tuple[str, str, tuple[str, ...], int]:
         return self.bug, self.contestant, self.walkers, self.repetition
+
+    @property
+    def ended(self) -> float:
+        """Seconds: starts of JVMs do not count as budget, and are waited for all the same."""
+        return max(self.budget, self.wall)
 
 
 @dataclass(frozen=True)
@@ -173,7 +179,8 @@ def run(planned: Planned) -> Measured:
     tools = toolchain.prepare(subject.home(contestant.variant))
     without = toolchain.prepare(against.home(contestant.variant))
     symbolizer = Symbolizer()
-    passed = _of_control(planned)
+    passed = of_control(planned)
+    shown: set[Signature] = set()
     for attempt in range(_ATTEMPTS):
         last = planned.whole or attempt == _ATTEMPTS - 1
         made, heard = _look(
@@ -182,14 +189,16 @@ def run(planned: Planned) -> Measured:
         if planned.is_control or made.problem:
             break
         scratch = planned.out / "work" / _name(planned) / "replays"
-        here = Side(tools, symbolizer, scratch, subject.environment)
-        there = Side(without, symbolizer, scratch, against.environment)
-        judge = _judge(planned, contestant, here, there)
-        if (detection := judge(heard)) is not None:
-            _write_down(made, detection, subject)
+        here = Side(tools, symbolizer, scratch, subject.environment, contestant.jvm_args)
+        there = Side(without, symbolizer, scratch, against.environment, contestant.jvm_args)
+        judge = _judge(planned, contestant, frozenset(passed), here, there)
+        judged = judge(heard)
+        shown |= judged.of_control
+        if judged.detection is not None:
+            _write_down(made, judged.detection, subject)
             if planned.whole:
                 others = [one for one in heard if one.finding.oracle != made.oracle]
-                second = judge(others)
+                second = judge(others).detection
                 made.without_it = round(second.timed.seconds, 3) if second else None
             break
         if last:
@@ -198,13 +207,13 @@ def run(planned: Planned) -> Measured:
         if not more:
             break
         passed |= more
+    made.of_control = sorted(shown, key=str)
     return made
 
 
 def _judge(
-    planned: Planned, contestant: Contestant, here: Side, there: Side
-) -> Callable[[Sequence[Timed]], Detection | None]:
-    control = _of_control(planned)
+    planned: Planned, contestant: Contestant, control: frozenset[Signature], here: Side, there: Side
+) -> Callable[[Sequence[Timed]], Judgement]:
     if contestant.replays:
         return lambda heard: judging.detect(heard, control, here, there, planned.replays)
     return lambda heard: judging.detect_by_signature(heard, control)
@@ -225,8 +234,9 @@ def _look(
         return finding.signature not in passed and contestant.hears(finding)
 
     task = Task(
-        tools, planned.subject.walkers, planned.budget, planned.seed, out, symbolizer, wanted
-    )
+        tools, planned.subject.walkers, planned.budget, planned.seed, out, symbolizer, wanted,
+        contestant.jvm_args,
+    )  # fmt: skip
     began, cpu = time.monotonic(), _cpu()
     with environment({**planned.subject.environment, canary.VARIABLE: str(file)}):
         looked = contestant.look(task)
@@ -260,15 +270,22 @@ def _name(planned: Planned) -> str:
     return f"{planned.repetition:02d}-{subject.id}-{planned.contestant}-{walkers}"
 
 
-def _of_control(planned: Planned) -> set[Signature]:
-    """What the JDK without the bug showed to the same contestant."""
-    return {
-        signature
-        for one in read(planned.out)
-        if (one.bug, one.contestant, one.walkers)
-        == (planned.subject.control, planned.contestant, planned.subject.walkers)
-        for signature in one.signatures
-    }
+def of_control(planned: Planned) -> set[Signature]:
+    """What the JDK without the bug showed to the same contestant with these walkers, or in replays to any on
+    the same variant."""
+    own = CONTESTANTS[planned.contestant]
+    known: set[Signature] = set()
+    for one in read(planned.out):
+        other = CONTESTANTS.get(one.contestant)
+        if (
+            one.bug == planned.subject.control
+            and other == own
+            and set(planned.subject.walkers) <= set(one.walkers)
+        ):
+            known |= set(one.signatures)
+        elif other and own.replays and other.variant == own.variant:
+            known |= set(one.of_control)
+    return known
 
 
 def _cpu() -> float:

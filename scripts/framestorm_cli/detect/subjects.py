@@ -59,8 +59,16 @@ def of_mutant(mutant: Mutant, table: Table) -> Subject:
 
 
 def controls(subjects: Sequence[Subject]) -> list[Subject]:
-    """One for each set of walkers."""
-    return list({(one.control, one.walkers): one.against() for one in subjects}.values())
+    """One for each set of walkers that is no part of another."""
+    every = list({(one.control, one.walkers): one.against() for one in subjects}.values())
+    return [
+        one
+        for one in every
+        if not any(
+            one.control == other.control and set(one.walkers) < set(other.walkers)
+            for other in every
+        )
+    ]
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Time until found, with runs that ended before they found anything: curves, and tests between contestants.
 
-Seconds are Measured.found; a run without is censored at its budget.
+Seconds are Measured.found; a run without is censored at its end, which the starts of its JVMs put off.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def censored(runs: Sequence[Measured]) -> stats.CensoredData:
     """Of runs on bugs, at least one."""
     return stats.CensoredData(
         uncensored=[one.found for one in runs if one.found is not None],
-        right=[one.budget for one in runs if one.found is None],
+        right=[one.ended for one in runs if one.found is None],
     )
 
 
@@ -73,7 +73,7 @@ def _on_same_bugs(
 def draw(runs: Sequence[Measured], file: Path) -> None:
     """The share of runs that have found their bug by when, a curve for each contestant."""
     names = list(dict.fromkeys(one.contestant for one in runs))
-    budget = max(one.budget for one in runs)
+    last = max(one.ended for one in runs)
     with sheet(file, "Runs that have found their bug", (7.2, 4.2), 1, 1) as (figure, grid):
         axes = grid[0][0]
         for number, name in enumerate(names):
@@ -82,12 +82,12 @@ def draw(runs: Sequence[Measured], file: Path) -> None:
             line = _LINES[number // 4 % len(_LINES)]
             times, shares = curve(own)
             axes.step(
-                [0.0, *times, budget], [0.0, *shares, shares[-1]], line, where="post", color=colour,
+                [0.0, *times, last], [0.0, *shares, shares[-1]], line, where="post", color=colour,
                 label=f"{name}, {len(own)} runs",
             )  # fmt: skip
         axes.set_xscale("symlog", linthresh=10)
         axes.xaxis.set_major_formatter(ScalarFormatter())
-        axes.set_xlim(0, budget)
+        axes.set_xlim(0, last)
         axes.set_ylim(0, 1)
         axes.set_xlabel("seconds of one core")
         axes.set_ylabel("share of runs")

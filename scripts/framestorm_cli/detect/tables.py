@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from framestorm_cli.base.machine import Machine
 from framestorm_cli.detect import catalogue, survival
@@ -35,26 +36,31 @@ def median_time(runs: Sequence[Measured]) -> float | None:
 
 
 CONTESTANT_TITLES = (
-    "contestant", "bugs found", "of those triggered", "runs that found", "median s", "replays",
-    "names the function", "reports without a bug, per CPU hour",
+    "contestant", "found of planted", "found of all listed", "of those triggered", "runs that found",
+    "median s", "replays", "names the function", "reports without a bug, per CPU hour",
 )  # fmt: skip
 
 
 def head(runs: Sequence[Measured], machine: Machine) -> str:
     own = counted(runs)
     budgets = ", ".join(f"{one:.0f} s" for one in sorted({one.budget for one in own}))
-    planted = len({one.bug for one in own})
-    return (
-        f"{planted} planted, {len(own)} runs of {budgets} on one core each "
-        f"({machine.cores} cores, {machine.arch})."
+    planted, listed = catalogue.bugs(), catalogue.listed().values()
+    looked_for = {one.bug for one in own}
+    bugs = len(looked_for & set(planted))
+    what = (
+        f"{bugs} of {len(planted)} planted bugs, which bring back {sum(map(bool, listed))} of {len(listed)} "
+        "listed fixes; the others cannot be planted and count as not found. "
+        if bugs
+        else f"{len(looked_for)} mutants. "
     )
+    return f"{what}{len(own)} runs of {budgets} on one core each ({machine.cores} cores, {machine.arch})."
 
 
 def markdown(runs: Sequence[Measured], machine: Machine) -> str:
     own = counted(runs)
     if not own:
         return "No run on a planted bug counts.\n"
-    parts = [head(runs, machine), table(CONTESTANT_TITLES, contestant_rows(runs), 7)]
+    parts = [head(runs, machine), table(CONTESTANT_TITLES, contestant_rows(runs), 8)]
     if rows := compared_rows(runs):
         parts.append(
             table(("one", "other", "p of times (log-rank)", "p of shares (Fisher)"), rows, 2)
@@ -106,20 +112,27 @@ def contestant_rows(runs: Sequence[Measured]) -> list[tuple[str, ...]]:
         rows.append(
             (
                 name,
-                f"{len(found)} of {len(bugs)}",
+                str(Proportion.of(len(found), len(bugs))),
+                _of_all_listed(found, bugs),
                 str(Proportion.of(len(found & triggered), len(triggered))),
                 str(Proportion.of(len(hits), len(own))),
                 _seconds(median_time(own)),
-                str(
-                    Proportion.of(
-                        sum(one.replayed for one in hits), sum(one.replays for one in hits)
-                    )
-                ),
+                _replays(hits),
                 str(Proportion.of(sum(bool(one.names_it) for one in named), len(named))),
                 _false_alarms(runs, name),
             )
         )
     return rows
+
+
+def _of_all_listed(found: AbstractSet[str], bugs: AbstractSet[str]) -> str:
+    """Fixes all of whose bugs were found, of the whole catalogue; `-` where not every planted bug was looked
+    for."""
+    if not bugs >= catalogue.bugs().keys():
+        return "-"
+    listed = catalogue.listed().values()
+    hits = sum(1 for planted in listed if planted and planted <= found)
+    return f"{hits} of {len(listed)} ({hits / len(listed):.0%})"
 
 
 def _replays(hits: Sequence[Measured]) -> str:

@@ -11,7 +11,15 @@ import pytest
 from framestorm_cli.base import paths
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import FakePrograms, Run
-from framestorm_cli.detect import catalogue, judging, libraries, measuring, subjects, tables
+from framestorm_cli.detect import (
+    catalogue,
+    contestants,
+    judging,
+    libraries,
+    measuring,
+    subjects,
+    tables,
+)
 from framestorm_cli.detect.contestants import CONTESTANTS, Looked, Task, clean
 from framestorm_cli.detect.measuring import Measured, Planned
 from framestorm_cli.detect.mutation import Mutant
@@ -86,6 +94,21 @@ def test_what_comes_back_without_the_bug_too_is_none(
 
 
 @pytest.mark.usefixtures("homes")
+def test_what_was_found_with_a_collector_is_replayed_with_it(
+    fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fault = fakes.fault("k", "frame::sender", t=0.5)
+    fakes.plan("fuzz_call", {"findings": [fault]})
+    fakes.plan("replay", {"findings": [fault]})
+    made = measuring.run(replace(planned(tmp_path), contestant="libfuzzer-z"))
+    assert made.of_control  # it came back, on both sides
+    for program in ("fuzz_call", "replay"):
+        starts = fakes.starts(program)
+        assert starts, program
+        assert all("-XX:+UseZGC" in start for start in starts), program
+
+
+@pytest.mark.usefixtures("homes")
 def test_a_whole_run_says_who_else_would_have_found_it(
     fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,9 +164,58 @@ def test_tables_tell_missed_from_never_triggered() -> None:
     ]
     assert tables.missed(runs) == ["missed"]
     by_contestant = tables.contestant_rows(runs)
-    assert by_contestant[0][:3] == ("libfuzzer", "1 of 3", "1 of 2 (9.5 % to 91 %)")
+    assert by_contestant[0][:4] == (
+        "libfuzzer", "1 of 3 (6.1 % to 79 %)", "-", "1 of 2 (9.5 % to 91 %)",
+    )  # fmt: skip
     assert by_contestant[0][-1] == "2"  # one report in half an hour
     assert tables.median_time(runs[1:]) is None
+
+
+def test_what_cannot_be_planted_counts_as_not_found() -> None:
+    """Of all that the catalogue lists; a fix of two bugs is found when both are."""
+    listed = catalogue.listed()
+    planted = set(catalogue.bugs())
+    every = [measured(bug, 1.0, triggered=1) for bug in planted]
+    brought_back = [bugs for bugs in listed.values() if bugs]
+    assert len(brought_back) < len(listed)
+    (row,) = tables.contestant_rows(every)
+    assert row[1].startswith(f"{len(planted)} of {len(planted)} ")
+    assert row[2].startswith(f"{len(brought_back)} of {len(listed)} ")
+    one = next(bugs for bugs in brought_back if len(bugs) > 1)
+    missed = next(iter(one))
+    without = [measured(missed, None) if run.bug == missed else run for run in every]
+    (row,) = tables.contestant_rows(without)
+    fewer = sum(missed not in bugs for bugs in brought_back)
+    assert row[2].startswith(f"{fewer} of {len(listed)} ")
+    assert tables.contestant_rows(every[1:])[0][2] == "-"
+
+
+def test_a_control_is_of_as_many_walkers_as_can_be() -> None:
+    several, one, other = (
+        replace(ONE, walkers=walkers) for walkers in (("a", "b"), ("b",), ("c",))
+    )
+    assert [control.walkers for control in subjects.controls([one, several, other])] == [
+        ("a", "b"), ("c",),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("homes")
+def test_what_came_back_without_the_bug_ends_no_later_run(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A control that walked with more walkers tells it, and so does a run of anyone on the same JDK."""
+    replays_on(monkeypatch, "planted", fakes.tools.jdk.home.name)
+    fakes.plan("fuzz_call", {"findings": [fakes.fault("k", "frame::sender", t=0.5)]})
+    made = measuring.run(planned(tmp_path))
+    assert [one.frames[0] for one in made.of_control] == ["frame::sender"]
+    known = msgspec.structs.replace(made, bug="another", contestant="libfuzzer-unguided")
+    more = msgspec.structs.replace(
+        known, bug=CONTROL, contestant="libfuzzer", walkers=(*ONE.walkers, "more"), of_control=[]
+    )
+    elsewhere = msgspec.structs.replace(known, contestant="step")
+    for told, run in ((True, known), (True, more), (False, elsewhere)):
+        (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(run) + b"\n")
+        assert bool(measuring.of_control(planned(tmp_path))) is told
 
 
 def test_the_list_names_bugs_and_contestants(framestorm: Run) -> None:
@@ -162,7 +234,8 @@ def test_a_name_that_is_none(framestorm: Run) -> None:
 def test_stress_looks_as_the_command_does(
     fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command is started, and what its summary has is heard; without a summary it did not look."""
+    """The command gets as many workloads as it has time for. What its summary has is heard; without a
+    summary it did not look."""
     scripts = tmp_path / "scripts"
     scripts.mkdir()
     monkeypatch.setattr(paths, "SCRIPTS", scripts)
@@ -174,19 +247,25 @@ def test_stress_looks_as_the_command_does(
     }
     command.write_text(
         "#!/bin/sh\n"
+        f'echo "$*" > {tmp_path}/asked\n'
         'while [ "$1" != --out ]; do shift; done\n'
         f'mkdir "$2" && echo \'{json.dumps(summary)}\' > "$2/summary.json"\nexit 1\n'
     )
     command.chmod(0o755)
 
-    def look() -> Looked:
+    monkeypatch.setattr(contestants, "workload_names", lambda _: ["a", "b", "c", "d"])
+
+    def look(seconds: float = 5.0) -> Looked:
         out = clean(tmp_path / "run")
-        task = Task(fakes.tools, ONE.walkers, 5.0, 1, out, Symbolizer(), lambda _: False)
+        task = Task(fakes.tools, ONE.walkers, seconds, 1, out, Symbolizer(), lambda _: False)
         return CONTESTANTS["stress"].look(task)
 
     looked = look()
     assert (looked.problem, looked.walks) == ("", 70)
     assert [one.finding.signature.clause for one in looked.found] == ["ends-early"]
+    assert (tmp_path / "asked").read_text().count("--workload") == 1
+    look(30.0)
+    assert (tmp_path / "asked").read_text().count("--workload") == 3
     command.write_text("#!/bin/sh\nexit 2\n")
     assert "stress ended with 2" in look().problem
 

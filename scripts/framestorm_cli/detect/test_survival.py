@@ -50,6 +50,13 @@ def test_runs_that_found_nothing_hold_the_curve_down() -> None:
     assert tables.median_time(FAST) == 1.4
 
 
+def test_a_run_is_censored_at_its_end() -> None:
+    """One that found in the 70th second, in the restart of a JVM, was not the last to be there."""
+    late, without = runs("afl", 70.0, None)
+    without.wall = 80.0
+    assert survival.curve([late, without])[1] == [0.5, 0.5]
+
+
 def test_the_page_shows_curve_tables_and_first_reports(tmp_path: Path) -> None:
     page.write([*FAST, *SLOW], machine(), tmp_path)
     assert Image.open(tmp_path / page.CURVE).size[0] > 400

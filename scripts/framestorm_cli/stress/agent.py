@@ -9,7 +9,7 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.stress import jfr, profiled
-from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, UNSTOPPED, Cell
+from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Cell
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.workloads import Workload
 
@@ -49,6 +49,8 @@ def options(cell: Cell, plan: Plan, seed: int, out: Path) -> str:
         given["plugin"] = quoted(plan.plugin)
     if judged_by_truth(cell, plan):
         given["truth"] = 1
+    if plan.truth:
+        given["compiled"] = 1
     for key, value in given.items():
         if "," in str(value):
             raise FramestormError(
@@ -71,14 +73,15 @@ def command(
         if cell.mode == SELF_MODE:
             # Behind the profiler, whose handlers it looks for.
             agent.append(f"-agentpath:{java.observer}={folder / OUT}")
-        agent.append(f"-javaagent:{java.truth}={plan.truth_classes}")
+        agent.append(f"-javaagent:{java.truth}={plan.truth_classes};{plan.truth_share:g}")
     return program(java, cell, workload, plan, seed, agent)
 
 
 def judged_by_truth(cell: Cell, plan: Plan) -> bool:
-    """Whether a cell's samples are held against shadow stacks: those of threads that stand still. The program
-    by itself keeps them, too, as what the others are compared with."""
-    return plan.truth and cell.mode != UNSTOPPED
+    """Whether a cell's samples are held against shadow stacks. The program by itself keeps them, too, as what
+    profilers are compared with."""
+    of_a_moment = cell.stands_still or cell.mode == SELF_MODE
+    return plan.truth and not cell.plain and of_a_moment
 
 
 def environment(java: Java, cell: Cell) -> dict[str, str]:

@@ -30,10 +30,16 @@ class Cell:
     gc: str = DEFAULT
     jit: str = DEFAULT
     repetition: int = 1
+    plain: bool = False  # of a run with ground truth: without it, for what that changes
 
     @property
     def interval(self) -> str:
         return units.interval_text(self.interval_ns) if self.interval_ns else ""
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether threads do while they are sampled: then there is one moment, and a truth of it."""
+        return self.mode not in (SELF_MODE, UNSTOPPED)
 
     @property
     def rate_asked(self) -> float:
@@ -53,6 +59,7 @@ class Cell:
         parts += [self.mode] if self.mode != SELF_MODE else []
         parts += [self.interval] if self.interval_ns else []
         parts += [name for name in (self.gc, self.jit) if name != DEFAULT]
+        parts += ["plain"] if self.plain else []
         return " ".join(parts)
 
     def __str__(self) -> str:
@@ -110,5 +117,6 @@ def folder_name(number: int, cell: Cell) -> str:
     """A name for the cell's folder that sorts in the order of the run."""
     words = [cell.workload, cell.walkers, cell.mode, *([cell.interval] if cell.interval_ns else [])]
     words += [name for name in (cell.gc, cell.jit) if name != DEFAULT]
+    words += ["plain"] if cell.plain else []
     slug = re.sub(r"[^A-Za-z0-9.+-]+", "_", "-".join(words))
     return f"{number:04d}-{slug[:100]}"

@@ -49,10 +49,13 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, w
               help="Start of the random numbers.  [default: from the clock]")  # fmt: skip
 @click.option("--truth/--no-truth", default=None,
               help="Hold each sample against what its thread says of itself: instrumented methods keep "
-              "shadow stacks.")  # fmt: skip
+              "shadow stacks.  [default: with built-in workloads alone]")  # fmt: skip
 @click.option("--truth-classes", default="", metavar="GLOB:..",
               help="Classes that do so, as my.app.**; one with a - ahead does not.  "
               "[default: all but the JDK's]")  # fmt: skip
+@click.option("--truth-share", type=click.FloatRange(min=0, max=1, min_open=True), metavar="SHARE",
+              help="How many of their methods do so, as 0.1: a program stays more as it is.  "
+              "[default: 1]")  # fmt: skip
 @jvm_arg_option
 @walker_plugin_option
 @click.option("--renaissance", type=click.Path(path_type=Path),

@@ -13,7 +13,15 @@ from framestorm_cli.base.machine import machine
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native.jvm_modes import DEFAULT
 from framestorm_cli.reports import templates
-from framestorm_cli.stress import agent, figures, flames, side_by_side, truth_figures, units
+from framestorm_cli.stress import (
+    agent,
+    distortion,
+    figures,
+    flames,
+    side_by_side,
+    truth_figures,
+    units,
+)
 from framestorm_cli.stress.cell_result import CellResult
 from framestorm_cli.stress.cells import Cell
 from framestorm_cli.stress.figures import OK, QUANTILES, Figures
@@ -21,7 +29,7 @@ from framestorm_cli.stress.outcome import Outcome
 from framestorm_cli.stress.rates import achieved, promised
 from framestorm_cli.stress.verdicts import FOUND, UNJUDGED, VERDICTS
 
-_SETTINGS = ("walker", "mode", "interval_ns", "gc", "jit")
+_SETTINGS = ("walker", "mode", "interval_ns", "gc", "jit", "plain")
 # A latency's axis: 100 ns to 100 ms, in powers of ten.
 _LEAST_POWER, _MOST_POWER = 2.0, 8.0
 _WORST = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
@@ -62,6 +70,8 @@ def _context(outcome: Outcome, argv: Sequence[str]) -> dict[str, Any]:
         "truth_rows": [truth_figures.cells(one) for one in total.truth.walkers]
         if total.truth
         else [],
+        "distortion_heads": distortion.HEADS,
+        "distortions": [distortion.cells(one) for one in outcome.distortion],
         "truth_by_workload": [
             (workload, one.walker, str(one.wrong))
             for workload, one in sorted(figures.truth_by_workload(results), key=lambda row: row[0])
@@ -100,7 +110,9 @@ def _head(cell: Cell) -> Json:
         "walkers": cell.walker,
         "mode": cell.mode,
         "interval": cell.interval,
-        "more": " ".join(name for name in (cell.gc, cell.jit) if name != DEFAULT),
+        "more": " ".join(
+            [name for name in (cell.gc, cell.jit) if name != DEFAULT] + ["plain"] * cell.plain
+        ),
     }
 
 

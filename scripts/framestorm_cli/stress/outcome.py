@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from framestorm_cli.stress import side_by_side
+from framestorm_cli.stress import distortion, side_by_side
 from framestorm_cli.stress.cell_result import CellResult
+from framestorm_cli.stress.distortion import Distortion
 from framestorm_cli.stress.findings import Found
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.runner import INTERRUPTED, StressRun
@@ -40,6 +41,11 @@ class Outcome:
     def beside(self) -> list[Line]:
         """Samplers side by side; empty for a run without --profiler."""
         return side_by_side.lines(self.results)
+
+    @cached_property
+    def distortion(self) -> list[Distortion]:
+        """Empty for a run without ground truth."""
+        return distortion.of(self.results, self.out)
 
 
 def judge(run: StressRun, found: Found) -> Outcome:

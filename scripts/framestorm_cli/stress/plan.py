@@ -41,6 +41,7 @@ class Plan:
     renaissance: str = ""
     truth: bool = False  # samples are held against shadow stacks
     truth_classes: str = ""  # which ones keep them; empty: all but the JDK's
+    truth_share: float = 1.0  # of their methods
     profilers: Mapping[str, OutsideWalker] = field(
         default_factory=dict
     )  # by the walker of their cells

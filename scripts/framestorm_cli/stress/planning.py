@@ -10,7 +10,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.jvm_modes import DEFAULT
 from framestorm_cli.native.walkers import Table, plugin_path, table
-from framestorm_cli.stress import jfr, matrix, plan, profiled, units, workloads
+from framestorm_cli.stress import distortion, jfr, matrix, plan, profiled, units, workloads
 from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Axes, Cell
 from framestorm_cli.stress.matrix import Matrix
 from framestorm_cli.stress.plan import Plan
@@ -47,6 +47,7 @@ class Options:
     renaissance: Path | None = None
     truth: bool | None = None
     truth_classes: str = ""
+    truth_share: float | None = None
     matrix: Path | None = None
 
 
@@ -80,7 +81,16 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         raise FramestormError(
             f"no walker of {', '.join(axes.walkers)} walks in {', '.join(axes.modes)}"
         )
-    truth = bool(options.truth or (options.truth_classes and options.truth is None))
+    some = options.truth_classes or options.truth_share is not None
+    # The cost is known of built-in workloads (docs/measurements/truth.md).
+    by_itself = (
+        not beside
+        and all(one.proves for one in chosen.values())
+        and any(cell.stands_still for cell in cells)
+    )
+    truth = bool(some or by_itself) if options.truth is None else options.truth
+    if truth and not beside:
+        cells = distortion.with_plain(cells)
     seconds, iterations = _extent(options, asked, len(cells))
     if iterations is not None:
         _check_iterations(chosen.values())
@@ -105,6 +115,7 @@ def make(options: Options, found: Tools) -> tuple[Plan, dict[str, Workload]]:
         renaissance=str(options.renaissance or ""),
         truth=truth,
         truth_classes=options.truth_classes,
+        truth_share=1.0 if options.truth_share is None else options.truth_share,
         profilers=profilers,
         gc_flags=axes.gc_flags,
         jit_flags=axes.jit_flags,

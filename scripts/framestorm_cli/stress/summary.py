@@ -18,8 +18,9 @@ from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Report, issue_of
 from framestorm_cli.reports.schema import FORMAT, Number, record, said
-from framestorm_cli.stress import figures, side_by_side, truth_figures, units
+from framestorm_cli.stress import distortion, figures, side_by_side, truth_figures, units
 from framestorm_cli.stress.cell_result import CellResult
+from framestorm_cli.stress.distortion import Distortion
 from framestorm_cli.stress.figures import Figures
 from framestorm_cli.stress.findings import StressBucket
 from framestorm_cli.stress.outcome import Outcome
@@ -54,6 +55,7 @@ class CellRecord(msgspec.Struct, forbid_unknown_fields=True):
     gc: str
     jit: str
     repetition: Number
+    plain: Annotated[bool, said("Without the run's ground truth, to see what that changes.")]
     interval: str
     number: Annotated[int, said("In the order of the run.", ge=1)]
     folder: Annotated[str, said("Below the run's folder.")]
@@ -120,6 +122,9 @@ class Summary(msgspec.Struct, forbid_unknown_fields=True):
     cells: list[CellRecord]
     buckets: list[BucketRecord]
     side_by_side: Annotated[list[Line], said("Of a run with --profiler.")]
+    distortion: Annotated[
+        list[Distortion], said("Of a run with --truth: cells beside the same ones without it.")
+    ]
     unreadable_lines: Number
     sanitizer_reports_elsewhere: Annotated[int, said("Of sanitizers, outside walks.", ge=0)]
 
@@ -143,6 +148,7 @@ def of(outcome: Outcome, argv: Sequence[str]) -> Summary:
         cells=[_cell(result) for result in outcome.results],
         buckets=[_bucket(one, run.out) for one in outcome.found.buckets],
         side_by_side=outcome.beside,
+        distortion=outcome.distortion,
         unreadable_lines=outcome.found.unreadable_lines,
         sanitizer_reports_elsewhere=outcome.found.reports_elsewhere,
     )
@@ -269,6 +275,7 @@ def show(outcome: Outcome, console: Console | None = None) -> None:
         lines.append(f"lost samples: {shown or 'none'}")
     if total.truth is not None:
         lines += truth_figures.lines(total.truth)
+        lines += distortion.lines(outcome.distortion)
     if broken := [(name, one) for name, one in total.checks.items() if one.broken]:
         shown = ", ".join(f"{name} {one.broken:,} of {one.made:,}" for name, one in broken)
         lines.append(f"checks broken: {shown}")
@@ -296,7 +303,9 @@ def _table(outcome: Outcome) -> Table:
     for name in ("walks", "per running s", "traces", "p99", "findings"):
         table.add_column(name, justify="right")
     table.add_column("verdict")
-    groups = figures.by(outcome.results, "workload", "walker", "mode", "interval_ns", "gc", "jit")
+    groups = figures.by(
+        outcome.results, "workload", "walker", "mode", "interval_ns", "gc", "jit", "plain"
+    )
     for group in sorted(groups.values(), key=lambda one: (one[0].cell.workload, one[0].number)):
         total, p99 = figures.of(group), figures.worst_p99(group)
         table.add_row(

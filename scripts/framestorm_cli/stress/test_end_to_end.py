@@ -32,11 +32,13 @@ def jdk() -> Jdk:
     return choosing.choose(None, may_install=False)
 
 
-def run(jdk: Jdk, out: Path, *arguments: str | Path) -> tuple[int, dict[str, Any], str]:
+def run(
+    jdk: Jdk, out: Path, *arguments: str | Path, truth: bool = False
+) -> tuple[int, dict[str, Any], str]:
     command = [str(paths.SCRIPTS / "framestorm"), "stress", "--jdk", str(jdk.home), "--seed", "1"]
     environment = {name: value for name, value in os.environ.items() if name != "FRAMESTORM_BIN"}
     done = subprocess.run(
-        [*command, "--out", str(out), *map(str, arguments)],
+        [*command, *([] if truth else ["--no-truth"]), "--out", str(out), *map(str, arguments)],
         capture_output=True, text=True, env=environment, timeout=900, check=False,
     )  # fmt: skip
     assert (out / "summary.json").exists(), done.stderr
@@ -47,6 +49,20 @@ def run(jdk: Jdk, out: Path, *arguments: str | Path) -> tuple[int, dict[str, Any
     wanted = 1 if new else 2 if data["problems"] else 0
     assert (done.returncode, data["exit"]) == (wanted, wanted)
     return done.returncode, data, done.stdout
+
+
+def test_ground_truth_beside_the_plain_program(jdk: Jdk, tmp_path: Path) -> None:
+    chosen = ("--workload", "method-handles", "--mode", "same-thread")
+    _, data, printed = run(jdk, tmp_path / "out", *chosen, "--duration", "12s", truth=True)
+    judged = {cell["plain"]: cell["figures"]["truth"] for cell in data["cells"]}
+    assert judged[True] is None
+    (walker,) = judged[False]["walkers"]
+    assert walker["judged"] > 100
+    assert "truth, asgct:" in printed
+    (distortion,) = data["distortion"]
+    assert distortion["compiled"]["trials"] > 0
+    assert distortion["inlined"]["trials"] > 0
+    assert distortion["work"] > 0
 
 
 def test_both_modes(jdk: Jdk, tmp_path: Path) -> None:

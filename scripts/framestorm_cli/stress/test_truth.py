@@ -41,12 +41,14 @@ def run(
     *arguments: str,
     jvm: tuple[str, ...] = (),
     walker: str = "asgct",
+    instrumented: str = "",
 ) -> tuple[dict[str, Any], set[str]]:
     """The last stats, and the clauses of the findings."""
     agent = toolchain.product("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
     options = f"out={out},walker={walker},truth=1,checks=5,interval=500us"
     command = [str(jdk.home / "bin" / "java"), *jvm, f"-agentpath:{agent}={options}"]
-    command += [f"-javaagent:{truth.build(jdk)}", "-cp", str(program), "TruthProgram", *arguments]
+    shadows = f"-javaagent:{truth.build(jdk)}={instrumented}"
+    command += [shadows, "-cp", str(program), "TruthProgram", *arguments]
     subprocess.run(command, check=True, timeout=120)
     stats = json.loads((out / "stats.jsonl").read_text().splitlines()[-1])
     lines = (out / "findings.jsonl").read_text().splitlines()
@@ -74,6 +76,18 @@ def test_what_is_right_is_right_on_each_jdk(feature: int, program: Path, tmp_pat
     assert walker.safepoint.trials > 0
     assert walker.sandwich.trials > 0
     assert stats["truth"]["shadow_stacks"]["made"] < 20
+
+
+@pytest.mark.long
+def test_a_share_of_the_methods_is_enough(jdk: Jdk, program: Path, tmp_path: Path) -> None:
+    stats, clauses = run(jdk, program, tmp_path / "out", instrumented=";0.5")
+    assert stats["truth"]["instrumented_methods"] == 1, "by its name that is descend alone"
+    assert "reference-differs" not in clauses
+    judged = truth_figures.of([stats])
+    assert judged is not None
+    (walker,) = judged.walkers
+    assert walker.verdicts["right"] > 0.8 * walker.judged > 80
+    assert judged.reference.hits == 0
 
 
 @pytest.mark.long

@@ -19,11 +19,16 @@ import org.objectweb.asm.Opcodes;
 /** Has the methods of a class push themselves on the shadow stack on entry, and pop on exit. */
 public final class Transformer implements ClassFileTransformer {
     private final Pattern chosen;
+    private final double share;
     private final MethodHandle number, describe;
 
-    /** `classes`: globs joined by `:`, as `my/app/**`; one with a `-` ahead leaves out; empty: all but the JDK's. */
-    public Transformer(String classes) throws ReflectiveOperationException {
+    /**
+     * `classes`: globs joined by `:`, as `my/app/**`; one with a `-` ahead leaves out; empty: all but the JDK's. `share`: how
+     * many of their methods, from 0 to 1; by their names, so that it is the same ones in each run.
+     */
+    public Transformer(String classes, double share) throws ReflectiveOperationException {
         chosen = Chosen.pattern(classes);
+        this.share = share;
         Class<?> shadow = Class.forName("framestorm.truth.Shadow", true, null);
         MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(shadow, MethodHandles.lookup());
         number = lookup.findStatic(
@@ -90,15 +95,21 @@ public final class Transformer implements ClassFileTransformer {
         }
     }
 
+    private boolean isInShare(String method) {
+        // The golden ratio's bits spread the hash code over all numbers of 32 bits.
+        return Integer.toUnsignedLong(method.hashCode() * 0x9E3779B9) < share * (1L << 32);
+    }
+
     private record Size(int locals) {}
 
     /** Of the methods that are worth it. One that only returns or sets something is never a caller. */
-    private static Map<String, Size> sizes(ClassReader reader) {
+    private Map<String, Size> sizes(ClassReader reader) {
         Map<String, Size> found = new HashMap<>();
         reader.accept(
                 new ClassVisitor(Opcodes.ASM9) {
                     @Override
                     public MethodVisitor visitMethod(int access, String name, String type, String sign, String[] thrown) {
+                        if (!isInShare(reader.getClassName() + "." + name + type)) return null;
                         return new Worth(locals -> found.put(name + type, new Size(locals)));
                     }
                 },
