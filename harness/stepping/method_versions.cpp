@@ -28,7 +28,8 @@ MethodVersions::MethodVersions(Jvm& jvm)
       signature_(jvm.structs().required_offset("ConstMethod", "_signature_index")),
       pool_size_(jvm.structs().size_of("ConstantPool")),
       holder_(jvm.structs().required_offset("ConstantPool", "_pool_holder")),
-      class_name_(jvm.structs().required_offset("Klass", "_name")) {}
+      class_name_(jvm.structs().required_offset("Klass", "_name")),
+      loader_(jvm.structs().required_offset("Klass", "_class_loader_data")) {}
 
 bool MethodVersions::read_name(jmethodID id, Name* name) const {
   uintptr_t method = 0;
@@ -37,7 +38,8 @@ bool MethodVersions::read_name(jmethodID id, Name* name) const {
   uintptr_t holder = 0;
   if (!load(reinterpret_cast<uintptr_t>(id), &method) ||
       !load(method + const_method_, &const_method) || !load(const_method + constants_, &pool) ||
-      !load(pool + holder_, &holder) || !load(holder + class_name_, &name->front())) {
+      !load(pool + holder_, &holder) || !load(holder + class_name_, &name->front()) ||
+      !load(holder + loader_, &name->back())) {
     return false;
   }
   for (const auto& [offset, at] : {std::pair(name_, 1), {signature_, 2}}) {

@@ -20,17 +20,20 @@ class MethodVersions {
 
   // A method that is known to be one.
   void know(jmethodID id);
-  // The one that was known first of the same class, name and signature; `id` itself where there is none.
+  // The one that was known first of the same class and loader, name and signature; `id` itself where
+  // there is none.
   // One that JVMTI has not told of is told to the JVM's table of methods.
   jmethodID first_of(jmethodID id);
 
  private:
-  // HotSpot's symbols, of which each text has one: class, name, signature.
-  using Name = std::array<uintptr_t, 3>;
+  // HotSpot's symbols, of which each text has one: class, name, signature. And what it has of the
+  // class's loader, which a version that was replaced shares.
+  using Name = std::array<uintptr_t, 4>;
   bool read_name(jmethodID id, Name* name) const;
 
   Jvm& jvm_;
-  const size_t const_method_, constants_, name_, signature_, pool_size_, holder_, class_name_;
+  const size_t const_method_, constants_, name_, signature_, pool_size_, holder_, class_name_,
+      loader_;
   std::map<Name, jmethodID> by_name_;
   std::unordered_map<jmethodID, jmethodID> firsts_;
 };
