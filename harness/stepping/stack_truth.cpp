@@ -58,6 +58,11 @@ void StackTruth::begin(std::span<const DebugInfo::JavaFrame> frames, uintptr_t s
   below_.clear();
 }
 
+bool StackTruth::Activation::returns_to(uintptr_t address) const {
+  return address == return_to || (caller != nullptr && caller->role == Role::compiled &&
+                                  caller->entry.deopt_handler == address);
+}
+
 Section StackTruth::section() const {
   return CodeCatalog::section_of(now_.blob, now_.at.pc, frame_stands(now_));
 }
@@ -229,7 +234,7 @@ void StackTruth::follow_jump() {
   if (is_interpreted(now_.blob) && follow_taken_down()) return;
   const bool elsewhere = !same_code(before_.blob, now_.blob);
   if (elsewhere && now_.blob != nullptr && at.sp != running.slot && running.return_to != 0 &&
-      word_at(at.sp) == running.return_to) {
+      running.returns_to(word_at(at.sp))) {
     running.slot = at.sp;  // an adapter has made room, or has taken it back
   }
   if (is_interpreted(now_.blob) && follow_deoptimisation()) return;
@@ -359,7 +364,7 @@ bool StackTruth::frame_stands(const Place& place) const {
         place.at.fp >= running.slot) {
       return false;
     }
-    return running.has_stood || interpreted_frame(place.at.fp).return_address == running.return_to;
+    return running.has_stood || running.returns_to(interpreted_frame(place.at.fp).return_address);
   }
   const CodeEntry& entry = place.blob->entry;
   return place.at.pc >= entry.frame_complete && place.at.sp < running.slot &&

@@ -10,7 +10,8 @@
 //
 //   return patched for       The caller is deoptimised. Its frames are what they were at the return
 //   deoptimisation           address until interpreted ones stand in its place; those are then found by
-//                            their links, as many as there were frames.
+//                            their links, as many as there were frames. That may come while the call is
+//                            being resolved, before the called method has a frame.
 //   return to a barrier      The caller's frames come back from the heap, and the barrier's stub then
 //                            goes to the return address.
 //   jump into a caller       An exception's handler: all activations below that frame are over.
@@ -122,6 +123,10 @@ class StackTruth {
     jmethodID method = nullptr;     // of the frame, or the one that is entered
     bool unnamed = false;           // one is entered that JVMTI has not told of
     std::vector<TrueFrame> frames;  // of a deoptimised caller that is returned to; innermost first
+
+    // Whether a return address that stands on the stack is its own: the caller may have been
+    // deoptimised while the call was being resolved, before any frame stood.
+    bool returns_to(uintptr_t address) const;
   };
 
   // Of the frames that the thread began with, how many the place is in; 0: not in the innermost.
