@@ -1,5 +1,5 @@
 // Unmutated walks are right however the JVM runs its code: interpreted only, with one compiler,
-// with both, with everything compiled.
+// with both, with everything compiled; and however it lays out what walkers read.
 #include <algorithm>
 #include <set>
 
@@ -49,7 +49,12 @@ const JitMode kModes[] = {
       ScenarioId::arraycopy, ScenarioId::vtable_dispatch, ScenarioId::deoptimized_caller}},
     {"c1", {"-XX:TieredStopAtLevel=1"}, {ScenarioId::c2_inlined}},
     {"c2", {"-XX:-TieredCompilation"}, {ScenarioId::c1}},
-    {"compiled", {"-Xcomp"}, {}}};
+    {"compiled", {"-Xcomp"}, {}},
+    {"compact_headers", {"-XX:+UseCompactObjectHeaders"}, {}},
+    {"wide_class_pointers", {"-XX:-UseCompressedClassPointers"}, {}},
+    {"no_shared_classes", {"-Xshare:off"}, {}},
+    {"frame_pointers", {"-XX:+PreserveFramePointer"}, {}},
+    {"z_small_stacks", {"-XX:+UseZGC", "-Xss512k"}, {}}};
 
 class JitModeTest : public JvmTest, public testing::WithParamInterface<JitMode> {
  protected:
