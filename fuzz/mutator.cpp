@@ -14,7 +14,7 @@ namespace framestorm {
 namespace {
 
 constexpr size_t kUsualMutations = 4;
-constexpr size_t kUsualIteratorCalls = 12;
+constexpr size_t kUsualCalls = 12;
 constexpr int32_t kFurthestOffset = 4096;  // bytes, of a profile with nothing but offsets
 
 template <typename Enum>
@@ -109,7 +109,7 @@ Mutator::Mutator(MutatorProfile profile, const CodeNames* names)
   if (scenarios_ == 0 || modes_ == 0 || walkers_ == 0) {
     throw std::invalid_argument(target + ": the profile needs a scenario, a mode and a walker");
   }
-  if (!has_mutations() && !profile_.call_args && !profile_.iterator_calls) {
+  if (!has_mutations() && !profile_.call_args && !profile_.has_calls()) {
     throw std::invalid_argument(target + ": the profile has no part to mutate");
   }
 }
@@ -161,9 +161,11 @@ void Mutator::conform(Input* input, Rng& rng) const {
   if (!profile_.iterator_calls || !traits.iterator_calls) {
     input->iterator_calls.clear();
   }
-  if (input->iterator_calls.size() > kMostIteratorCalls) {
-    input->iterator_calls.resize(kMostIteratorCalls);
+  if (!profile_.queue_calls || !traits.queue_calls) {
+    input->queue_calls.clear();
   }
+  input->iterator_calls.resize(std::min(input->iterator_calls.size(), kMostCalls));
+  input->queue_calls.resize(std::min(input->queue_calls.size(), kMostCalls));
   size_t i = 0;
   while (i < input->mutations.size()) {
     if (!allows(input->mutations[i]) || is_overwritten(*input, i)) {
@@ -194,8 +196,8 @@ void Mutator::change_scenario(Input* input, Rng& rng) const {
 }
 
 bool Mutator::is_changed(const Input& input) const {
-  if (profile_.iterator_calls) {
-    return !input.iterator_calls.empty();
+  if (profile_.has_calls()) {
+    return input.has_calls();
   }
   return !input.mutations.empty() || (profile_.call_args && input.call != CallArgs{});
 }
@@ -240,8 +242,12 @@ void Mutator::offset_frame(Input* input, Rng& rng) {
 }
 
 void Mutator::step(Input* input, Rng& rng) const {
-  if (profile_.iterator_calls && !rng.one_in(6)) {
-    step_iterator_calls(&input->iterator_calls, rng);
+  if (profile_.has_calls() && !rng.one_in(6)) {
+    if (profile_.queue_calls) {
+      change_calls(kMostCalls, rng, &input->queue_calls);
+    } else {
+      change_calls(kMostCalls, rng, &input->iterator_calls);
+    }
     return;
   }
   const bool call_step =
@@ -296,10 +302,6 @@ void Mutator::step_call(Input* input, Rng& rng) const {
     pick_depth(rng, &input->call);
   }
   canonicalise(&input->call);
-}
-
-void Mutator::step_iterator_calls(std::vector<IteratorCall>* calls, Rng& rng) const {
-  change_iterator_calls(kMostIteratorCalls, rng, calls);
 }
 
 void Mutator::pick_place(Mutation* mutation, Rng& rng) const {
@@ -407,15 +409,18 @@ void Mutator::trim(Input* input, Rng& rng) const {
   if (rng.one_in(16)) {
     input->call = CallArgs{};
   }
-  if (profile_.iterator_calls) {
+  if (profile_.has_calls()) {
     // Mostly of real contexts, of which the model is sure.
     if (!rng.one_in(4)) {
       input->mutations.clear();
     }
-    while (input->iterator_calls.size() > kUsualIteratorCalls && !rng.one_in(4)) {
-      input->iterator_calls.erase(input->iterator_calls.begin() +
-                                  rng.below(input->iterator_calls.size()));
-    }
+    const auto shorten = [&rng](auto* calls) {
+      while (calls->size() > kUsualCalls && !rng.one_in(4)) {
+        calls->erase(calls->begin() + rng.below(calls->size()));
+      }
+    };
+    shorten(&input->iterator_calls);
+    shorten(&input->queue_calls);
   }
   if (input->mutations.size() > 1 && rng.one_in(4)) {
     erase(input, rng.below(input->mutations.size()));
@@ -449,8 +454,8 @@ void Mutator::crossover(const Input& a, const Input& b, Input* out, Rng& rng) co
   const Input& masks = rng.one_in(2) ? first : second;
   out->call.accepted_kinds = masks.call.accepted_kinds;
   out->call.accepted_states = masks.call.accepted_states;
-  splice_iterator_calls(first.iterator_calls, second.iterator_calls, kMostIteratorCalls, rng,
-                        &out->iterator_calls);
+  splice_calls(first.iterator_calls, second.iterator_calls, kMostCalls, rng, &out->iterator_calls);
+  splice_calls(first.queue_calls, second.queue_calls, kMostCalls, rng, &out->queue_calls);
   out->mutations.clear();
   for (const Input* parent : {&first, &second}) {
     for (const Mutation& mutation : parent->mutations) {

@@ -16,7 +16,7 @@ class Mutator {
  public:
   // More are dropped; an Input may hold up to kMaxMutations when it comes from elsewhere.
   static constexpr size_t kMostMutations = 8;
-  static constexpr size_t kMostIteratorCalls = 24;
+  static constexpr size_t kMostCalls = 24;
 
   // `names` is borrowed and may be null (no code values then). Throws std::invalid_argument when
   // the profile allows no scenario, mode or walker, or no part to mutate.
@@ -47,7 +47,6 @@ class Mutator {
   void change_scenario(Input* input, Rng& rng) const;
   void step(Input* input, Rng& rng) const;
   void step_call(Input* input, Rng& rng) const;
-  void step_iterator_calls(std::vector<IteratorCall>* calls, Rng& rng) const;
   bool is_changed(const Input& input) const;
   WalkerId pick_walker(Mode mode, Rng& rng) const;
   void add(Input* input, Rng& rng) const;

@@ -8,8 +8,9 @@ namespace framestorm {
 namespace {
 
 using Kind = IteratorCallKind;
+constexpr size_t kArguments = size_t{kMaxIteratorArgument} + 1;
 
-IteratorCall any_call(Rng& rng) {
+void pick_call(Rng& rng, IteratorCall* call) {
   // Frames make the states that the other calls act on.
   constexpr Kind kKinds[] = {Kind::next,       Kind::next,     Kind::next,   Kind::drain,
                              Kind::rewind,     Kind::state,    Kind::state,  Kind::thread_state,
@@ -17,17 +18,35 @@ IteratorCall any_call(Rng& rng) {
                              Kind::open_frame, Kind::leave,    Kind::leave,  Kind::jump,
                              Kind::jump,       Kind::select,   Kind::select, Kind::select,
                              Kind::next_null,  Kind::open_null};
-  IteratorCall call;
-  call.kind = rng.pick(kKinds);
+  call->kind = rng.pick(kKinds);
   // Mostly few frames, one handler, an iterator that there is.
-  const size_t range = rng.one_in(4) ? size_t{kMaxIteratorArgument} + 1 : 3;
-  call.argument = static_cast<uint8_t>(rng.below(range));
-  canonicalise(&call);
-  return call;
+  const size_t range = rng.one_in(4) ? kArguments : 3;
+  call->argument = static_cast<uint8_t>(rng.below(range));
+}
+
+void pick_call(Rng& rng, QueueCall* call) {
+  using Queue = QueueCallKind;
+  // Elements, and polls that tell them, are what the other calls act on.
+  constexpr Queue kKinds[] = {Queue::register_queue, Queue::register_queue, Queue::deregister,
+                              Queue::enqueue,        Queue::enqueue,        Queue::enqueue,
+                              Queue::enqueue,        Queue::enqueue_null,   Queue::element,
+                              Queue::change,         Queue::resize,         Queue::enqueuable,
+                              Queue::on_start,       Queue::on_end,         Queue::poll,
+                              Queue::poll,           Queue::poll,           Queue::leave,
+                              Queue::select,         Queue::no_memory,      Queue::exit};
+  call->kind = rng.pick(kKinds);
+  call->argument = static_cast<uint8_t>(rng.below(kArguments));
+  if (rng.one_in(4)) return;
+  // Mostly small queues, which get full, their ends, the walk's own context, the first queues.
+  const bool is_size = call->kind == Queue::register_queue || call->kind == Queue::resize;
+  const bool is_index = call->kind == Queue::element || call->kind == Queue::change;
+  const auto near = static_cast<int>(rng.below(3));
+  const int number = is_size ? 1 + near : is_index ? near - 1 : near;
+  call->argument = static_cast<uint8_t>(number - first_argument(call->kind));
 }
 
 // Short sequences that go where iterators are easy to get wrong.
-const std::vector<IteratorCall>& any_pattern(Rng& rng) {
+const std::vector<IteratorCall>& any_pattern(Rng& rng, const IteratorCall*) {
   static const std::vector<IteratorCall> kPatterns[] = {
       // used after its handler has returned
       {{Kind::open},
@@ -66,6 +85,110 @@ const std::vector<IteratorCall>& any_pattern(Rng& rng) {
        {Kind::drain}},
   };
   return rng.pick(kPatterns);
+}
+
+// And where queues are. Sizes and indices are numbers - first_argument().
+const std::vector<QueueCall>& any_pattern(Rng& rng, const QueueCall*) {
+  using Queue = QueueCallKind;
+  static const std::vector<QueueCall> kPatterns[] = {
+      // full, told, and again
+      {{Queue::register_queue, 3},
+       {Queue::enqueue},
+       {Queue::enqueue, 1},
+       {Queue::enqueue},
+       {Queue::poll},
+       {Queue::leave},
+       {Queue::leave},
+       {Queue::enqueue}},
+      // smaller than what is in it, which a handler makes more
+      {{Queue::register_queue, 6},
+       {Queue::enqueue},
+       {Queue::resize, 2},
+       {Queue::poll},
+       {Queue::enqueue},
+       {Queue::enqueue},
+       {Queue::leave},
+       {Queue::poll}},
+      // grown with elements in it, whose places it has used before
+      {{Queue::register_queue, 4},
+       {Queue::enqueue},
+       {Queue::enqueue},
+       {Queue::poll},
+       {Queue::resize, 9},
+       {Queue::enqueue, 2},
+       {Queue::enqueue},
+       {Queue::leave},
+       {Queue::leave},
+       {Queue::change, 8},
+       {Queue::poll}},
+      // ended by its handler
+      {{Queue::enqueue}, {Queue::enqueue}, {Queue::poll}, {Queue::deregister}, {Queue::leave}},
+      // another one ended, and one begun, by a handler
+      {{Queue::register_queue, 4},
+       {Queue::enqueue},
+       {Queue::select, 0},
+       {Queue::poll},
+       {Queue::select, 1},
+       {Queue::deregister},
+       {Queue::register_queue, 4},
+       {Queue::enqueue},
+       {Queue::leave}},
+      // handlers around, of which one ends it
+      {{Queue::on_start, 2}, {Queue::on_end, 1}, {Queue::enqueue}, {Queue::poll}, {Queue::leave}},
+      // no memory for the elements
+      {{Queue::no_memory, 1}, {Queue::register_queue, 4}, {Queue::resize, 7}, {Queue::poll}},
+      // the thread ends
+      {{Queue::enqueue},
+       {Queue::exit},
+       {Queue::enqueue},
+       {Queue::leave},
+       {Queue::register_queue, 4}},
+  };
+  return rng.pick(kPatterns);
+}
+
+// One change of a sequence; see the header.
+template <typename Call>
+void change(size_t most, Rng& rng, std::vector<Call>* calls) {
+  const Call* const kind = nullptr;
+  const auto any_call = [&rng] {
+    Call call;
+    pick_call(rng, &call);
+    canonicalise(&call);
+    return call;
+  };
+  const size_t at = calls->empty() ? 0 : rng.below(calls->size());
+  const auto place = calls->begin() + static_cast<std::ptrdiff_t>(at);
+  switch (rng.below(8)) {
+    case 0:
+      if (calls->size() > 1) {
+        calls->erase(place);
+        break;
+      }
+      [[fallthrough]];
+    case 1:
+      if (!calls->empty()) {
+        *place = any_call();
+        break;
+      }
+      [[fallthrough]];
+    case 2:
+      if (!calls->empty() && uses_argument(place->kind)) {
+        place->argument = static_cast<uint8_t>(rng.below(kArguments));
+        break;
+      }
+      [[fallthrough]];
+    case 3: {
+      const std::vector<Call>& pattern = any_pattern(rng, kind);
+      calls->insert(place, pattern.begin(), pattern.end());
+      break;
+    }
+    default:
+      calls->insert(rng.one_in(2) ? calls->end() : place, any_call());
+  }
+  if (calls->size() > most) {
+    calls->resize(most);
+  }
 }
 
 }  // namespace
@@ -145,50 +268,11 @@ void pick_masks(Rng& rng, CallArgs* call) {
   }
 }
 
-void change_iterator_calls(size_t most, Rng& rng, std::vector<IteratorCall>* calls) {
-  const size_t at = calls->empty() ? 0 : rng.below(calls->size());
-  const auto place = calls->begin() + static_cast<std::ptrdiff_t>(at);
-  switch (rng.below(8)) {
-    case 0:
-      if (calls->size() > 1) {
-        calls->erase(place);
-        break;
-      }
-      [[fallthrough]];
-    case 1:
-      if (!calls->empty()) {
-        *place = any_call(rng);
-        break;
-      }
-      [[fallthrough]];
-    case 2:
-      if (!calls->empty() && uses_argument(place->kind)) {
-        place->argument = static_cast<uint8_t>(rng.below(size_t{kMaxIteratorArgument} + 1));
-        break;
-      }
-      [[fallthrough]];
-    case 3: {
-      const std::vector<IteratorCall>& pattern = any_pattern(rng);
-      calls->insert(place, pattern.begin(), pattern.end());
-      break;
-    }
-    default:
-      calls->insert(rng.one_in(2) ? calls->end() : place, any_call(rng));
-  }
-  if (calls->size() > most) {
-    calls->resize(most);
-  }
+void change_calls(size_t most, Rng& rng, std::vector<IteratorCall>* calls) {
+  change(most, rng, calls);
 }
-
-void splice_iterator_calls(const std::vector<IteratorCall>& a, const std::vector<IteratorCall>& b,
-                           size_t most, Rng& rng, std::vector<IteratorCall>* out) {
-  const size_t from_a = rng.below(a.size() + 1);
-  const size_t from_b = rng.below(b.size() + 1);
-  out->assign(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(from_a));
-  out->insert(out->end(), b.end() - static_cast<std::ptrdiff_t>(from_b), b.end());
-  if (out->size() > most) {
-    out->resize(most);
-  }
+void change_calls(size_t most, Rng& rng, std::vector<QueueCall>* calls) {
+  change(most, rng, calls);
 }
 
 }  // namespace framestorm

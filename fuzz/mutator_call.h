@@ -1,4 +1,4 @@
-// Changes to what a call passes: its arguments, and sequences of iterator calls.
+// Changes to what a call passes: its arguments, and sequences of calls.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,20 @@ void pick_options(const WalkerTraits& traits, Rng& rng, CallArgs* call);
 void pick_masks(Rng& rng, CallArgs* call);
 
 // One change of a sequence, which has at most `most` calls afterwards and at least one.
-void change_iterator_calls(size_t most, Rng& rng, std::vector<IteratorCall>* calls);
+void change_calls(size_t most, Rng& rng, std::vector<IteratorCall>* calls);
+void change_calls(size_t most, Rng& rng, std::vector<QueueCall>* calls);
+
 // The beginning of one and the end of the other.
-void splice_iterator_calls(const std::vector<IteratorCall>& a, const std::vector<IteratorCall>& b,
-                           size_t most, Rng& rng, std::vector<IteratorCall>* out);
+template <typename Call>
+void splice_calls(const std::vector<Call>& a, const std::vector<Call>& b, size_t most, Rng& rng,
+                  std::vector<Call>* out) {
+  const size_t from_a = rng.below(a.size() + 1);
+  const size_t from_b = rng.below(b.size() + 1);
+  out->assign(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(from_a));
+  out->insert(out->end(), b.end() - static_cast<std::ptrdiff_t>(from_b), b.end());
+  if (out->size() > most) {
+    out->resize(most);
+  }
+}
 
 }  // namespace framestorm

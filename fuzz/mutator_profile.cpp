@@ -17,7 +17,10 @@ std::vector<MutatorProfile>& registered() {
 
 bool MutatorProfile::is_for(WalkerId id) const {
   const WalkerTraits& walker = traits_of(id);
-  if (walker.needs_running_vm || (iterator_calls && !walker.iterator_calls)) return false;
+  if (walker.needs_running_vm || (iterator_calls && !walker.iterator_calls) ||
+      (queue_calls && !walker.queue_calls)) {
+    return false;
+  }
   return !walker.at_polls_only || !(stack_words || thread_fields);
 }
 

@@ -44,8 +44,10 @@ struct MutatorProfile {
   bool thread_fields = false;
   // Context and JNIEnv; depth, and the walker's options and masks, are every target's now and then.
   bool call_args = false;
-  // Sequences of iterator calls; then these are what is mutated mostly.
+  // Sequences of iterator calls, or of calls to queues; then these are what is mutated mostly.
   bool iterator_calls = false;
+  bool queue_calls = false;
+  bool has_calls() const { return iterator_calls || queue_calls; }
 
   // Nothing but sp and fp of a real context, each some bytes off, as in the tests that JEP 435 came with:
   // what the mutator is measured against.

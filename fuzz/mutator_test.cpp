@@ -83,7 +83,8 @@ void expect_walker_of(const MutatorProfile& profile, const Input& input) {
   ASSERT_TRUE(traits.options != 0 || input.call.options == 0);
   ASSERT_TRUE(traits.masks || (input.call.accepted_kinds == 0 && input.call.accepted_states == 0));
   ASSERT_TRUE((profile.iterator_calls && traits.iterator_calls) || input.iterator_calls.empty());
-  ASSERT_LE(input.iterator_calls.size(), Mutator::kMostIteratorCalls);
+  ASSERT_TRUE((profile.queue_calls && traits.queue_calls) || input.queue_calls.empty());
+  ASSERT_LE(input.iterator_calls.size() + input.queue_calls.size(), Mutator::kMostCalls);
   if (!profile.call_args) {
     ASSERT_EQ(input.call.context, ContextArg::victim);
     ASSERT_EQ(input.call.env, EnvArg::victim);
@@ -112,7 +113,7 @@ TEST_P(EachProfile, IsNeverLeft) {
                                     : target == "fuzz_thread_state" ? MutationKind::set_thread_field
                                                                     : MutationKind::set_register;
       ASSERT_EQ(mutation.kind, expected);
-      if (target == "fuzz_frame" || target == "fuzz_iterator") {
+      if (profile().frame_triple_only) {
         ASSERT_LE(mutation.reg, Register::fp);
       }
       ASSERT_FALSE(is_no_op(mutation));
@@ -139,6 +140,7 @@ TEST_P(EachProfile, TakesForeignInputsHome) {
   foreign.call.options = 5;
   foreign.call.accepted_states = 5;
   foreign.iterator_calls.resize(kMaxIteratorCalls);
+  foreign.queue_calls.resize(kMaxQueueCalls);
   foreign.mutations.resize(kMaxMutations);
   for (size_t i = 0; i < kMaxMutations; ++i) {
     foreign.mutations[i].kind = static_cast<MutationKind>(i % 3);
@@ -172,11 +174,10 @@ TEST_P(EachProfile, AShareIsUnmutated) {
     mutator.mutate(&input, rng);
     unmutated += is_unmutated(input) ? 1 : 0;
   }
-  // Sequences of iterator calls are mostly of real contexts.
-  EXPECT_GT(unmutated, profile().iterator_calls ? kRounds / 3 : kRounds / 80);
+  // Sequences of calls are mostly of real contexts.
+  EXPECT_GT(unmutated, profile().has_calls() ? kRounds / 3 : kRounds / 80);
   // Options alone are a mutation of fuzz_call's.
-  EXPECT_LT(unmutated,
-            profile().iterator_calls ? kRounds : kRounds / (profile().call_args ? 25 : 50));
+  EXPECT_LT(unmutated, profile().has_calls() ? kRounds : kRounds / (profile().call_args ? 25 : 50));
 }
 
 TEST_P(EachProfile, OfOffsetsOnlyStackAndFramePointerAreAFewBytesOff) {
@@ -215,7 +216,7 @@ TEST_P(EachProfile, InputsStaySmall) {
   });
   EXPECT_GT(small * 10, inputs * 8) << "at least 80 % have at most 4 mutations";
   EXPECT_LE(bytes, inputs * 40) << "40 bytes on average at most";
-  if (GetParam() != "fuzz_call" && GetParam() != "fuzz_iterator") {
+  if (GetParam() != "fuzz_call" && !profile().has_calls()) {
     EXPECT_GT(mutations, inputs);
   }
 }
@@ -275,7 +276,7 @@ TEST_P(EachProfile, DepthOptionsAndMasksAreMutated) {
   EXPECT_EQ(depths.size(), static_cast<size_t>(DepthKind::count));
   EXPECT_EQ(options, UINT32_MAX);
   EXPECT_EQ(without, UINT32_MAX);
-  if (!profile().iterator_calls) {
+  if (!profile().has_calls()) {
     EXPECT_GT(kinds.size(), 20U);
     EXPECT_GT(states.size(), 20U);
   }
@@ -356,26 +357,37 @@ TEST(Reach, EveryCallArgument) {
   EXPECT_EQ(reached.envs.size(), count_of<EnvArg>());
 }
 
-TEST(Reach, EveryIteratorCallInManyOrders) {
-  std::set<IteratorCallKind> kinds;
-  std::set<std::pair<IteratorCallKind, IteratorCallKind>> pairs;
+template <typename Call>
+void expect_every_call_in_many_orders(std::string_view target, std::vector<Call> Input::* calls) {
+  using Kind = decltype(Call::kind);
+  std::set<Kind> kinds;
+  std::set<std::pair<Kind, Kind>> pairs;
   std::set<uint8_t> arguments;
   size_t real = 0;
   size_t inputs = 0;
-  run(Mutator(profile_of("fuzz_iterator"), &fake_code()), 20, kRounds, [&](const Input& input) {
+  run(Mutator(profile_of(target), &fake_code()), 20, kRounds, [&](const Input& input) {
     ++inputs;
     real += input.mutations.empty() ? 1U : 0U;
-    for (size_t i = 0; i < input.iterator_calls.size(); ++i) {
-      kinds.insert(input.iterator_calls[i].kind);
-      arguments.insert(input.iterator_calls[i].argument);
-      if (i > 0) pairs.insert({input.iterator_calls[i - 1].kind, input.iterator_calls[i].kind});
+    const std::vector<Call>& all = input.*calls;
+    for (size_t i = 0; i < all.size(); ++i) {
+      kinds.insert(all[i].kind);
+      arguments.insert(all[i].argument);
+      if (i > 0) pairs.insert({all[i - 1].kind, all[i].kind});
     }
   });
-  EXPECT_EQ(kinds.size(), count_of<IteratorCallKind>());
-  EXPECT_EQ(pairs.size(), count_of<IteratorCallKind>() * count_of<IteratorCallKind>());
+  EXPECT_EQ(kinds.size(), count_of<Kind>());
+  EXPECT_EQ(pairs.size(), count_of<Kind>() * count_of<Kind>());
   EXPECT_EQ(arguments.size(), size_t{kMaxIteratorArgument} + 1);
   EXPECT_GT(real * 2, inputs) << "most contexts are real ones";
   EXPECT_LT(real * 20, inputs * 19) << "some are not";
+}
+
+TEST(Reach, EveryIteratorCallInManyOrders) {
+  expect_every_call_in_many_orders("fuzz_iterator", &Input::iterator_calls);
+}
+
+TEST(Reach, EveryQueueCallInManyOrders) {
+  expect_every_call_in_many_orders("fuzz_queue", &Input::queue_calls);
 }
 
 // Legal states of HotSpot's JavaThreadState and their illegal neighbours.

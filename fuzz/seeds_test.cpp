@@ -50,6 +50,7 @@ TEST_P(Seeds, StayInTheProfileOfTheirTarget) {
     EXPECT_TRUE(traits.masks || input.call.accepted_kinds + input.call.accepted_states == 0)
         << to_text(input);
     EXPECT_EQ(input.iterator_calls.empty(), !profile->iterator_calls) << to_text(input);
+    EXPECT_EQ(input.queue_calls.empty(), !profile->queue_calls) << to_text(input);
     for (const Mutation& mutation : input.mutations) {
       constexpr auto kKinds = static_cast<size_t>(MutationKind::count);
       const std::array<bool, kKinds> allowed = {
@@ -70,7 +71,7 @@ TEST_P(Seeds, DifferFromEachOther) {
 TEST_P(Seeds, HaveOneUnmutatedWalkAndOtherwiseChangeSomething) {
   const auto unmutated = std::ranges::count_if(inputs_, [](const Input& input) {
     return std::ranges::all_of(input.mutations, is_no_op) && input.call == CallArgs{} &&
-           input.iterator_calls.size() <= 1;
+           input.iterator_calls.size() + input.queue_calls.size() <= 1;
   });
   EXPECT_EQ(unmutated, 1);
 }

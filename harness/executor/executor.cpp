@@ -136,7 +136,7 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
   const Walkable& by = executor_.walkable(walk.walker);
   WalkTarget target = prepared.target;
   target.options = walk.options;
-  if (!walk.iterator_calls) target.iterator_calls = {};
+  if (!walk.calls) target.drop_calls();
   context_.set(prepared.expected_context, by.walker->traits().called_as_handler
                                               ? ContextArg::victim
                                               : prepared.input->call.context);
@@ -267,7 +267,8 @@ void Executor::prepare(const Input& input, Victim* victim, Prepared* p) {
                .options = input.call.options,
                .accepted_kinds = input.call.accepted_kinds,
                .accepted_states = input.call.accepted_states,
-               .iterator_calls = input.iterator_calls};
+               .iterator_calls = input.iterator_calls,
+               .queue_calls = input.queue_calls};
   if (input.call.env == EnvArg::null) {
     p->target.jni_env = nullptr;
     p->target.asked_tid = -1;
@@ -446,7 +447,7 @@ bool Executor::prepare_bare(const Input& input, BareWalk* out) {
   out->walker = prepared.walker;
   out->victim = &victim;
   out->target = prepared.target;
-  out->target.iterator_calls = {};  // they are the input's, which may not live as long
+  out->target.drop_calls();  // they are the input's, which may not live as long
   out->depth = depth_of(input, victim);
   out->frames = walkable(input.walker).frames->place(out->depth);
   out->null_context = prepared.context.get() == nullptr;

@@ -14,7 +14,8 @@ class Minimizer {
     while (shrunk && budget_ > 0) {
       shrunk = drop_mutations();
       shrunk = reset_call() || shrunk;
-      shrunk = drop_iterator_calls() || shrunk;
+      shrunk = drop_calls(&Input::iterator_calls) || shrunk;
+      shrunk = drop_calls(&Input::queue_calls) || shrunk;
       shrunk = simplify_values() || shrunk;
     }
     return best_;
@@ -64,19 +65,20 @@ class Minimizer {
     return keep_if_fails(candidate) || shrunk;
   }
 
-  bool drop_iterator_calls() {
-    if (best_.iterator_calls.empty()) return false;
+  template <typename Call>
+  bool drop_calls(std::vector<Call> Input::* calls) {
+    if ((best_.*calls).empty()) return false;
     Input candidate = best_;
-    candidate.iterator_calls.clear();
+    (candidate.*calls).clear();
     bool shrunk = keep_if_fails(candidate);
-    for (size_t i = best_.iterator_calls.size(); i-- > 0;) {
+    for (size_t i = (best_.*calls).size(); i-- > 0;) {
       candidate = best_;
-      candidate.iterator_calls.erase(candidate.iterator_calls.begin() + static_cast<ptrdiff_t>(i));
+      (candidate.*calls).erase((candidate.*calls).begin() + static_cast<ptrdiff_t>(i));
       shrunk = keep_if_fails(candidate) || shrunk;
     }
-    for (size_t i = 0; i < best_.iterator_calls.size(); ++i) {
+    for (size_t i = 0; i < (best_.*calls).size(); ++i) {
       candidate = best_;
-      candidate.iterator_calls[i].argument = 0;
+      (candidate.*calls)[i].argument = 0;
       shrunk = keep_if_fails(candidate) || shrunk;
     }
     return shrunk;

@@ -89,6 +89,21 @@ TEST(Minimizer, DropsIteratorCallsThatDoNotMatter) {
   EXPECT_EQ(smallest.iterator_calls, expected);
 }
 
+TEST(Minimizer, DropsCallsToQueuesThatDoNotMatter) {
+  Input input;
+  input.walker = WalkerId::asgst_queue;
+  input.queue_calls = {{QueueCallKind::register_queue, 9},
+                       {QueueCallKind::enqueue, 3},
+                       {QueueCallKind::poll},
+                       {QueueCallKind::select, 1}};
+  const auto polls = [](const Input& i) {
+    return std::ranges::find(i.queue_calls, QueueCallKind::poll, &QueueCall::kind) !=
+           i.queue_calls.end();
+  };
+  EXPECT_EQ(minimize(input, polls, kBudget).queue_calls,
+            (std::vector<QueueCall>{{QueueCallKind::poll}}));
+}
+
 TEST(Minimizer, ResetsARawDepthAsAWhole) {
   Input input;
   input.call.depth = DepthKind::raw;

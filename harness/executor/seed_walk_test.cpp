@@ -29,7 +29,8 @@ class SeedWalk : public JvmTest, public testing::WithParamInterface<std::string>
 
 INSTANTIATE_TEST_SUITE_P(Targets, SeedWalk,
                          testing::Values("fuzz_ucontext", "fuzz_frame", "fuzz_stack",
-                                         "fuzz_thread_state", "fuzz_call", "fuzz_iterator"),
+                                         "fuzz_thread_state", "fuzz_call", "fuzz_iterator",
+                                         "fuzz_queue"),
                          [](const auto& target) { return target.param; });
 
 TEST_P(SeedWalk, ReachesAWalk) {

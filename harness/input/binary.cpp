@@ -16,7 +16,7 @@ constexpr size_t kMutationCounts = kMaxMutations + 1;
 constexpr size_t kIteratorCallCounts = kMaxIteratorCalls + 1;
 // In the byte that also has mode (one bit) and walker (the upper four).
 constexpr uint32_t kHasMasks = 2;
-constexpr uint32_t kHasIteratorCalls = 4;
+constexpr uint32_t kHasCalls = 4;
 constexpr uint32_t kHasEvent = 8;  // of a halt point with an occurrence
 constexpr uint32_t kTiers = 5;
 constexpr uint8_t kHighBit = 0x80;
@@ -188,11 +188,12 @@ void read_masks(Reader& in, CallArgs* out) {
   out->accepted_states = in.varint();
 }
 
-void read_iterator_calls(Reader& in, std::vector<IteratorCall>* out) {
+template <typename Kind>
+void read_calls(Reader& in, std::vector<ApiCall<Kind>>* out) {
   out->resize(in.byte() % kIteratorCallCounts);
-  for (IteratorCall& call : *out) {
+  for (ApiCall<Kind>& call : *out) {
     const uint32_t head = in.byte();
-    call.kind = enum_from<IteratorCallKind>(head & 0xfU);
+    call.kind = enum_from<Kind>(head & 0xfU);
     call.argument = static_cast<uint8_t>(head >> 4);
     canonicalise(&call);
   }
@@ -301,6 +302,15 @@ void write_mutation(Writer& out, const Mutation& mutation) {
   write_value(out, mutation.value);
 }
 
+template <typename Call>
+void write_calls(Writer& to, const std::vector<Call>& calls) {
+  if (calls.empty()) return;
+  to.byte(static_cast<uint32_t>(std::min(calls.size(), kMaxIteratorCalls)));
+  for (const Call& call : std::span(calls).first(std::min(calls.size(), kMaxIteratorCalls))) {
+    to.byte(static_cast<uint32_t>(call.argument) << 4 | number_of(call.kind));
+  }
+}
+
 }  // namespace
 
 void decode(std::span<const uint8_t> bytes, Input* out) {
@@ -326,8 +336,13 @@ void decode(std::span<const uint8_t> bytes, Input* out) {
     read_masks(in, &out->call);
   }
   out->iterator_calls.clear();
-  if ((mode_walker & kHasIteratorCalls) != 0) {
-    read_iterator_calls(in, &out->iterator_calls);
+  out->queue_calls.clear();
+  if ((mode_walker & kHasCalls) != 0) {
+    if (traits_of(out->walker).queue_calls) {
+      read_calls(in, &out->queue_calls);
+    } else {
+      read_calls(in, &out->iterator_calls);
+    }
   }
   const size_t count = ((parts & ~uint32_t{kHighBit}) >> 2) % kMutationCounts;
   for (size_t i = count; i < out->mutations.size(); ++i) {
@@ -344,7 +359,6 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
   std::array<uint8_t, kMaxEncodedInput> buffer;
   Writer to(buffer.data());
   const size_t count = std::min(input.mutations.size(), kMaxMutations);
-  const size_t calls = std::min(input.iterator_calls.size(), kMaxIteratorCalls);
   const bool has_masks = input.call.accepted_kinds != 0 || input.call.accepted_states != 0;
   CallArgs without_masks = input.call;
   without_masks.accepted_kinds = 0;
@@ -355,7 +369,7 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
   const bool stepped = !input.halt.any && input.halt.occurrence != 0;
   const bool has_event = stepped && input.halt.event != StepEvent::none;
   to.byte(number_of(input.walker) << 4 | (has_event ? kHasEvent : 0U) |
-          (calls != 0 ? kHasIteratorCalls : 0U) | (has_masks ? kHasMasks : 0U) |
+          (input.has_calls() ? kHasCalls : 0U) | (has_masks ? kHasMasks : 0U) |
           number_of(input.mode));
   to.byte((stepped ? kHighBit : 0U) | static_cast<uint32_t>(count) << 2 | (has_call ? 2U : 0U) |
           (input.halt.any ? 0U : 1U));
@@ -383,13 +397,8 @@ void encode(const Input& input, std::vector<uint8_t>* out) {
     to.byte(input.call.accepted_kinds);
     to.varint(input.call.accepted_states);
   }
-  if (calls != 0) {
-    to.byte(static_cast<uint32_t>(calls));
-    for (size_t i = 0; i < calls; ++i) {
-      const IteratorCall& call = input.iterator_calls[i];
-      to.byte(static_cast<uint32_t>(call.argument) << 4 | number_of(call.kind));
-    }
-  }
+  write_calls(to, input.iterator_calls);
+  write_calls(to, input.queue_calls);
   for (size_t i = 0; i < count; ++i) {
     write_mutation(to, input.mutations[i]);
   }

@@ -54,6 +54,8 @@ void expect_legal(const Input& input) {
   ASSERT_LT(input.call.context, ContextArg::count);
   ASSERT_LT(input.call.env, EnvArg::count);
   ASSERT_LE(input.iterator_calls.size(), kMaxIteratorCalls);
+  ASSERT_LE(input.queue_calls.size(), kMaxQueueCalls);
+  for (const QueueCall& call : input.queue_calls) ASSERT_LT(call.kind, QueueCallKind::count);
   for (const IteratorCall& call : input.iterator_calls) {
     ASSERT_LT(call.kind, IteratorCallKind::count);
   }
@@ -267,6 +269,21 @@ TEST(Binary, LargestInputFits) {
   EXPECT_EQ(decoded(encoded(input)), input);
 }
 
+TEST(Binary, CallsToQueuesSurviveAndTheirBytesMatter) {
+  Input base;
+  base.walker = WalkerId::asgst_queue;
+  base.queue_calls = {{QueueCallKind::register_queue, 5}, {QueueCallKind::exit}};
+  ASSERT_EQ(decoded(encoded(base)), base);
+  Input other = base;
+  other.queue_calls[0].argument = kMaxIteratorArgument;
+  EXPECT_EQ(decoded(encoded(other)), other);
+  EXPECT_NE(encoded(other), encoded(base));
+  other = base;
+  other.queue_calls[1].kind = QueueCallKind::poll;
+  EXPECT_EQ(decoded(encoded(other)), other);
+  EXPECT_NE(encoded(other), encoded(base));
+}
+
 TEST(Binary, BytesThatNamesMayNotHaveAreMapped) {
   Input input;
   input.mutations.resize(1);
@@ -287,11 +304,16 @@ TEST(Binary, DecodeDoesNotAllocateWhenWarm) {
   full.halt.code = longest.value.code;
   full.iterator_calls.resize(kMaxIteratorCalls);
   inputs.push_back(encoded(full));
+  Input queues;
+  queues.walker = WalkerId::asgst_queue;
+  queues.queue_calls.resize(kMaxQueueCalls);
+  inputs.push_back(encoded(queues));
   for (int i = 0; i < 2000; ++i) {
     inputs.push_back(encoded(random_input(rng)));
   }
   Input input;
-  decode(inputs.front(), &input);
+  decode(inputs[0], &input);
+  decode(inputs[1], &input);
   const size_t before = allocations;
   for (int round = 0; round < 2; ++round) {
     for (const Bytes& bytes : inputs) {

@@ -101,10 +101,24 @@ void canonicalise(CallArgs* call) {
   }
 }
 
-void canonicalise(IteratorCall* call) {
+namespace {
+
+template <typename Call>
+void canonicalise_call(Call* call) {
   call->argument =
       uses_argument(call->kind) ? std::min(call->argument, kMaxIteratorArgument) : uint8_t{0};
 }
+
+template <typename Call>
+void canonicalise_calls(std::vector<Call>* calls, size_t most) {
+  if (calls->size() > most) calls->resize(most);
+  for (Call& call : *calls) canonicalise_call(&call);
+}
+
+}  // namespace
+
+void canonicalise(IteratorCall* call) { canonicalise_call(call); }
+void canonicalise(QueueCall* call) { canonicalise_call(call); }
 
 void canonicalise(Input* input) {
   canonicalise(&input->halt);
@@ -115,12 +129,13 @@ void canonicalise(Input* input) {
   for (Mutation& mutation : input->mutations) {
     canonicalise(&mutation);
   }
-  if (input->iterator_calls.size() > kMaxIteratorCalls) {
-    input->iterator_calls.resize(kMaxIteratorCalls);
+  if (traits_of(input->walker).queue_calls) {
+    input->iterator_calls.clear();
+  } else {
+    input->queue_calls.clear();
   }
-  for (IteratorCall& call : input->iterator_calls) {
-    canonicalise(&call);
-  }
+  canonicalise_calls(&input->iterator_calls, kMaxIteratorCalls);
+  canonicalise_calls(&input->queue_calls, kMaxQueueCalls);
 }
 
 }  // namespace framestorm

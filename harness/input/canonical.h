@@ -23,9 +23,27 @@ constexpr bool uses_argument(IteratorCallKind kind) {
          kind == IteratorCallKind::select;
 }
 
+constexpr bool uses_argument(QueueCallKind kind) {
+  return kind == QueueCallKind::register_queue || kind == QueueCallKind::enqueue ||
+         kind == QueueCallKind::element || kind == QueueCallKind::change ||
+         kind == QueueCallKind::resize || kind == QueueCallKind::on_start ||
+         kind == QueueCallKind::on_end || kind == QueueCallKind::select ||
+         kind == QueueCallKind::no_memory;
+}
+
 // How text says the argument: how often and how many handlers are counted from 1.
 constexpr uint8_t first_argument(IteratorCallKind kind) {
   return kind == IteratorCallKind::select ? 0 : 1;
+}
+
+constexpr int first_argument(QueueCallKind kind) {
+  const bool is_index = kind == QueueCallKind::element || kind == QueueCallKind::change;
+  const bool is_size = kind == QueueCallKind::register_queue || kind == QueueCallKind::resize;
+  return is_index ? -8 : is_size ? -1 : 0;
+}
+// What a call's argument means: the number in its text.
+constexpr int argument_of(const QueueCall& call) {
+  return call.argument + first_argument(call.kind);
 }
 
 // Shortens to kMaxSymbolName bytes and maps disallowed ones to '_'. Names that HotSpot gives go
@@ -44,6 +62,7 @@ void canonicalise(Mutation* mutation);
 void canonicalise(HaltPoint* halt);
 void canonicalise(CallArgs* call);
 void canonicalise(IteratorCall* call);
+void canonicalise(QueueCall* call);
 void canonicalise(Input* input);
 
 }  // namespace framestorm

@@ -68,6 +68,23 @@ TEST(Canonical, IteratorCallsKeepTheirBounds) {
   EXPECT_EQ(input.iterator_calls[1].argument, 0) << "a handler is left once";
 }
 
+TEST(Canonical, CallsAreOfTheWalkersKind) {
+  Input input;
+  input.iterator_calls = {{IteratorCallKind::drain}};
+  input.queue_calls.assign(kMaxQueueCalls + 1, {QueueCallKind::enqueue, 200});
+  input.queue_calls[1] = {QueueCallKind::poll, 3};
+  Input of_queues = input;
+  of_queues.walker = WalkerId::asgst_queue;
+  canonicalise(&input);
+  EXPECT_EQ(input.iterator_calls.size(), 1U);
+  EXPECT_TRUE(input.queue_calls.empty());
+  canonicalise(&of_queues);
+  EXPECT_TRUE(of_queues.iterator_calls.empty());
+  ASSERT_EQ(of_queues.queue_calls.size(), kMaxQueueCalls);
+  EXPECT_EQ(of_queues.queue_calls[0].argument, kMaxIteratorArgument);
+  EXPECT_EQ(of_queues.queue_calls[1].argument, 0);
+}
+
 TEST(Canonical, TierAndMisalignmentKeepTheirBounds) {
   CodeRef code{CodeKind::nmethod, 9, CodeAnchor::entry, "m"};
   canonicalise(&code);

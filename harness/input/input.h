@@ -22,6 +22,7 @@ namespace framestorm {
 inline constexpr uint8_t kInputVersion = 1;
 inline constexpr size_t kMaxMutations = 16;
 inline constexpr size_t kMaxIteratorCalls = 32;
+inline constexpr size_t kMaxQueueCalls = kMaxIteratorCalls;
 inline constexpr size_t kMaxSymbolName = 96;  // bytes of a blob name in an artifact
 
 // What a location is set to, said so that it means the same in another process, under ASLR and in
@@ -161,13 +162,41 @@ enum class IteratorCallKind : uint8_t {
   count
 };
 
+// One call of a sequence of calls to safepoint queues. `poll` goes into the handlers that are called
+// there, one after the other; `leave` and the sequence's end leave one. Calls are about the chosen
+// queue, which is the one registered last, or that of the last `select`. Text counts arguments as
+// first_argument() says.
+enum class QueueCallKind : uint8_t {
+  register_queue,  // RegisterQueue, of so many elements: -1 to 14
+  deregister,      // DeregisterQueue
+  enqueue,         // Enqueue: with the walk's context, or with the registers of its n-th frame
+  enqueue_null,    // Enqueue without a context
+  element,         // GetQueueElement: -8 to 7
+  change,          // the same, and another arg in it
+  resize,          // ResizeQueue: -1 to 14
+  enqueuable,      // GetEnqueuableElement
+  on_start,        // SetOnQueueProcessingStart: 0 removes it, 1 without an iterator, else with one
+  on_end,          // SetOnQueueProcessingEnd, the same
+  poll,            // the thread comes to a safepoint poll
+  leave,           // return from the handler
+  select,          // queue n of those registered so far, also when it has ended; modulo how many
+                   // there are plus 2, which are one that there never was and null
+  no_memory,       // the n-th allocation from here on fails, from 0
+  exit,            // the thread ends, outside handlers; then it is as before, without queues
+  count
+};
+
+// Of both.
 inline constexpr uint8_t kMaxIteratorArgument = 15;
 
-struct IteratorCall {
-  IteratorCallKind kind = IteratorCallKind::next;
-  uint8_t argument = 0;  // next, jump, select
-  bool operator==(const IteratorCall&) const = default;
+template <typename Kind>
+struct ApiCall {
+  Kind kind = {};
+  uint8_t argument = 0;  // where uses_argument()
+  bool operator==(const ApiCall&) const = default;
 };
+using IteratorCall = ApiCall<IteratorCallKind>;
+using QueueCall = ApiCall<QueueCallKind>;
 
 // What happens to a stepped victim while it stands at its halt point, before it is walked. Stable
 // numbers.
@@ -209,6 +238,9 @@ struct Input {
   std::vector<Mutation> mutations;  // at most kMaxMutations; applied in order
   // At most kMaxIteratorCalls; walkers that are no iterators do without.
   std::vector<IteratorCall> iterator_calls;
+  // At most kMaxQueueCalls; of the walkers that read them, which have no iterator calls.
+  std::vector<QueueCall> queue_calls;
+  bool has_calls() const { return !iterator_calls.empty() || !queue_calls.empty(); }
   bool operator==(const Input&) const = default;
 };
 
@@ -245,6 +277,7 @@ std::string_view name_of(DepthKind);
 std::string_view name_of(ContextArg);
 std::string_view name_of(EnvArg);
 std::string_view name_of(IteratorCallKind);
+std::string_view name_of(QueueCallKind);
 std::string_view name_of(StepEvent);
 
 // The enumerator of that name; false when there is none.

@@ -64,6 +64,7 @@ json to_json(const Input& input) {
   for (const IteratorCall& call : input.iterator_calls) {
     result["iterator_calls"].push_back(to_text(call));
   }
+  for (const QueueCall& call : input.queue_calls) result["queue_calls"].push_back(to_text(call));
   return result;
 }
 

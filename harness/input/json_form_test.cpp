@@ -64,6 +64,16 @@ TEST(JsonForm, SaysWhatTheTextFormSays) {
   for (int i = 0; i < 300; ++i) {
     const json record = input_record(random_input(rng));
     const auto text = record["text"].get<std::string>();
+    const auto count = [&](const std::string& line) {
+      size_t found = 0;
+      for (size_t at = text.find("\n" + line); at != std::string::npos; ++found) {
+        at = text.find("\n" + line, at + 1);
+      }
+      return found;
+    };
+    const json calls = record["input"].value("queue_calls", json::array());
+    EXPECT_EQ(calls.size(), count("queue ")) << text;
+    for (const json& call : calls) EXPECT_GT(count("queue " + call.get<std::string>()), 0U) << text;
     for (const json& mutation : record["input"]["mutations"]) {
       const std::string line = mutation["kind"].get<std::string>() + " " +
                                mutation["place"].get<std::string>() + " = " +

@@ -23,6 +23,11 @@ constexpr std::string_view kIteratorCallNames[] = {
     "next",       "drain", "rewind", "state",  "thread-state", "open",
     "open-frame", "leave", "jump",   "select", "next-null",    "open-null",
 };
+constexpr std::string_view kQueueCallNames[] = {
+    "register", "deregister", "enqueue",    "enqueue-null", "element",
+    "change",   "resize",     "enqueuable", "on-start",     "on-end",
+    "poll",     "leave",      "select",     "no-memory",    "exit",
+};
 constexpr std::string_view kStepEventNames[] = {
     "none", "signal", "gc", "deoptimise", "redefine", "unload", "sigsegv", "pop-frame", "exit"};
 
@@ -45,6 +50,7 @@ std::string_view name_of(DepthKind value) { return name_in(kDepthKindNames, valu
 std::string_view name_of(ContextArg value) { return name_in(kContextArgNames, value); }
 std::string_view name_of(EnvArg value) { return name_in(kEnvArgNames, value); }
 std::string_view name_of(IteratorCallKind value) { return name_in(kIteratorCallNames, value); }
+std::string_view name_of(QueueCallKind value) { return name_in(kQueueCallNames, value); }
 std::string_view name_of(StepEvent value) { return name_in(kStepEventNames, value); }
 
 }  // namespace framestorm

@@ -12,9 +12,10 @@ namespace {
 template <typename Enum>
 class Names : public testing::Test {};
 
-using NamedEnums = testing::Types<ScenarioId, Mode, WalkerId, ValueKind, CodeKind, CodeAnchor,
-                                  Register, ThreadField, StackAnchor, MutationKind, DepthKind,
-                                  ContextArg, EnvArg, IteratorCallKind, StepEvent, StateKind>;
+using NamedEnums =
+    testing::Types<ScenarioId, Mode, WalkerId, ValueKind, CodeKind, CodeAnchor, Register,
+                   ThreadField, StackAnchor, MutationKind, DepthKind, ContextArg, EnvArg,
+                   IteratorCallKind, QueueCallKind, StepEvent, StateKind>;
 TYPED_TEST_SUITE(Names, NamedEnums);
 
 TYPED_TEST(Names, AreUniqueAndParseBack) {
@@ -49,6 +50,8 @@ TEST(NamesOf, StandAtTheirEnumerators) {
   EXPECT_EQ(name_of(WalkerId::jfr_trace), "jfr-trace");
   EXPECT_EQ(name_of(IteratorCallKind::open_frame), "open-frame");
   EXPECT_EQ(name_of(IteratorCallKind::open_null), "open-null");
+  EXPECT_EQ(name_of(QueueCallKind::enqueuable), "enqueuable");
+  EXPECT_EQ(name_of(QueueCallKind::exit), "exit");
   EXPECT_EQ(name_of(ValueKind::guard_page), "guard-page");
   EXPECT_EQ(name_of(ValueKind::raw), "raw");
   EXPECT_EQ(name_of(CodeAnchor::deopt_handler), "deopt-handler");

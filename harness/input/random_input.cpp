@@ -85,6 +85,10 @@ Input random_input(TestRng& rng) {
     input.iterator_calls.push_back(
         {any<IteratorCallKind>(rng), static_cast<uint8_t>(rng() % (kMaxIteratorArgument + 1))});
   }
+  for (size_t count = rng() % (kMaxQueueCalls + 1); count > 0 && chance(rng, 2); --count) {
+    input.queue_calls.push_back(
+        {any<QueueCallKind>(rng), static_cast<uint8_t>(rng() % (kMaxIteratorArgument + 1))});
+  }
   for (size_t count = rng() % (kMaxMutations + 1); count > 0; --count) {
     input.mutations.push_back(random_mutation(rng));
   }

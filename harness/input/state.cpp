@@ -90,9 +90,14 @@ bool is_call_of_a_profiler(const Input& input) {
       call.depth != DepthKind::zero && !(call.depth == DepthKind::raw && call.raw_depth <= 0);
   return positive && call.context == ContextArg::victim && call.env == EnvArg::victim &&
          (call.options & ~traits_of(input.walker).options) == 0 &&
-         std::ranges::none_of(input.iterator_calls, [](const IteratorCall& one) {
-           return one.kind == IteratorCallKind::next_null ||
-                  one.kind == IteratorCallKind::open_null || one.kind == IteratorCallKind::select;
+         std::ranges::none_of(input.iterator_calls,
+                              [](const IteratorCall& one) {
+                                return one.kind == IteratorCallKind::next_null ||
+                                       one.kind == IteratorCallKind::open_null ||
+                                       one.kind == IteratorCallKind::select;
+                              }) &&
+         std::ranges::none_of(input.queue_calls, [](const QueueCall& one) {
+           return one.kind == QueueCallKind::select || one.kind == QueueCallKind::no_memory;
          });
 }
 

@@ -101,7 +101,8 @@ std::string to_text(const SymbolicValue& value) {
   return out.take();
 }
 
-std::string to_text(const IteratorCall& call) {
+template <typename Kind>
+static std::string call_text(const ApiCall<Kind>& call) {
   Text out;
   out.word(name_of(call.kind));
   if (uses_argument(call.kind)) {
@@ -109,6 +110,8 @@ std::string to_text(const IteratorCall& call) {
   }
   return out.take();
 }
+std::string to_text(const IteratorCall& call) { return call_text(call); }
+std::string to_text(const QueueCall& call) { return call_text(call); }
 
 std::string place_text(const Mutation& mutation) {
   switch (mutation.kind) {
@@ -154,6 +157,9 @@ std::string to_text(const Input& input) {
   }
   for (const IteratorCall& call : input.iterator_calls) {
     out.word("iterator").word(to_text(call)).end_line();
+  }
+  for (const QueueCall& call : input.queue_calls) {
+    out.word("queue").word(to_text(call)).end_line();
   }
   return out.take();
 }

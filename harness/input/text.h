@@ -39,6 +39,7 @@ std::string to_text(const Input& input);
 std::string to_text(const SymbolicValue& value);
 std::string to_text(const CodeRef& code, int32_t delta);
 std::string to_text(const IteratorCall& call);
+std::string to_text(const QueueCall& call);
 std::string place_text(const Mutation& mutation);
 std::string depth_text(const CallArgs& call);
 

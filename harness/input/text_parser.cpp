@@ -305,6 +305,22 @@ IteratorCall take_iterator_call(Line& line) {
   return call;
 }
 
+QueueCall take_queue_call(Line& line) {
+  QueueCall call;
+  call.kind = line.name<QueueCallKind>("call of a queue");
+  if (uses_argument(call.kind)) {
+    const int first = first_argument(call.kind);
+    const auto number = line.signed_number<int>();
+    if (number < first || number > first + kMaxIteratorArgument) {
+      throw LineError{in_quotes(name_of(call.kind)) + " takes a number from " +
+                      std::to_string(first) + " to " +
+                      std::to_string(first + kMaxIteratorArgument)};
+    }
+    call.argument = static_cast<uint8_t>(number - first);
+  }
+  return call;
+}
+
 class Parser {
  public:
   explicit Parser(Input* input) : input_(input) {}
@@ -327,6 +343,11 @@ class Parser {
         throw LineError{"more than " + std::to_string(kMaxIteratorCalls) + " iterator lines"};
       }
       input_->iterator_calls.push_back(take_iterator_call(line));
+    } else if (word == "queue") {
+      if (input_->queue_calls.size() == kMaxQueueCalls) {
+        throw LineError{"more than " + std::to_string(kMaxQueueCalls) + " queue lines"};
+      }
+      input_->queue_calls.push_back(take_queue_call(line));
     } else {
       field(line, word);
     }
@@ -338,13 +359,18 @@ class Parser {
     if (!has_version_) {
       return "empty text; expected 'framestorm-input 1'";
     }
+    if (!(traits_of(input_->walker).queue_calls ? input_->iterator_calls.empty()
+                                                : input_->queue_calls.empty())) {
+      return std::string(name_of(input_->walker)) + " makes no such calls: queue lines are for " +
+             "walkers of queues, and iterator lines for others";
+    }
     return seen_.contains("scenario") ? "" : "no scenario line; expected 'scenario NAME'";
   }
 
  private:
   static constexpr std::string_view kStatements =
       "scenario, mode, walker, halt, depth, context, env, options, accepted-kinds, "
-      "accepted-states, register, stack, thread, iterator";
+      "accepted-states, register, stack, thread, iterator, queue";
 
   void take_version(Line& line) {
     const std::string expected = "'framestorm-input 1' as the first line";

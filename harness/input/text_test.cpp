@@ -97,6 +97,18 @@ iterator jump 1
 )");
 }
 
+TEST(Text, CallsToQueuesSayWhatTheyMean) {
+  const std::string text =
+      "framestorm-input 1\nscenario c1\nwalker asgst-queue\nqueue register 4\n"
+      "queue enqueue 0\nqueue element -1\nqueue resize -1\nqueue poll\nqueue select 3\n";
+  const Input input = parsed(text);
+  const std::vector<QueueCall> expected = {
+      {QueueCallKind::register_queue, 5}, {QueueCallKind::enqueue, 0}, {QueueCallKind::element, 7},
+      {QueueCallKind::resize, 0},         {QueueCallKind::poll},       {QueueCallKind::select, 3}};
+  EXPECT_EQ(input.queue_calls, expected);
+  EXPECT_EQ(to_text(input), text);
+}
+
 TEST(Text, DefaultsAreLeftOut) {
   EXPECT_EQ(to_text(Input{}), "framestorm-input 1\nscenario interpreted-recursion\n");
   EXPECT_EQ(parsed("framestorm-input 1\nscenario interpreted-recursion\n"), Input{});
@@ -166,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
     Lines, TextErrors,
     testing::Values(
         BadText{"scenario c2-inlined", "a second 'scenario' line"},
-        BadText{"frob 1", "unknown statement 'frob'", "register, stack, thread, iterator"},
+        BadText{"frob 1", "unknown statement 'frob'", "register, stack, thread, iterator, queue"},
         BadText{"mode sideways", "unknown mode 'sideways'", "same-thread, separate-thread"},
         BadText{"walker", "ends too early", "asgct, gst, plugin, asgst"},
         BadText{"walker asgct gst", "unexpected 'gst' after the end"},
@@ -184,6 +196,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"iterator jump 0", "from 1 to 16"},
         BadText{"iterator select 16", "out of range", "0 to 15"},
         BadText{"iterator rewind 1", "unexpected '1' after the end"},
+        BadText{"queue register 15", "takes a number from -1 to 14", "'register'"},
+        BadText{"queue element -9", "takes a number from -8 to 7", "'element'"},
         BadText{"iterator skip", "unknown call of an iterator 'skip'", "next, drain, rewind"},
         BadText{"halt real-pc", "unexpected 'real-pc'", "any, nmethod, stub, codelet"},
         BadText{"halt nmethod C1.spin entry", "unexpected 'C1.spin'", "double quotes"},
@@ -238,6 +252,16 @@ TEST(TextErrors, TooManyMutationsOrCalls) {
   }
   EXPECT_FALSE(parse_text(text, &input, &error));
   EXPECT_EQ(error.line, 2 + static_cast<int>(kMaxIteratorCalls) + 1);
+}
+
+TEST(TextErrors, CallsOfAnotherWalkersKindAreRefused) {
+  Input input;
+  TextError error;
+  EXPECT_FALSE(parse_text("framestorm-input 1\nscenario c1\nqueue poll\n", &input, &error));
+  EXPECT_NE(error.message.find("asgct makes no such calls"), std::string::npos) << error.message;
+  EXPECT_FALSE(parse_text("framestorm-input 1\nscenario c1\nwalker asgst-queue\niterator drain\n",
+                          &input, &error));
+  EXPECT_NE(error.message.find("asgst-queue makes no such calls"), std::string::npos);
 }
 
 // Total too: whatever it is given, an error or an Input.

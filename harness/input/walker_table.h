@@ -115,6 +115,7 @@ struct WalkerTraits {
   uint32_t options = 0;  // the bits of CallArgs::options that mean something; 0: it has none
   bool masks = false;    // accepted_kinds, accepted_states
   bool iterator_calls = false;
+  bool queue_calls = false;
   // It is called as the kernel calls a handler: the context is always whole, and there is no depth.
   bool called_as_handler = false;
   FindsVictim finds_victim = FindsVictim::as_caller;
@@ -424,6 +425,7 @@ inline constexpr std::array kRows = {
                  .origin = WalkerOrigin::added,
                  .layout = kIteratorLayout,
                  .options = kAsgstOptions,
+                 .queue_calls = true,
                  .errors = kIteratorErrors,
                  .native_bci = kNoBci},
 };

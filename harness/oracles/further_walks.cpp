@@ -10,7 +10,7 @@ FurtherWalk FurtherWalk::again(const WalkView& first) {
   return {.walker = first.record.walker,
           .depth = first.record.depth,
           .options = first.record.options,
-          .iterator_calls = !first.subject.input->iterator_calls.empty()};
+          .calls = first.subject.input->has_calls()};
 }
 
 FurtherWalk FurtherWalk::as(const WalkView& first, WalkerId walker, uint32_t options, Place place) {
@@ -57,7 +57,10 @@ FurtherView::FurtherView(const WalkView& first, const FurtherWalk& walk, const W
     : input_(*first.subject.input), subject_(first.subject), view_{record, subject_} {
   input_.walker = walk.walker;
   input_.call.options = walk.options;
-  if (!walk.iterator_calls) input_.iterator_calls.clear();
+  if (!walk.calls) {
+    input_.iterator_calls.clear();
+    input_.queue_calls.clear();
+  }
   if (walk.depth != first.record.depth) {
     input_.call.depth = DepthKind::raw;
     input_.call.raw_depth = walk.depth;

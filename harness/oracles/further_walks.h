@@ -22,8 +22,8 @@ struct FurtherWalk {
   };
   WalkerId walker = kDefaultWalker;
   int32_t depth = 0;
-  uint32_t options = 0;         // CallArgs::options
-  bool iterator_calls = false;  // makes those of the input
+  uint32_t options = 0;  // CallArgs::options
+  bool calls = false;    // makes those of the input
   Place place = Place::same;
   uint8_t number = 0;  // tells walks apart that are the same otherwise
 

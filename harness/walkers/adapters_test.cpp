@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "harness/input/canonical.h"
 #include "harness/input/text.h"
 #include "harness/input/walker_table.h"
 #include "harness/victim/context.h"
@@ -304,21 +305,18 @@ class SequenceTest : public AdaptersTest {
   // Clauses of what was wrong; with the sentences in `details_`.
   std::set<std::string> clauses(Walker& walker, const std::vector<IteratorCall>& calls) {
     target_.iterator_calls = calls;
-    walk(walker);
-    const WalkFacts& facts = *walker.facts();
-    std::set<std::string> found;
-    details_.clear();
-    for (size_t i = 0; i < std::min(facts.complaint_count, facts.complaints.size()); ++i) {
-      found.emplace(facts.complaints[i].clause);
-      details_ += std::string(facts.complaints[i].detail.data()) + "; ";
-    }
-    target_.iterator_calls = {};
-    return found;
+    return clauses_of_walk(walker);
   }
-  static std::vector<IteratorCall> any_calls(std::mt19937& rng) {
-    std::vector<IteratorCall> calls(1 + rng() % kMaxIteratorCalls);
-    for (IteratorCall& call : calls) {
-      call.kind = static_cast<Kind>(rng() % static_cast<unsigned>(Kind::count));
+  std::set<std::string> clauses(Walker& walker, const std::vector<QueueCall>& calls) {
+    target_.queue_calls = calls;
+    return clauses_of_walk(walker);
+  }
+  template <typename Call = IteratorCall>
+  static std::vector<Call> any_calls(std::mt19937& rng) {
+    using AnyKind = decltype(Call::kind);
+    std::vector<Call> calls(1 + rng() % kMaxIteratorCalls);
+    for (Call& call : calls) {
+      call.kind = static_cast<AnyKind>(rng() % static_cast<unsigned>(AnyKind::count));
       call.argument = static_cast<uint8_t>(rng() % (rng() % 2 == 0 ? 3 : kMaxIteratorArgument + 1));
     }
     return calls;
@@ -328,7 +326,26 @@ class SequenceTest : public AdaptersTest {
     input.iterator_calls = calls;
     return to_text(input);
   }
+  static std::string said(const std::vector<QueueCall>& calls) {
+    Input input;
+    input.queue_calls = calls;
+    return to_text(input);
+  }
   std::string details_;
+
+ private:
+  std::set<std::string> clauses_of_walk(Walker& walker) {
+    walk(walker);
+    const WalkFacts& facts = *walker.facts();
+    std::set<std::string> found;
+    details_.clear();
+    for (size_t i = 0; i < std::min(facts.complaint_count, facts.complaints.size()); ++i) {
+      found.emplace(facts.complaints[i].clause);
+      details_ += std::string(facts.complaints[i].detail.data()) + "; ";
+    }
+    target_.drop_calls();
+    return found;
+  }
 };
 
 TEST_F(SequenceTest, ARightApiIsNeverComplainedAbout) {
@@ -460,6 +477,130 @@ TEST_F(SequenceTest, ComplaintsSayWhichCall) {
   const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   clauses(*walker, {{Kind::next}, {Kind::next_null}});
   EXPECT_EQ(details_, "call 2 (next-null): returned 1, not -24; ");
+}
+
+// --- sequences of calls to queues ------------------------------------------------------------------
+
+TEST_F(SequenceTest, RightQueuesAreNeverComplainedAbout) {
+  std::mt19937 rng(4);
+  const auto walker = make_walker(WalkerId::asgst_queue, exports_);
+  for (int i = 0; i < 20'000; ++i) {
+    target_.options = static_cast<uint32_t>(rng()) & kIncludeCFrames;
+    control_->end = i % 3 == 0 ? -17 : 0;
+    control_->kind = i % 50 == 0 ? -1 : i % 50 == 1 ? -2 : 1;
+    const auto calls = any_calls<QueueCall>(rng);
+    ASSERT_EQ(clauses(*walker, calls), std::set<std::string>{})
+        << "sequence " << i << ": " << details_ << said(calls);
+    EXPECT_EQ(result_ > 0, control_->kind > 0) << "the calls leave the walk's own frames alone";
+  }
+}
+
+struct WrongQueue {
+  const char* name;
+  Defect defect;
+  std::vector<QueueCall> calls;
+  std::string clause;
+};
+
+// As in text: a number, not the argument that it is kept as.
+QueueCall queue_call(QueueCallKind kind, int number = 0) {
+  return {kind, static_cast<uint8_t>(number - first_argument(kind))};
+}
+
+std::vector<WrongQueue> wrong_queues() {
+  using Queue = QueueCallKind;
+  const auto of = [](int size) { return queue_call(Queue::register_queue, size); };
+  const QueueCall enqueue = {Queue::enqueue};
+  const QueueCall poll = {Queue::poll};
+  const QueueCall leave = {Queue::leave};
+  return {
+      {"LastToldFirst",
+       Defect::queue_tells_the_last_first,
+       {of(3), enqueue, enqueue, poll, leave, leave},
+       "queue-argument"},
+      {"OnePassedOver",
+       Defect::queue_passes_one_over,
+       {of(3), enqueue, enqueue, enqueue, poll, leave, leave, leave},
+       "queue-argument"},
+      {"OneLostByResizing",
+       Defect::queue_loses_one_by_resizing,
+       {of(3), enqueue, poll, enqueue, queue_call(Queue::resize, 5), leave},
+       "queue-size"},
+      {"ShrunkOverItsElements",
+       Defect::queue_shrinks_over_elements,
+       {of(3), enqueue, poll, enqueue, enqueue, queue_call(Queue::resize, 1), leave},
+       "queue-size"},
+      {"OneTooMany", Defect::queue_takes_one_too_many, {of(1), enqueue, enqueue}, "queue-enqueue"},
+      {"AttemptsKept",
+       Defect::queue_keeps_attempts,
+       {of(2), enqueue, poll, leave},
+       "queue-attempts"},
+      {"CountedBackFromTheSecond",
+       Defect::queue_counts_back_from_the_second,
+       {of(3), enqueue, enqueue, queue_call(Queue::element, -1)},
+       "queue-element"},
+      {"ToldInTheSameRound",
+       Defect::queue_tells_what_handlers_enqueue,
+       {of(3), enqueue, poll, enqueue, leave},
+       "queue-order"},
+      {"StartedTwice",
+       Defect::queue_calls_start_twice,
+       {of(3), queue_call(Queue::on_start, 1), enqueue, poll, leave},
+       "queue-order"},
+      {"EndedAfterItsEnd",
+       Defect::queue_ends_after_its_end,
+       {of(3), queue_call(Queue::on_end, 2), enqueue, poll, {Queue::deregister}, leave},
+       "queue-order"},
+      {"PollsInHandlers",
+       Defect::queue_polls_in_handlers,
+       {of(3), enqueue, poll, poll},
+       "queue-handler-uncalled-for"},
+      {"DroppedAtTheEnd",
+       Defect::queue_drops_at_the_end,
+       {of(3), enqueue, {Queue::exit}},
+       "queue-not-told"},
+      {"MemoryKept", Defect::queue_keeps_memory, {of(3)}, "queue-memory-kept"},
+      {"GivenAgain",
+       Defect::queue_given_again,
+       {of(3), {Queue::deregister}, of(3)},
+       "queue-given-again"},
+      {"ElementOfAnError",
+       Defect::queue_element_of_an_error,
+       {{Queue::enqueuable}},
+       "queue-enqueuable"},
+      {"GoesOnAfterTheEnd",
+       Defect::queue_goes_on_after_the_end,
+       {of(3), enqueue},
+       "queue-ended-accepted"},
+  };
+}
+
+class WrongQueues : public SequenceTest, public testing::WithParamInterface<WrongQueue> {
+ protected:
+  WrongQueues() {
+    // Errors are what this one is about.
+    if (GetParam().defect == Defect::queue_element_of_an_error) control_->kind = -2;
+  }
+  const std::unique_ptr<Walker> walker_ = make_walker(WalkerId::asgst_queue, exports_);
+};
+
+INSTANTIATE_TEST_SUITE_P(Defects, WrongQueues, testing::ValuesIn(wrong_queues()),
+                         [](const auto& wrong) { return wrong.param.name; });
+
+TEST_P(WrongQueues, AreFoundOut) {
+  ASSERT_EQ(clauses(*walker_, GetParam().calls), std::set<std::string>{})
+      << "right without the defect: " << details_;
+  control_->defect = GetParam().defect;
+  const auto found = clauses(*walker_, GetParam().calls);
+  EXPECT_TRUE(found.contains(GetParam().clause)) << details_;
+}
+
+TEST_P(WrongQueues, AreFoundByRandomSequences) {
+  std::mt19937 rng(5);
+  control_->defect = GetParam().defect;
+  int tries = 0;
+  while (tries < 20'000 && clauses(*walker_, any_calls<QueueCall>(rng)).empty()) ++tries;
+  EXPECT_LT(tries, 20'000);
 }
 
 // Where a walk begins that is opened from the `index`th of these frames.

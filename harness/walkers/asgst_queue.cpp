@@ -1,5 +1,6 @@
 // What safepoint queues of profile2.h note of a thread, told at once: a halted thread comes to no poll.
 #include "harness/walkers/iterator_walker.h"
+#include "harness/walkers/queue_sequence.h"
 
 namespace framestorm {
 namespace {
@@ -8,7 +9,19 @@ class AsgstQueue final : public IteratorWalker {
  public:
   explicit AsgstQueue(const Exports& exports)
       : IteratorWalker(WalkerId::asgst_queue, exports),
-        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))) {}
+        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))),
+        sequence_(exports) {}
+
+  int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
+               void* ucontext) noexcept override {
+    const int32_t result = IteratorWalker::walk(target, frames, depth, ucontext);
+    if (!target.queue_calls.empty()) {
+      sequence_.run(target.queue_calls, ucontext, options_of(target), &facts_);
+    }
+    return result;
+  }
+
+  void abandoned(const WalkTarget&) noexcept override { sequence_.abandoned(); }
 
  private:
   IteratorStart start(const WalkTarget& target, void* ucontext) const override {
@@ -16,6 +29,7 @@ class AsgstQueue final : public IteratorWalker {
   }
 
   decltype(&ASGST_RunWithIterator) function_;
+  QueueSequence sequence_;
 };
 
 }  // namespace

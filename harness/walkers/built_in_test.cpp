@@ -3,6 +3,7 @@
 #include <random>
 
 #include "harness/executor/jvm_fixture.h"
+#include "harness/input/canonical.h"
 #include "harness/input/text.h"
 #include "harness/input/walker_table.h"
 
@@ -40,6 +41,35 @@ class BuiltInTest : public JvmTest {
     });
     EXPECT_EQ(wrong, "");
   }
+  // Of random calls, each of its victims unmutated.
+  template <typename Call, typename Pick>
+  void expect_sequences_right(const std::vector<ScenarioId>& scenarios,
+                              std::vector<Call> Input::* calls, Pick walker) {
+    using Kind = decltype(Call::kind);
+    executor().set_rigour(Rigour::per_walk);
+    std::mt19937 rng(3);
+    for (const ScenarioId scenario : scenarios) {
+      halt(scenario);
+      ASSERT_FALSE(HasFatalFailure());
+      expect_right(4000, [&] {
+        Input input;
+        input.scenario = scenario;
+        input.mode = kModes[rng() % kModes.size()];
+        input.walker = walker(rng);
+        input.call.options = rng() & kIncludeCFrames;
+        (input.*calls).resize(1 + rng() % kMaxIteratorCalls);
+        for (Call& call : input.*calls) {
+          call.kind = static_cast<Kind>(rng() % static_cast<unsigned>(Kind::count));
+          const int number = static_cast<int>(rng() % 4);
+          // Few frames, and queues of few elements.
+          const int first = first_argument(call.kind);
+          call.argument = static_cast<uint8_t>(number - std::min(first, 0));
+        }
+        canonicalise(&input);
+        return input;
+      });
+    }
+  }
 };
 
 TEST_F(BuiltInTest, UnmutatedWalksOfEveryScenarioAreRight) {
@@ -72,26 +102,20 @@ TEST_F(BuiltInTest, SequencesOfIteratorCallsDoWhatTheModelSays) {
                                              ScenarioId::jni_sandwich, ScenarioId::deep_stack};
   start_with_all(scenarios);
   ASSERT_FALSE(HasFatalFailure());
-  executor().set_rigour(Rigour::per_walk);
-  std::mt19937 rng(3);
-  for (const ScenarioId scenario : scenarios) {
-    halt(scenario);
-    ASSERT_FALSE(HasFatalFailure());
-    expect_right(4000, [&] {
-      Input input;
-      input.scenario = scenario;
-      input.mode = kModes[rng() % kModes.size()];
-      input.walker = rng() % 4 == 0 ? WalkerId::asgst_frame : WalkerId::asgst_iterator;
-      input.call.options = rng() & kIncludeCFrames;
-      input.iterator_calls.resize(1 + rng() % kMaxIteratorCalls);
-      for (IteratorCall& call : input.iterator_calls) {
-        call.kind =
-            static_cast<IteratorCallKind>(rng() % static_cast<unsigned>(IteratorCallKind::count));
-        call.argument = static_cast<uint8_t>(rng() % 4);
-      }
-      return input;
-    });
-  }
+  expect_sequences_right(scenarios, &Input::iterator_calls, [](std::mt19937& rng) {
+    return rng() % 4 == 0 ? WalkerId::asgst_frame : WalkerId::asgst_iterator;
+  });
+}
+
+TEST_F(BuiltInTest, SequencesOfQueueCallsDoWhatTheModelSays) {
+  const std::vector<ScenarioId> scenarios = {
+      ScenarioId::interpreted_recursion, ScenarioId::c1,        ScenarioId::c2_inlined,
+      ScenarioId::native_method,         ScenarioId::parked,    ScenarioId::jni_sandwich,
+      ScenarioId::virtual_remounted,     ScenarioId::vm_thread, ScenarioId::native_unattached};
+  start_with_all(scenarios);
+  ASSERT_FALSE(HasFatalFailure());
+  expect_sequences_right(scenarios, &Input::queue_calls,
+                         [](std::mt19937&) { return WalkerId::asgst_queue; });
 }
 
 }  // namespace

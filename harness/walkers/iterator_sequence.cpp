@@ -1,31 +1,8 @@
 #include "harness/walkers/iterator_sequence.h"
-
-#include <charconv>
+#include "harness/walkers/complaint.h"
 
 namespace framestorm {
 namespace {
-
-// Text without stdio, which a walk may not call.
-class Line {
- public:
-  explicit Line(std::span<char> out) : out_(out) { out_[0] = '\0'; }
-  Line& text(std::string_view text) {
-    const size_t size = std::min(text.size(), out_.size() - 1 - size_);
-    std::copy_n(text.begin(), size, out_.begin() + static_cast<std::ptrdiff_t>(size_));
-    size_ += size;
-    out_[size_] = '\0';
-    return *this;
-  }
-  Line& number(int64_t number) {
-    std::array<char, 24> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    return text({digits.data(), end});
-  }
-
- private:
-  std::span<char> out_;
-  size_t size_ = 0;
-};
 
 // Who kept an iterator may be anywhere on the stack by the time it is used: also further down than
 // it was.
@@ -88,17 +65,9 @@ void IteratorSequence::run(std::span<const IteratorCall> calls, int result) {
 
 void IteratorSequence::complain(std::string_view clause, ComplaintScope scope,
                                 std::string_view what, int64_t got, int64_t wanted) {
-  const size_t index = facts_->complaint_count++;
-  if (index >= facts_->complaints.size()) return;
-  Complaint& complaint = facts_->complaints[index];
-  complaint.clause = clause;
-  complaint.scope = scope;
-  Line line(complaint.detail);
-  if (at_ > 0 && at_ <= calls_.size()) {
-    line.text("call ").number(static_cast<int64_t>(at_)).text(" (");
-    line.text(name_of(calls_[at_ - 1].kind)).text("): ");
-  }
-  line.text(what).text(" ").number(got).text(", not ").number(wanted);
+  const bool in_call = at_ > 0 && at_ <= calls_.size();
+  const std::string_view call = in_call ? name_of(calls_[at_ - 1].kind) : std::string_view();
+  framestorm::complain(facts_, {clause, scope, at_, call}, what, got, wanted);
 }
 
 void IteratorSequence::expect(std::string_view clause, ComplaintScope scope, int got,

@@ -25,10 +25,11 @@ class IteratorWalker : public Walker {
     return static_cast<int32_t>(target.options & ~uint32_t{ASGST_END_ON_FIRST_JAVA_FRAME});
   }
 
+  WalkFacts facts_;
+
  private:
   IteratorApi api_;
   IteratorSequence sequence_;
-  WalkFacts facts_;
 };
 
 }  // namespace framestorm

@@ -52,6 +52,11 @@ struct WalkTarget {
   uint8_t accepted_kinds = 0;
   uint32_t accepted_states = 0;
   std::span<const IteratorCall> iterator_calls;
+  std::span<const QueueCall> queue_calls;
+  void drop_calls() {
+    iterator_calls = {};
+    queue_calls = {};
+  }
 };
 
 // Of which walks a complaint is right.

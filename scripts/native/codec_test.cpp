@@ -145,6 +145,7 @@ TEST(Codec, NamesSayWhatWalkersAndTargetsAre) {
   const auto& targets = names.at("targets");
   EXPECT_EQ(entry_of(targets, "fuzz_iterator").at("walkers"),
             (nlohmann::json{"asgst-iterator", "asgst-frame"}));
+  EXPECT_EQ(entry_of(targets, "fuzz_queue").at("walkers"), (nlohmann::json{"asgst-queue"}));
   const auto frame_walkers = entry_of(targets, "fuzz_frame").at("walkers");
   EXPECT_EQ(frame_walkers.size(), walkers.size() - 1);  // not gst
   const auto stack_walkers = entry_of(targets, "fuzz_stack").at("walkers");

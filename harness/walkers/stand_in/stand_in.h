@@ -68,6 +68,23 @@ enum class Defect : uint8_t {
   frames_change,
   nested_give_another_kind,
   sp_of_inlined_differs,
+  // safepoint queues
+  queue_tells_the_last_first,
+  queue_passes_one_over,
+  queue_loses_one_by_resizing,
+  queue_shrinks_over_elements,
+  queue_takes_one_too_many,
+  queue_keeps_attempts,
+  queue_counts_back_from_the_second,
+  queue_tells_what_handlers_enqueue,
+  queue_calls_start_twice,
+  queue_ends_after_its_end,
+  queue_polls_in_handlers,
+  queue_drops_at_the_end,
+  queue_keeps_memory,
+  queue_given_again,
+  queue_element_of_an_error,
+  queue_goes_on_after_the_end,
   // JFR
   request_of_no_frame
 };

@@ -95,6 +95,7 @@ class Input(msgspec.Struct):
     call: dict[str, str | int] = {}
     mutations: list[Mutation] = []
     iterator_calls: list[str] = []
+    queue_calls: list[str] = []
 
 
 class Finding(msgspec.Struct, tag_field="type", tag="finding"):

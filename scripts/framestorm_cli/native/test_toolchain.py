@@ -14,7 +14,8 @@ from framestorm_cli.native import toolchain
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(small LANGUAGES CXX)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-foreach(name fuzz_ucontext fuzz_frame fuzz_stack fuzz_thread_state fuzz_call fuzz_iterator framestorm-native)
+foreach(name fuzz_ucontext fuzz_frame fuzz_stack fuzz_thread_state fuzz_call fuzz_iterator fuzz_queue
+    framestorm-native)
   add_executable(${name} main.cpp)
 endforeach()
 """

@@ -26,6 +26,9 @@
 #include "runtime/safepointMechanism.inline.hpp"
 
 volatile int AsyncQueues::_live = 0;
+volatile int AsyncQueues::_lock = 0;
+AsyncQueues::Memory AsyncQueues::memory = {[](size_t bytes) { return os::malloc(bytes, mtThread); },
+                                           [](void* block) { os::free(block); }};
 
 namespace {
 
@@ -38,18 +41,19 @@ struct Ring {
   AsyncSample* samples;
 
   static Ring* make(int capacity) {
-    Ring* const ring = NEW_C_HEAP_OBJ_RETURN_NULL(Ring, mtThread);
+    Ring* const ring = static_cast<Ring*>(AsyncQueues::memory.allocate(sizeof(Ring)));
     if (ring == nullptr) return nullptr;
     ring->capacity = capacity;
-    ring->samples = NEW_C_HEAP_ARRAY_RETURN_NULL(AsyncSample, capacity, mtThread);
+    ring->samples =
+        static_cast<AsyncSample*>(AsyncQueues::memory.allocate(sizeof(AsyncSample) * capacity));
     if (ring->samples != nullptr) return ring;
-    FREE_C_HEAP_OBJ(ring);
+    AsyncQueues::memory.release(ring);
     return nullptr;
   }
   static void free(Ring* ring) {
     if (ring == nullptr) return;
-    FREE_C_HEAP_ARRAY(AsyncSample, ring->samples);
-    FREE_C_HEAP_OBJ(ring);
+    AsyncQueues::memory.release(ring->samples);
+    AsyncQueues::memory.release(ring);
   }
   AsyncSample* at(uint64_t number) const { return &samples[number % capacity]; }
 };
@@ -100,7 +104,6 @@ class AsyncQueueRegistry : AllStatic {
   static Queue* _free;
   static Queue* _of_threads[kThreads];  // the queues of all threads with one hash
   static uint64_t _numbers;
-  static volatile int _lock;
 
   static Queue** of_hash(const Thread* thread) {
     return &_of_threads[(p2u(thread) * UCONST64(0x9e3779b97f4a7c15)) >> 54];
@@ -111,9 +114,9 @@ class AsyncQueueRegistry : AllStatic {
   class Lock {
    public:
     Lock() {
-      while (Atomic::cmpxchg(&_lock, 0, 1) != 0) os::naked_yield();
+      while (Atomic::cmpxchg(&AsyncQueues::_lock, 0, 1) != 0) os::naked_yield();
     }
-    ~Lock() { Atomic::release_store(&_lock, 0); }
+    ~Lock() { Atomic::release_store(&AsyncQueues::_lock, 0); }
   };
 
   // Async-signal-safe. Null for what is no queue, or was one.
@@ -191,14 +194,13 @@ int AsyncQueueRegistry::_used_places = 0;
 Queue* AsyncQueueRegistry::_free = nullptr;
 Queue* AsyncQueueRegistry::_of_threads[AsyncQueueRegistry::kThreads];
 uint64_t AsyncQueueRegistry::_numbers = 0;
-volatile int AsyncQueueRegistry::_lock = 0;
 
 typedef AsyncQueueRegistry Registry;
 
 namespace {
 
 void call(const OnSafepoint& on_safepoint, ASGST_Queue* ticket, const AsyncWalkedThread& thread,
-          int error) {
+          const AsyncContext* at, int error) {
   if (on_safepoint.handler == nullptr) return;
   if (!on_safepoint.offer_iterator) {
     on_safepoint.handler(ticket, nullptr, on_safepoint.argument);
@@ -209,7 +211,7 @@ void call(const OnSafepoint& on_safepoint, ASGST_Queue* ticket, const AsyncWalke
       AsyncStackWalker(thread.java_thread(), thread.low(), thread.high(), c_frames));
   source.error = error;
   if (error == 0) {
-    const AsyncWalkedThread::Start start = thread.start(&source.walker, nullptr, false);
+    const AsyncWalkedThread::Start start = thread.start(&source.walker, at, false);
     if (start != AsyncWalkedThread::Start::started) {
       source.error = AsyncStackIterator::error_of(start);
     }
@@ -241,7 +243,7 @@ void resize(Queue* queue) {
 
 // Tells all elements there are. `error`: or that, in their place. The queue may be ended meanwhile,
 // by its handlers too, but not freed.
-void tell_all(Queue* queue, const AsyncWalkedThread& thread, int error) {
+void tell_all(Queue* queue, const AsyncWalkedThread& thread, const AsyncContext* at, int error) {
   const uint64_t number = queue->number;
   ASGST_Queue* const ticket = Registry::ticket_of(queue, number);
   const uint64_t end = Atomic::load_acquire(&queue->tail);
@@ -251,10 +253,10 @@ void tell_all(Queue* queue, const AsyncWalkedThread& thread, int error) {
     on_start = queue->start;
   }
   const auto is_open = [&] { return number != 0 && Atomic::load(&queue->number) == number; };
-  if (is_open()) call(on_start, ticket, thread, error);
+  if (is_open()) call(on_start, ticket, thread, at, error);
   for (uint64_t i = queue->head; i != end && is_open(); i++) {
     const AsyncSample& sample = *queue->ring->at(i);
-    AsyncStackIterator::Source source = sample.tell(thread, queue->options);
+    AsyncStackIterator::Source source = sample.tell(thread, at, queue->options);
     if (error != 0) source.error = error;
     AsyncStackIterator::run(source, [&](ASGST_Iterator* iterator) {
       queue->handler(iterator, queue->argument, sample.argument());
@@ -265,7 +267,7 @@ void tell_all(Queue* queue, const AsyncWalkedThread& thread, int error) {
     Registry::Lock lock;
     on_end = queue->end;
   }
-  call(on_end, ticket, thread, error);
+  call(on_end, ticket, thread, at, error);
   Atomic::release_store(&queue->head, end);
   Atomic::store(&queue->attempts, 0);
 }
@@ -277,7 +279,7 @@ bool AsyncQueues::has_work(const JavaThread* thread) {
   return Registry::any_of(thread, [](const Queue* queue) { return queue->has_work(); });
 }
 
-void AsyncQueues::work(JavaThread* thread) {
+void AsyncQueues::work(JavaThread* thread, const AsyncContext* at) {
   AsyncWalkedThread walked;
   if (!AsyncWalkedThread::of(thread, &walked)) return;
   Queue* queue = nullptr;
@@ -289,7 +291,7 @@ void AsyncQueues::work(JavaThread* thread) {
   }
   while (queue != nullptr) {
     queue->working = true;
-    if (queue->has_elements()) tell_all(queue, walked, 0);
+    if (queue->has_elements()) tell_all(queue, walked, at, 0);
     if (queue->number != 0) resize(queue);
     queue->working = false;
     Registry::Lock lock;
@@ -320,7 +322,7 @@ void AsyncQueues::end_of(JavaThread* thread) {
     }
     if (queue == nullptr) return;
     queue->working = true;
-    if (queue->has_elements()) tell_all(queue, walked, ASGST_THREAD_EXIT);
+    if (queue->has_elements()) tell_all(queue, walked, nullptr, ASGST_THREAD_EXIT);
     Registry::Lock lock;
     Registry::remove(queue);
   }

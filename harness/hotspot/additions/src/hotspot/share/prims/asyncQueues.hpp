@@ -21,13 +21,15 @@
 
 class JavaThread;
 class Thread;
+struct AsyncContext;
 
 // The safepoint queues of profile2.h: what the VM calls. All on the thread itself.
 class AsyncQueues : AllStatic {
   static volatile int _live;
+  static volatile int _lock;
 
   static bool has_work(const JavaThread* thread);
-  static void work(JavaThread* thread);
+  static void work(JavaThread* thread, const AsyncContext* at);
   static void note_exception(const JavaThread* thread, address return_address);
   static void end_of(JavaThread* thread);
   static void forget(const Thread* thread);
@@ -40,8 +42,9 @@ class AsyncQueues : AllStatic {
   // Whether the thread's poll has to stay armed.
   static bool pending(const JavaThread* thread) { return any() && has_work(thread); }
   // At a poll, or before a frame is taken down otherwise; in the VM or in Java, last Java frame set.
-  static void process(JavaThread* thread) {
-    if (any()) work(thread);
+  // `at`: or there.
+  static void process(JavaThread* thread, const AsyncContext* at = nullptr) {
+    if (any()) work(thread, at);
   }
   // An exception leaves a compiled frame, to this return address.
   static void unwinds(const JavaThread* thread, address return_address) {
@@ -53,6 +56,14 @@ class AsyncQueues : AllStatic {
   }
   // The Thread is going to be freed; AsyncThreads does not have it any more.
   static void remove(const Thread* thread) { forget(thread); }
+
+  // Where queues have their elements: on the C heap, but for those who may not allocate there.
+  struct Memory {
+    void* (*allocate)(size_t bytes);
+    void (*release)(void* memory);
+  };
+  static Memory memory;
+  static bool is_locked() { return Atomic::load(&_lock) != 0; }
 };
 
 #endif  // SHARE_PRIMS_ASYNCQUEUES_HPP

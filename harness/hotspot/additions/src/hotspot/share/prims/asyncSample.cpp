@@ -80,10 +80,10 @@ static bool returns_from(JavaThread* thread, const CodeBlob* code, const Physica
   return CodeCache::find_blob(polled) == code && code->as_nmethod()->is_at_poll_return(polled);
 }
 
-bool AsyncSample::is_still_there(const AsyncWalkedThread& thread) const {
+bool AsyncSample::is_still_there(const AsyncWalkedThread& thread, const AsyncContext* at) const {
   if (_left) return false;
   AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), false);
-  if (thread.start(&walker, nullptr, false) != AsyncWalkedThread::Start::started) return false;
+  if (thread.start(&walker, at, false) != AsyncWalkedThread::Start::started) return false;
   Physical callee = walker.at();
   do {
     callee = walker.at();
@@ -100,9 +100,10 @@ bool AsyncSample::is_still_there(const AsyncWalkedThread& thread) const {
   return callee.blob == _frame.blob || returns_from(thread.java_thread(), _frame.blob, callee);
 }
 
-AsyncStackIterator::Source AsyncSample::tell(const AsyncWalkedThread& thread, int options) const {
+AsyncStackIterator::Source AsyncSample::tell(const AsyncWalkedThread& thread,
+                                             const AsyncContext* at, int options) const {
   AsyncStackIterator::Source source = tell_now(thread, options);
-  if (!is_still_there(thread)) source.error = ASGST_SAMPLE_LEFT;
+  if (!is_still_there(thread, at)) source.error = ASGST_SAMPLE_LEFT;
   return source;
 }
 

@@ -46,14 +46,16 @@ class AsyncSample {
     if (may_return_to(return_address)) _left = true;
   }
 
-  // What an iterator gives of it, on the thread, which is at a poll.
-  AsyncStackIterator::Source tell(const AsyncWalkedThread& thread, int options) const;
+  // What an iterator gives of it, on the thread, which is at a poll; `at`: where that is, unless the
+  // thread's last Java frame says so.
+  AsyncStackIterator::Source tell(const AsyncWalkedThread& thread, const AsyncContext* at,
+                                  int options) const;
   // The same while the thread still is where it was noted.
   AsyncStackIterator::Source tell_now(const AsyncWalkedThread& thread, int options) const;
 
  private:
   bool may_return_to(uintptr_t pc) const;
-  bool is_still_there(const AsyncWalkedThread& thread) const;
+  bool is_still_there(const AsyncWalkedThread& thread, const AsyncContext* at) const;
 
   ASGST_QueueElement _element;  // for the profiler: it may change it
   AsyncStackWalker::Physical _frame;

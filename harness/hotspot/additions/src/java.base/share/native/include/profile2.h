@@ -246,8 +246,7 @@ JNIEXPORT void JNICALL ASGST_ResizeQueue(ASGST_Queue* queue, int size);
 typedef struct {
   jint size;     /* elements */
   jint capacity; /* and how many there is room for */
-  jint
-      attempts; /* calls of ASGST_Enqueue since the queue's last safepoint ended, errors included */
+  jint attempts; /* calls of ASGST_Enqueue since its elements were last handled, errors included */
 } ASGST_QueueSizeInfo;
 
 /* All 0 for what is no queue. Async-signal-safe; exact on the queue's thread only. */

@@ -1,0 +1,36 @@
+// What adapters that compare calls within one walk say of them. Signal context: allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "harness/walkers/walker.h"
+
+namespace framestorm {
+
+// Text without stdio, which a walk may not call; what does not fit is cut.
+class Line {
+ public:
+  explicit Line(std::span<char> out) : out_(out) { out_[0] = '\0'; }
+  Line& text(std::string_view text);
+  Line& number(int64_t number);
+
+ private:
+  std::span<char> out_;
+  size_t size_ = 0;
+};
+
+struct ComplaintPlace {
+  std::string_view clause;  // static storage
+  ComplaintScope scope;
+  size_t number;          // of the call in its sequence, from 1
+  std::string_view call;  // its name; empty: it is of none
+};
+
+// "call 3 (next): returned 1, not 0"; `what`: "returned".
+void complain(WalkFacts* facts, const ComplaintPlace& place, std::string_view what, int64_t got,
+              int64_t wanted);
+
+}  // namespace framestorm

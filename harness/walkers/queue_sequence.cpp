@@ -1,0 +1,498 @@
+#include "harness/walkers/queue_sequence.h"
+
+#include "harness/input/canonical.h"
+#include "harness/victim/context.h"
+#include "harness/walkers/complaint.h"
+#include "harness/walkers/iterator_model.h"
+
+namespace framestorm {
+namespace {
+
+using EventKind = QueueModel::EventKind;
+
+void* word(uintptr_t value) { return reinterpret_cast<void*>(value); }
+ASGST_Queue* queue_of(const void* ticket) {
+  return static_cast<ASGST_Queue*>(const_cast<void*>(ticket));
+}
+
+// Numbers of queues count up, so this one is never given.
+constexpr uintptr_t kNeverAQueue = ~uintptr_t{0xffff};
+
+template <typename Function>
+void find(const Exports& exports, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(exports.require(name));
+}
+
+}  // namespace
+
+QueueApi::QueueApi(const Exports& exports)
+    : run_with_sample(
+          reinterpret_cast<decltype(run_with_sample)>(exports.require(WalkerId::asgst_queue))) {
+  find(exports, "ASGST_RunWithIterator", &run);
+  find(exports, "ASGST_NextFrame", &next);
+  find(exports, "ASGST_State", &state);
+  find(exports, "ASGST_RegisterQueue", &register_queue);
+  find(exports, "ASGST_DeregisterQueue", &deregister);
+  find(exports, "ASGST_Enqueue", &enqueue);
+  find(exports, "ASGST_GetEnqueuableElement", &enqueuable);
+  find(exports, "ASGST_GetQueueElement", &element);
+  find(exports, "ASGST_ResizeQueue", &resize);
+  find(exports, "ASGST_GetQueueSizeInfo", &size_info);
+  find(exports, "ASGST_SetOnQueueProcessingStart", &on_start);
+  find(exports, "ASGST_SetOnQueueProcessingEnd", &on_end);
+  find(exports, "framestorm_queues_begin", &begin);
+  find(exports, "framestorm_queues_poll", &poll);
+  find(exports, "framestorm_queues_exit", &exit);
+  find(exports, "framestorm_queues_end", &end);
+}
+
+QueueSequence::QueueSequence(const Exports& exports)
+    : api_(exports),
+      memory_(std::make_unique<QueueMemory>()),
+      walked_(std::make_unique<std::array<Walked, kContexts>>()),
+      at_safepoint_(std::make_unique<Walked>()) {
+  for (size_t i = 0; i < slots_.size(); ++i) slots_[i] = {this, i};
+  // The VM keeps what it has allocated for queues, and walks must not make it allocate.
+  std::array<ASGST_Queue*, QueueModel::kMostQueues> queues;
+  for (ASGST_Queue*& each : queues) {
+    each = api_.register_queue(nullptr, 1, 0, &on_element, slots_.data());
+  }
+  for (ASGST_Queue* each : queues) api_.deregister(nullptr, each);
+}
+
+void QueueSequence::run(std::span<const QueueCall> calls, void* context, int options,
+                        WalkFacts* facts) {
+  calls_ = calls;
+  context_ = context;
+  options_ = options;
+  facts_ = facts;
+  at_ = 0;
+  chosen_ = nullptr;
+  next_argument_ = 1;
+  in_handler_ = lost_ = false;
+  last_iterator_ = nullptr;
+  memory_->reset();
+  for (Walked& each : *walked_) each.made = false;
+  at_safepoint_->made = false;
+  running_ = this;
+  const int begun = api_.begin([](size_t bytes) { return running_->memory_->allocate(bytes); },
+                               [](void* memory) { running_->memory_->release(memory); });
+  if (begun >= 0) {
+    model_.reset(begun == 1);
+    execute();
+    api_.end();
+    check_end();
+  }
+  running_ = nullptr;
+}
+
+void QueueSequence::abandoned() {
+  if (running_ != this) return;
+  api_.end();
+  running_ = nullptr;
+}
+
+void QueueSequence::complain(std::string_view clause, ComplaintScope scope, std::string_view what,
+                             int64_t got, int64_t wanted) {
+  const bool in_call = at_ > 0 && at_ <= calls_.size();
+  const std::string_view call = in_call ? name_of(calls_[at_ - 1].kind) : std::string_view();
+  framestorm::complain(facts_, {clause, scope, at_, call}, what, got, wanted);
+}
+
+// Until the sequence ends or leaves the handler.
+void QueueSequence::execute() {
+  while (at_ < calls_.size() && !lost_) {
+    const QueueCall& call = calls_[at_++];
+    if (call.kind == QueueCallKind::leave && in_handler_) return;
+    step(call);
+    if (lost_) return;
+    const ASGST_QueueSizeInfo info = api_.size_info(queue_of(chosen_));
+    const QueueModel::Queue* const queue = model_.find(chosen_);
+    if (QueueModel::agrees(queue, info)) continue;
+    const QueueModel::Queue none;
+    const QueueModel::Queue& wanted = queue == nullptr ? none : *queue;
+    const auto size = static_cast<int64_t>(wanted.size);
+    const auto always = ComplaintScope::always;
+    if (info.size != size) complain("queue-size", always, "size", info.size, size);
+    if (info.capacity != wanted.capacity) {
+      complain("queue-capacity", always, "capacity", info.capacity, wanted.capacity);
+    }
+    if (info.attempts != wanted.attempts) {
+      complain("queue-attempts", always, "attempts", info.attempts, wanted.attempts);
+    }
+    give_up();
+  }
+}
+
+void QueueSequence::step(const QueueCall& call) {
+  const int number = argument_of(call);
+  switch (call.kind) {
+    case QueueCallKind::register_queue:
+      register_queue(number);
+      return;
+    case QueueCallKind::deregister: {
+      QueueModel::Queue* const queue = model_.find(chosen_);
+      const bool got = api_.deregister(nullptr, queue_of(chosen_));
+      if (got != (queue != nullptr)) {
+        complain("queue-deregister", ComplaintScope::always, "returned", got ? 1 : 0, got ? 0 : 1);
+        give_up();
+      }
+      if (queue != nullptr) queue->live = false;
+      return;
+    }
+    case QueueCallKind::enqueue:
+      enqueue(static_cast<size_t>(number));
+      return;
+    case QueueCallKind::enqueue_null:
+      enqueue(kNoContext);
+      return;
+    case QueueCallKind::element:
+      element(number, /*change=*/false);
+      return;
+    case QueueCallKind::change:
+      element(number, /*change=*/true);
+      return;
+    case QueueCallKind::resize:
+      api_.resize(queue_of(chosen_), number);
+      QueueModel::resize(model_.find(chosen_), number);
+      return;
+    case QueueCallKind::enqueuable:
+      enqueuable();
+      return;
+    case QueueCallKind::on_start:
+      set_on_safepoint(/*start=*/true, number);
+      return;
+    case QueueCallKind::on_end:
+      set_on_safepoint(/*start=*/false, number);
+      return;
+    case QueueCallKind::poll:
+      poll(/*exits=*/false);
+      return;
+    case QueueCallKind::exit:
+      if (!in_handler_) poll(/*exits=*/true);
+      return;
+    case QueueCallKind::select:
+      select(static_cast<size_t>(number));
+      return;
+    case QueueCallKind::no_memory:
+      memory_->allocation().fail_after(static_cast<size_t>(number));
+      model_.allocation().fail_after(static_cast<size_t>(number));
+      return;
+    case QueueCallKind::leave:
+    case QueueCallKind::count:
+      return;
+  }
+}
+
+void QueueSequence::register_queue(int size) {
+  if (model_.count() == QueueModel::kMostQueues) return;
+  Slot* const slot = &slots_[model_.count()];
+  const bool wanted = model_.registers(size);
+  ASGST_Queue* const got = api_.register_queue(nullptr, size, options_, &on_element, slot);
+  if ((got != nullptr) != wanted) {
+    complain("queue-register", ComplaintScope::always, "gave a queue:", got != nullptr ? 1 : 0,
+             wanted ? 1 : 0);
+    give_up();
+    return;
+  }
+  if (got == nullptr) return;
+  for (size_t i = 0; i < model_.count(); ++i) {
+    if (model_.at(i).ticket != got) continue;
+    complain("queue-given-again", ComplaintScope::always, "the queue is that of number",
+             static_cast<int64_t>(i), -1);
+  }
+  model_.add(got, size);
+  chosen_ = got;
+}
+
+void QueueSequence::enqueue(size_t origin) {
+  QueueModel::Queue* const queue = model_.find(chosen_);
+  const int taken = model_.exits() ? int{ASGST_THREAD_EXIT} : walked(origin).result;
+  const uintptr_t argument = next_argument_++;
+  const int wanted = QueueModel::enqueue(queue, taken);
+  const int got = api_.enqueue(queue_of(chosen_), context_of(origin), word(argument));
+  const bool is_queues = queue == nullptr || wanted == ASGST_ENQUEUE_FULL_QUEUE;
+  if (got != wanted) {
+    complain("queue-enqueue", is_queues ? ComplaintScope::always : ComplaintScope::same_frames,
+             "returned", got, wanted);
+  }
+  if (got > 0 && (queue == nullptr || !QueueModel::push(queue, {argument, origin}))) give_up();
+}
+
+void QueueSequence::element(int n, bool change) {
+  QueueModel::Element* const wanted = QueueModel::element(model_.find(chosen_), n);
+  ASGST_QueueElement* const got = api_.element(queue_of(chosen_), n);
+  if ((got != nullptr) != (wanted != nullptr)) {
+    complain("queue-element", ComplaintScope::always, "there is one:", got != nullptr ? 1 : 0,
+             wanted != nullptr ? 1 : 0);
+    return;
+  }
+  if (got == nullptr) return;
+  if (got->arg != word(wanted->argument)) {
+    complain("queue-element", ComplaintScope::always, "arg", reinterpret_cast<intptr_t>(got->arg),
+             static_cast<int64_t>(wanted->argument));
+  }
+  if (!change) return;
+  wanted->argument = next_argument_++;
+  // What else is changed has no effect.
+  *got = {nullptr, word(16), word(wanted->argument), word(wanted->argument)};
+}
+
+void QueueSequence::enqueuable() {
+  const ASGST_QueueElement before = {word(1), word(2), word(3), word(4)};
+  ASGST_QueueElement element = before;
+  const int got = api_.enqueuable(context_, &element);
+  int wanted = ASGST_THREAD_EXIT;
+  ASGST_Frame top = {};
+  if (!model_.exits()) {
+    const Walked& whole = walked(0);
+    const auto frames = std::span(whole.frames).first(whole.count);
+    const auto java = std::ranges::find_if(
+        frames, [](const ASGST_Frame& frame) { return frame.type != ASGST_FRAME_NON_JAVA; });
+    if (java != frames.end()) top = *java;
+    wanted = whole.result;
+  }
+  // It is asked without options, which let more states through.
+  const bool unsafe = (options_ & ASGST_WALK_DURING_UNSAFE_STATES) != 0;
+  if (got != wanted && !(unsafe && wanted > 0)) {
+    complain("queue-enqueuable", ComplaintScope::same_frames, "returned", got, wanted);
+  }
+  const ASGST_QueueElement right =
+      got > 0 ? ASGST_QueueElement{top.pc, element.fp, top.sp, nullptr} : before;
+  if (element.arg != right.arg || element.pc != right.pc || element.sp != right.sp ||
+      element.fp != right.fp) {
+    complain("queue-enqueuable", ComplaintScope::same_frames, "sp",
+             reinterpret_cast<intptr_t>(element.sp), reinterpret_cast<intptr_t>(right.sp));
+  }
+}
+
+void QueueSequence::set_on_safepoint(bool start, int how) {
+  QueueModel::Queue* const queue = model_.find(chosen_);
+  void* const slot =
+      queue == nullptr ? nullptr : &slots_[static_cast<size_t>(queue - &model_.at(0))];
+  const bool offer = how > 1;
+  const int options = options_ & ~ASGST_INCLUDE_NON_JAVA_FRAMES;
+  if (start) {
+    const ASGST_OnQueueSafepointHandler handler =
+        how == 0 ? nullptr : [](ASGST_Queue* ticket, ASGST_Iterator* iterator, void* of) {
+          on_safepoint(ticket, iterator, of, EventKind::start);
+        };
+    api_.on_start(queue_of(chosen_), options, offer, handler, slot);
+  } else {
+    const ASGST_OnQueueSafepointHandler handler =
+        how == 0 ? nullptr : [](ASGST_Queue* ticket, ASGST_Iterator* iterator, void* of) {
+          on_safepoint(ticket, iterator, of, EventKind::end);
+        };
+    api_.on_end(queue_of(chosen_), options, offer, handler, slot);
+  }
+  if (queue == nullptr) return;
+  (start ? queue->start : queue->end) = how == 0 ? QueueModel::OnSafepoint::none
+                                        : offer  ? QueueModel::OnSafepoint::with_iterator
+                                                 : QueueModel::OnSafepoint::plain;
+}
+
+void QueueSequence::poll(bool exits) {
+  if (in_handler_) {
+    api_.poll(context_);  // nothing: the elements are being told
+    return;
+  }
+  const size_t call = at_;
+  model_.begin_poll(exits);
+  if (exits) {
+    api_.exit();
+  } else {
+    api_.poll(context_);
+  }
+  if (!lost_) {
+    const QueueModel::Event left = model_.next_event();
+    if (left.kind != EventKind::none) {
+      at_ = call;
+      complain("queue-not-told", ComplaintScope::always, "after the poll, handler",
+               static_cast<int64_t>(EventKind::none), static_cast<int64_t>(left.kind));
+      give_up();
+    }
+  }
+  model_.end_poll();
+  ASGST_Frame frame;
+  if (last_iterator_ != nullptr && api_.next(last_iterator_, &frame) != ASGST_INVALID_ITERATOR) {
+    complain("queue-iterator-goes-on", ComplaintScope::always, "after its handler, state",
+             api_.state(last_iterator_), ASGST_INVALID_ITERATOR);
+  }
+}
+
+void QueueSequence::select(size_t choice) {
+  choice %= model_.count() + 2;
+  chosen_ = choice < model_.count()    ? model_.at(choice).ticket
+            : choice == model_.count() ? word(kNeverAQueue)
+                                       : nullptr;
+}
+
+void QueueSequence::check_end() {
+  at_ = 0;  // of no call
+  const auto expect_none = [&](std::string_view clause, size_t count) {
+    if (count == 0) return;
+    complain(clause, ComplaintScope::always, "blocks of memory", static_cast<int64_t>(count), 0);
+  };
+  expect_none("queue-memory-kept", memory_->live());
+  expect_none("queue-memory-overrun", memory_->overrun());
+  expect_none("queue-memory-released-twice", memory_->wrong_release());
+  for (size_t i = 0; i < model_.count(); ++i) {
+    if (api_.element(queue_of(model_.at(i).ticket), 0) == nullptr) continue;
+    complain("queue-ended-accepted", ComplaintScope::always, "an element of queue",
+             static_cast<int64_t>(i), -1);
+  }
+}
+
+// False when nothing is to be done in the handler.
+bool QueueSequence::enter(const Slot& slot, EventKind kind, QueueModel::Event* event) {
+  if (lost_) return false;
+  if (in_handler_ || !model_.polls()) {
+    complain("queue-handler-uncalled-for", ComplaintScope::always, "handlers at once", 1, 0);
+    give_up();
+    return false;
+  }
+  *event = model_.next_event();
+  if (event->kind == kind && event->queue == slot.index) return true;
+  const auto id = [](EventKind which, size_t queue) {
+    return static_cast<int64_t>(queue * 10 + static_cast<size_t>(which));
+  };
+  complain("queue-order", ComplaintScope::always, "handler (queue, kind)", id(kind, slot.index),
+           id(event->kind, event->queue));
+  give_up();
+  return false;
+}
+
+void QueueSequence::on_element(ASGST_Iterator* iterator, void* slot, void* argument) {
+  const Slot& of = *static_cast<const Slot*>(slot);
+  QueueSequence& self = *of.sequence;
+  QueueModel::Event event;
+  if (!self.enter(of, EventKind::element, &event)) return;
+  if (argument != word(event.element.argument)) {
+    self.complain("queue-argument", ComplaintScope::always, "told",
+                  reinterpret_cast<intptr_t>(argument),
+                  static_cast<int64_t>(event.element.argument));
+  }
+  const size_t origin = event.element.origin;
+  // A walk now would give what that of an ending thread does.
+  const Walked* const wanted = self.model_.exits() ? nullptr : &self.walked(origin);
+  self.handle(iterator, wanted, origin != 0 && origin != kNoContext);
+}
+
+void QueueSequence::on_safepoint(ASGST_Queue* queue, ASGST_Iterator* iterator, void* slot,
+                                 EventKind kind) {
+  if (slot == nullptr) return;
+  const Slot& of = *static_cast<const Slot*>(slot);
+  QueueSequence& self = *of.sequence;
+  QueueModel::Event event;
+  if (!self.enter(of, kind, &event)) return;
+  const QueueModel::Queue& model = self.model_.at(event.queue);
+  if (queue != model.ticket) {
+    self.complain("queue-order", ComplaintScope::always, "another queue", 1, 0);
+  }
+  const bool offered = (kind == EventKind::start ? model.start : model.end) ==
+                       QueueModel::OnSafepoint::with_iterator;
+  if ((iterator != nullptr) != offered) {
+    self.complain("queue-iterator-offered", ComplaintScope::always,
+                  "offered:", iterator != nullptr ? 1 : 0, offered ? 1 : 0);
+    return;
+  }
+  const Walked* const wanted = self.model_.exits() ? nullptr : &self.walked_at_safepoint();
+  self.handle(iterator, wanted, /*may_be_left=*/false);
+}
+
+void QueueSequence::handle(ASGST_Iterator* iterator, const Walked* wanted, bool may_be_left) {
+  in_handler_ = true;
+  if (iterator != nullptr) compare(iterator, wanted, may_be_left);
+  execute();
+  in_handler_ = false;
+  if (iterator != nullptr) last_iterator_ = iterator;
+}
+
+void QueueSequence::compare(ASGST_Iterator* iterator, const Walked* wanted, bool may_be_left) {
+  const int state = api_.state(iterator);
+  ASGST_Frame frame;
+  if (wanted == nullptr) {
+    const int next = api_.next(iterator, &frame);
+    if (state == ASGST_THREAD_EXIT && next == state) return;
+    complain("queue-told-exit", ComplaintScope::always, "state", state, ASGST_THREAD_EXIT);
+    return;
+  }
+  if (state == ASGST_SAMPLE_LEFT) {
+    // No thread polls where a mutated context says.
+    if (!may_be_left) {
+      complain("queue-told-left", ComplaintScope::real_context, "state", state, wanted->result);
+    }
+    return;
+  }
+  const auto scope = ComplaintScope::same_frames;
+  const int first = wanted->result <= 0 ? wanted->result : wanted->count > 0 ? 1 : wanted->end;
+  if (state != first) {
+    complain("queue-told-state", scope, "state", state, first);
+    return;
+  }
+  if (first <= 0) return;
+  for (size_t i = 0; i < wanted->count; ++i) {
+    const int next = api_.next(iterator, &frame);
+    const std::string_view differs =
+        next == 1 ? frame_difference(frame, wanted->frames[i], /*same_walk=*/true) : "end";
+    if (differs.empty()) continue;
+    std::array<char, 32> what{};
+    Line(what).text("another ").text(differs).text(" at frame");
+    complain("queue-told-frame", scope, what.data(), static_cast<int64_t>(i), -1);
+    return;
+  }
+  const int end = wanted->end == 1 ? 1 : api_.next(iterator, &frame);
+  if (end != wanted->end) complain("queue-told-end", scope, "after the frames", end, wanted->end);
+}
+
+// Null where there is none, or the walk's own is no ucontext.
+void* QueueSequence::context_of(size_t origin) {
+  if (origin == kNoContext) return nullptr;
+  const bool is_whole =
+      context_ != nullptr && reinterpret_cast<uintptr_t>(context_) % alignof(ucontext_t) == 0;
+  if (origin == 0 || !is_whole || model_.exits()) return context_;
+  const Walked& whole = walked(0);
+  if (origin > whole.count) return context_;
+  const ASGST_Frame& frame = whole.frames[origin - 1];
+  copy_context(*static_cast<const ucontext_t*>(context_), &of_frame_);
+  set_register(&of_frame_, Register::pc, reinterpret_cast<uintptr_t>(frame.pc));
+  set_register(&of_frame_, Register::sp, reinterpret_cast<uintptr_t>(frame.sp));
+  set_register(&of_frame_, Register::fp, reinterpret_cast<uintptr_t>(frame.fp));
+  return &of_frame_;
+}
+
+const QueueSequence::Walked& QueueSequence::walked(size_t origin) {
+  Walked& walked = (*walked_)[origin];
+  if (!walked.made) record(&walked, context_of(origin), options_, api_.run_with_sample);
+  return walked;
+}
+
+const QueueSequence::Walked& QueueSequence::walked_at_safepoint() {
+  const int options = options_ & ~ASGST_INCLUDE_NON_JAVA_FRAMES;
+  if (!at_safepoint_->made) record(at_safepoint_.get(), context_, options, api_.run);
+  return *at_safepoint_;
+}
+
+void QueueSequence::record(Walked* into, void* context, int options,
+                           decltype(&ASGST_RunWithIterator) by) {
+  struct Recording {
+    const QueueApi& api;
+    Walked& walked;
+  } recording = {api_, *into};
+  into->made = true;
+  into->count = 0;
+  into->end = ASGST_NO_FRAME;
+  into->result = by(
+      context, options,
+      [](ASGST_Iterator* iterator, void* argument) {
+        auto& [api, walked] = *static_cast<Recording*>(argument);
+        while (walked.count < kMostFrames) {
+          walked.end = api.next(iterator, &walked.frames[walked.count]);
+          if (walked.end != 1) return;
+          ++walked.count;
+        }
+      },
+      &recording);
+}
+
+}  // namespace framestorm
