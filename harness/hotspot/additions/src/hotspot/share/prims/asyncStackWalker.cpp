@@ -24,7 +24,6 @@
 #include "prims/asyncMethods.hpp"
 #include "prims/asyncUnwindTables.hpp"
 #include "runtime/continuation.hpp"
-#include "runtime/continuationEntry.hpp"
 #include "runtime/frame.hpp"
 #include "runtime/javaCalls.hpp"
 #include "runtime/javaThread.hpp"
@@ -317,46 +316,6 @@ bool AsyncStackWalker::arrive_at_interrupted(const Registers& registers) {
   _low = registers.sp;
   _ucontext = nullptr;  // it is of another frame
   _interrupted = true;
-  return classify(place);
-}
-
-// Goes to a caller, if it can be one.
-bool AsyncStackWalker::arrive(const Registers& caller) {
-  Registers to = caller;
-  // What was interrupted may have nothing left on the stack; it is the first frame, so that sp
-  // still bounds the steps. Nor has the stub that thaws a continuation, which its entry has called.
-  const bool may_stay = _interrupted || to.pc == p2u(ContinuationEntry::entry_pc());
-  const bool advances = to.sp > _at.sp || (may_stay && to.sp == _at.sp);
-  if (!advances || !on_stack(to.sp)) return fail(Stop::bad_stack);
-  if (Continuation::is_return_barrier_entry(reinterpret_cast<address>(to.pc))) {
-    // The callers of this frame are still frozen, in the heap. On the stack there follows what
-    // entered the continuation.
-    if (_thread == nullptr) return fail(Stop::bad_pc);
-    uintptr_t entry = p2u(_thread->last_continuation());
-    for (int i = 0; entry <= _at.sp; i++) {
-      if (i == kMaxContinuations || entry == 0 ||
-          !AsyncMethods::load(entry + in_bytes(ContinuationEntry::parent_offset()), &entry)) {
-        return fail(Stop::bad_pc);
-      }
-    }
-    if (!on_stack(entry)) return fail(Stop::bad_stack);
-    to = {p2u(ContinuationEntry::entry_pc()), entry, entry + ContinuationEntry::size()};
-  }
-  if (_returned_to.pc != to.pc) _returned_to = Place(to.pc);
-  Place place = _returned_to;
-  if (_java_done && place.in_code_cache()) return fail(Stop::bad_pc);
-  if (!place.return_address) {
-    const uintptr_t noted = noted_pc(to.pc);
-    if (noted != 0) {
-      to.pc = noted;
-      place = Place(noted);
-    } else if (!may_return_from_c(to.pc)) {
-      return fail(Stop::bad_pc);
-    }
-  }
-  _at = to;
-  _low = to.sp;
-  _interrupted = false;
   return classify(place);
 }
 
