@@ -127,19 +127,33 @@ def _offsets(task: Task) -> Looked:
     return _fuzz(task, unguided=True, offsets_only=True, corpus=(start,))
 
 
-def _step(task: Task) -> Looked:
+def _sampling_walkers(task: Task) -> tuple[str, ...]:
+    """Those of the task that walk threads where they are; none: who needs such a walker finds nothing."""
+    table = walker_table.table(task.tools.program(NATIVE))
+    return tuple(name for name in task.walkers if table.walkers[name].samples)
+
+
+def _step(task: Task, *, with_events: bool = False) -> Looked:
+    names = _sampling_walkers(task)
+    if not names:
+        return Looked()
+    events = walker_table.table(task.tools.program(NATIVE)).names["events"][1:]
+    further = [part for name in events for part in ("--event", name)] if with_events else []
     done = stepping.run(
-        task.tools, task.out, task.seconds, (), task.walkers, (), outside.NONE, task.symbolizer
-    )
+        task.tools, task.out, task.seconds, (), names, (), outside.NONE, task.symbolizer, further
+    )  # fmt: skip
     walked = done.results.counts.walked if done.results else 0
     found = [Timed(one.t, one) for one in done.findings]
     return Looked(found, walked, "" if walked or found else "; ".join(done.problems))
 
 
 def _stress(task: Task, *options: str) -> Looked:
+    names = _sampling_walkers(task)
+    if not names:
+        return Looked()
     command: list[str | Path] = [
         paths.SCRIPTS / "framestorm", "stress", "--jdk", task.tools.jdk.home, "--out", task.out / "stress",
-        "--duration", f"{task.seconds:.0f}s", "--seed", str(task.seed), "--walker", "+".join(task.walkers),
+        "--duration", f"{task.seconds:.0f}s", "--seed", str(task.seed), "--walker", "+".join(names),
         *options,
     ]  # fmt: skip
     every = workload_names(task.tools.jdk)
@@ -186,6 +200,7 @@ def _dies(finding: Finding) -> bool:
     return finding.signature.kind in ("fault", "process_death", "vm_error", "hang")
 
 
+# What replays looks on one build: the method is what differs, and a bug takes one libjvm.
 CONTESTANTS = {
     one.name: one
     for one in (
@@ -196,12 +211,14 @@ CONTESTANTS = {
                    jvm_args=jvm_modes.GCS["z"]),
         Contestant("libfuzzer-plain", "`fuzz` on the build without sanitizers", "plain", _fuzz),
         Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, engine="afl")),
-        Contestant("step", "`step`, all scenarios", "plain", _step),
+        Contestant("step", "`step`, all scenarios", "sanitized", _step),
+        Contestant("step-events", "`step`, all scenarios, with all events", "sanitized",
+                   lambda task: _step(task, with_events=True)),
         Contestant("stress", "`stress`, workloads chosen by the seed", "plain", _stress, replays=False),
         Contestant("stress-no-truth", "the same without ground truth", "plain",
                    lambda task: _stress(task, "--no-truth"), replays=False),
         Contestant("offsets", "random offsets of sp and fp, as JEP 435's tests make them; deaths only",
-                   "plain", _offsets, hears=_dies),
+                   "sanitized", _offsets, hears=_dies),
         Contestant("sampling", "sampling the same every 0.1 ms, deaths only", "plain", _baseline_sampling,
                    replays=False, hears=_dies),
     )

@@ -15,7 +15,7 @@ from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.detect import canary, judging
-from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Task, Timed, clean
+from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Looked, Task, Timed, clean
 from framestorm_cli.detect.judging import Detection, Judgement, Side
 from framestorm_cli.detect.subjects import CONTROLS, Subject, controls, environment
 from framestorm_cli.findings.finding import Finding, Signature
@@ -239,7 +239,10 @@ def _look(
     )  # fmt: skip
     began, cpu = time.monotonic(), _cpu()
     with environment({**planned.subject.environment, canary.VARIABLE: str(file)}):
-        looked = contestant.look(task)
+        try:
+            looked = contestant.look(task)
+        except FramestormError as error:  # others go on
+            looked = Looked(problem=error.message)
     made = Measured(
         planned.subject.id, planned.contestant, planned.subject.walkers, planned.repetition, planned.seed,
         planned.budget,

@@ -212,7 +212,7 @@ def test_what_came_back_without_the_bug_ends_no_later_run(
     more = msgspec.structs.replace(
         known, bug=CONTROL, contestant="libfuzzer", walkers=(*ONE.walkers, "more"), of_control=[]
     )
-    elsewhere = msgspec.structs.replace(known, contestant="step")
+    elsewhere = msgspec.structs.replace(known, contestant="libfuzzer-plain")
     for told, run in ((True, known), (True, more), (False, elsewhere)):
         (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(run) + b"\n")
         assert bool(measuring.of_control(planned(tmp_path))) is told
@@ -268,6 +268,35 @@ def test_stress_looks_as_the_command_does(
     assert (tmp_path / "asked").read_text().count("--workload") == 3
     command.write_text("#!/bin/sh\nexit 2\n")
     assert "stress ended with 2" in look().problem
+
+
+@pytest.mark.usefixtures("homes")
+def test_who_cannot_walk_with_a_bugs_walkers_does_not_find_it(
+    fakes: FakePrograms, tmp_path: Path
+) -> None:
+    """It counts. A contestant whose program refuses to start does not, and the others go on."""
+    table = walkers.table(fakes.tools.program(NATIVE)).walkers
+    stages = tuple(name for name, walker in table.items() if not walker.samples and walker.symbol)
+    of_stages = replace(planned(tmp_path), contestant="step", subject=replace(ONE, walkers=stages))
+    made = measuring.run(of_stages)
+    assert (made.problem, made.found, made.walks) == ("", None, 0)
+    assert not fakes.starts("step")
+    fakes.plan("step", {"end": "setup"})
+    assert (
+        "libjvm.so cannot be loaded"
+        in measuring.run(replace(planned(tmp_path), contestant="step")).problem
+    )
+
+
+@pytest.mark.usefixtures("homes")
+def test_stepping_with_events_asks_for_every_event(fakes: FakePrograms, tmp_path: Path) -> None:
+    fakes.plan("step", {"end": "die"})
+    made = {}
+    for name in ("step", "step-events"):
+        measuring.run(replace(planned(tmp_path), contestant=name))
+        made[name] = fakes.starts("step")[-1].count("--event")
+    events = walkers.table(fakes.tools.program(NATIVE)).names["events"]
+    assert made == {"step": 0, "step-events": len(events) - 1}  # all but none
 
 
 def test_a_mutant_is_looked_for_with_the_walkers_whose_code_it_is_in(fakes: FakePrograms) -> None:
