@@ -7,7 +7,9 @@ from framestorm_cli.base.options import exit_with
 
 @click.command()
 @click.option(
-    "--ci", is_flag=True, help="For CI: every step but clang-tidy, all JDKs, no terminal effects."
+    "--ci",
+    is_flag=True,
+    help="For CI: every step but clang-tidy and detection, all JDKs, no terminal effects.",
 )
 @click.option("--tidy", is_flag=True, help="clang-tidy as well (minutes).")
 @click.option("--only", multiple=True, help="Only this step; repeatable.")
@@ -17,7 +19,7 @@ def test(ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ..
     newest JDK, Python tests that do not take long.
 
     --ci runs everything. --only runs a step whole: ctest on all JDKs, `long` for the long Python tests,
-    walkers, instrumented, oss-fuzz, clang-tidy.
+    walkers, instrumented, oss-fuzz, clang-tidy, detection: six planted bugs that have to be found.
 
     \b
     Example: scripts/framestorm test

@@ -295,7 +295,9 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
         # Most of these wait for what they started.
         Step(
             "pytest",
-            lambda: _pytest(ci, pytest_args, "not long" if not pytest_args else "", _cores()),
+            lambda: _pytest(
+                ci, pytest_args, "not long and not detection" if not pytest_args else "", _cores()
+            ),
             alone=True,
         ),
         Step("walkers", lambda: _walkers(ci), alone=True),
@@ -308,11 +310,14 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
         ),
         Step("oss-fuzz", _oss_fuzz, ("instrumented",)),
         Step("clang-tidy", _clang_tidy),
+        Step("detection", lambda: _pytest(ci, pytest_args, "detection"), alone=True),
     ]
 
 
 # What a contributor runs before each commit: minutes.
 _QUICK = ("ruff", "mypy", "clang-format", "ctest", "pytest")
+# Begun by name only: what they build, or look at, takes longer than a change is worth.
+_ASKED_FOR = ("clang-tidy", "detection")
 
 
 def test_command(
@@ -327,7 +332,7 @@ def test_command(
         raise FramestormError(
             f"there is no step {', '.join(sorted(unknown))}; steps: {', '.join(names)}"
         )
-    wanted = set(only) or set(names if ci else _QUICK) - {"clang-tidy"} | (
+    wanted = set(only) or set(names if ci else _QUICK) - set(_ASKED_FOR) | (
         {"clang-tidy"} if tidy else set()
     )
     chosen = [step for step in every if step.name in wanted]
