@@ -48,12 +48,16 @@ def head(runs: Sequence[Measured], machine: Machine) -> str:
     looked_for = {one.bug for one in own}
     bugs = len(looked_for & set(planted))
     what = (
-        f"{bugs} of {len(planted)} planted bugs, which bring back {sum(map(bool, listed))} of {len(listed)} "
-        "listed fixes; the others cannot be planted and count as not found. "
+        f"{bugs} of {len(planted)} planted bugs looked for. The catalogue lists {len(listed)} fixes; "
+        f"{sum(map(bool, listed))} are planted, the others count as not found. "
         if bugs
         else f"{len(looked_for)} mutants. "
     )
-    return f"{what}{len(own)} runs of {budgets} on one core each ({machine.cores} cores, {machine.arch})."
+    share = sum(one.cpu for one in own) / max(1.0, sum(one.wall for one in own))
+    return (
+        f"{what}{len(own)} runs of {budgets} on one core each ({machine.cores} cores, {machine.arch}), of "
+        f"which they used {share:.0%}: the rest was waiting, or other work on the machine."
+    )
 
 
 def markdown(runs: Sequence[Measured], machine: Machine) -> str:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from framestorm_cli.base import paths
+from framestorm_cli.base.machine import machine
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.detect import (
@@ -163,6 +164,9 @@ def test_tables_tell_missed_from_never_triggered() -> None:
         measured("untouched", None),
     ]
     assert tables.missed(runs) == ["missed"]
+    starved = measured(next(iter(catalogue.bugs())), None, cpu=15.0)
+    assert "1 of" in (said := tables.head([starved], machine()))
+    assert "used 25%" in said
     by_contestant = tables.contestant_rows(runs)
     assert by_contestant[0][:4] == (
         "libfuzzer", "1 of 3 (6.1 % to 79 %)", "-", "1 of 2 (9.5 % to 91 %)",
