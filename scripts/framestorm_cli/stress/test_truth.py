@@ -213,4 +213,7 @@ def test_samples_of_jfr_are_those_of_the_moment(
     stats = recording.recorded().stats(found, [], 4.0, 4.0, shadows)
     figures = stats["truth"]["walkers"][walkers[0]]
     assert figures["judged"] > 50
-    assert figures["verdicts"]["right"] > 0.8 * figures["judged"]
+    # Between places with debug information it takes what is inlined at the next one: how often is the
+    # compiler's.
+    assert figures["wrong"] - figures["verdicts"]["other-inlining"] < 0.05 * figures["judged"]
+    assert figures["verdicts"]["right"] > 0.5 * figures["judged"]
