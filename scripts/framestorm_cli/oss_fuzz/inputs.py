@@ -44,7 +44,8 @@ def tokens_of(texts: dict[str, str], encode: Encode) -> dict[bytes, str]:
     lines = {line.strip() for text in texts.values() for line in text.splitlines()}
     tokens: dict[bytes, str] = {}
     for line in sorted(lines):
-        if not line or line.startswith(("#", "framestorm-input", "scenario")):
+        # Calls of a queue are refused without their walker, and are no mutation.
+        if not line or line.startswith(("#", "framestorm-input", "scenario", "queue")):
             continue
         encoded = encode(f"framestorm-input 1\nscenario c1\n{line}\n".encode())
         if len(encoded) > _HEADER and encoded[_HEADER - 1] == _ONE_MUTATION:

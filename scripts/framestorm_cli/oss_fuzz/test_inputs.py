@@ -13,6 +13,7 @@ from framestorm_cli.oss_fuzz import inputs
 
 def encode(text: bytes) -> bytes:
     """As harness/input/binary.h has it, of what the tests need: four bytes, then mutations."""
+    assert b"queue" not in text or b"walker" in text, "refused"
     mutations = [line for line in text.splitlines() if line.startswith((b"register", b"stack"))]
     body = b"".join(b"\x02" + line.split()[-1] for line in mutations)
     more = b"\x07" if b"depth" in text else b""
@@ -22,11 +23,12 @@ def encode(text: bytes) -> bytes:
 TEXTS = {
     "a": "framestorm-input 1\nscenario c1\n# why\nregister fp = unmapped\ndepth 3\n",
     "b": "framestorm-input 1\nscenario c2\nregister fp = unmapped\nstack sp + 1 = guard\n",
+    "c": "framestorm-input 1\nscenario c1\nwalker w\nqueue register 2\nstack sp + 1 = guard\n",
 }
 
 
 def test_a_seed_corpus_is_the_same_bytes_each_time(tmp_path: Path) -> None:
-    assert inputs.write_seed_corpus(TEXTS, tmp_path / "a.zip", encode) == 2
+    assert inputs.write_seed_corpus(TEXTS, tmp_path / "a.zip", encode) == 3
     inputs.write_seed_corpus(TEXTS, tmp_path / "b.zip", encode)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:

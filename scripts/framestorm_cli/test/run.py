@@ -237,7 +237,7 @@ def _instrumented() -> Outcome:
             (["jdk", "build"], {0}),
             (["scenarios", *jdk_option], {0}),
             (["corpus", "check", *jdk_option, "--halts", "6", *out("check")], {0}),
-            (["gate", *jdk_option, *own, "--minutes", "2", "--seed", "1", *out("gate")], {0}),
+            (["gate", *jdk_option, *own, "--minutes", "3", "--seed", "1", *out("gate")], {0}),
             ([*fuzz, "--seconds", "15", *out("libfuzzer")], {0, 1}),
             ([*fuzz, "--engine", "afl", "--seconds", "20", *out("afl")], {0, 1}),
         ]
