@@ -208,7 +208,7 @@ def test_samples_of_jfr_are_those_of_the_moment(
     if found is None:
         pytest.skip(f"no JDK {feature} is here")
     walkers, _ = profiled.resolve(["jfr"], found)
-    recording = jfr.Recording(walkers[0], tmp_path / "jfr", 10_000_000)
+    recording = jfr.Recording(walkers[0], tmp_path / "jfr", 1_000_000)
     shadows = recorded_by(found, program, tmp_path, jvm=tuple(recording.start()))
     stats = recording.recorded().stats(found, [], 4.0, 4.0, shadows)
     figures = stats["truth"]["walkers"][walkers[0]]
