@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ranges>
+#include <set>
+#include <string>
 
 #include "harness/base/clock.h"
 #include "harness/executor/run_files.h"
@@ -111,8 +113,11 @@ void Judge::close(const char* ended) {
 
 void Judge::write_compiled() {
   jvm_.code_map().absorb();
+  std::set<std::string> instrumented;  // overloads have one name
+  Truth::get().methods().for_each(
+      [&](int32_t, const InstrumentedMethod& method) { instrumented.insert(method.name); });
   const nlohmann::json file = {{"methods", compiled_code(jvm_.code_map(), jvm_.methods())},
-                               {"instrumented", Truth::get().methods().names()}};
+                               {"instrumented", instrumented}};
   write_file(options_.out / "compiled.json", file.dump());
 }
 

@@ -82,11 +82,4 @@ size_t InstrumentedMethods::count() const {
   return methods_.size();
 }
 
-std::set<std::string> InstrumentedMethods::names() const {
-  const std::lock_guard lock(mutex_);
-  std::set<std::string> names;
-  for (const InstrumentedMethod& method : methods_) names.insert(method.name);
-  return names;
-}
-
 }  // namespace framestorm::stress

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,8 +39,6 @@ class InstrumentedMethods {
   // Whether a frame of it that stands there has yet to push itself, or is at it.
   bool is_before_push(int32_t number, int32_t bci) const;
   size_t count() const;
-  // Each one once, whatever its overloads.
-  std::set<std::string> names() const;
   // With its number, each of them.
   template <typename Function>
   void for_each(Function function) const {
