@@ -18,6 +18,7 @@
 #include "harness/jvm/agent.h"
 #include "stress/agent/compiled_code.h"
 #include "stress/agent/recorded_walks.h"
+#include "stress/agent/samples_blocked.h"
 #include "stress/agent/truth.h"
 
 namespace framestorm::stress {
@@ -44,12 +45,8 @@ Judge::Judge(const Options& options, Jvm& jvm, OracleSet& oracles, Sampler& samp
       subject_(jvm, options_.mode) {}
 
 void Judge::start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const EverySignalBlocked not_for_it;
   thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Judge::run() {

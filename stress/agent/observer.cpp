@@ -17,6 +17,7 @@
 #include "harness/guard/signal_table.h"
 #include "harness/walkers/profiler.h"
 #include "stress/agent/code_place.h"
+#include "stress/agent/samples_blocked.h"
 
 namespace framestorm::stress {
 namespace {
@@ -51,12 +52,8 @@ void Observer::start(JNIEnv* env, Truth& truth) {
   jthread current = nullptr;
   if (jvm_.jvmti()->GetCurrentThread(&current) == JVMTI_ERROR_NONE) enter_thread(env, current);
   take_over_handlers();
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const EverySignalBlocked not_for_it;
   thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Observer::enter_thread(JNIEnv* env, jthread thread) {

@@ -125,13 +125,9 @@ void Sampler::check(SampledThread& thread, jvmtiEnv* jvmti) {
 }
 
 void Sampler::start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const EverySignalBlocked not_for_it;
   arming_.start();
   start_own_thread();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Sampler::stop() {

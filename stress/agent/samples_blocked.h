@@ -20,6 +20,9 @@ class SamplesBlocked {
   SamplesBlocked(const SamplesBlocked&) = delete;
   SamplesBlocked& operator=(const SamplesBlocked&) = delete;
 
+ protected:
+  explicit SamplesBlocked(const sigset_t& blocked);
+
  private:
   sigset_t before_;
 };
@@ -30,6 +33,12 @@ class TimerBlocked : SamplesBlocked {
 class AllBlocked : SamplesBlocked {
  public:
   AllBlocked() : SamplesBlocked({timer_signal(), halt_signal()}) {}
+};
+// While a thread of the agent's own is started, which takes its mask from here: the program's signals
+// are the program's.
+class EverySignalBlocked : SamplesBlocked {
+ public:
+  EverySignalBlocked();
 };
 
 }  // namespace framestorm::stress
