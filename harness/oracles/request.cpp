@@ -3,7 +3,8 @@
 //   bcp          demanded of sp and pc
 //   ──────────── ─────────────────────────────────────────────────────────────────────────────────
 //   null         the innermost frame that is not below sp is at pc: JFR takes that one when it
-//                answers, and pc for where it is
+//                answers, and pc for where it is. A pc in the stubs at the end of that frame's own
+//                nmethod has no debug information: JFR then takes the frame's own
 //   not null     sp is the frame pointer of an interpreted frame. Whether bcp is in its method JFR
 //                looks at when it answers, and if it is not, takes the frame's own; where it is,
 //                that is where the frame is
@@ -53,7 +54,9 @@ class RequestOracle final : public Oracle {
     }
     const Frame frame = frame_of(*walk, i);
     if (!interpreted) {
-      if (frame.pc != request.pc) report(view, request, "is not where the frame at sp is", out);
+      if (frame.pc != request.pc && !in_stubs_of(view, frame.pc, request.pc)) {
+        report(view, request, "is not where the frame at sp is", out);
+      }
       return;
     }
     const bool is_interpreted =
@@ -79,6 +82,14 @@ class RequestOracle final : public Oracle {
 
   static Frame frame_of(const WalkRecord& walk, size_t index) {
     return read_frame(kWitness.layout, walk.frames, index);
+  }
+
+  // Whether `pc` is in the stubs of the nmethod that `called_from` is in: a call of compiled code to an
+  // interpreted method goes through one there, and its return address is on the stack by then.
+  static bool in_stubs_of(const WalkView& view, uintptr_t called_from, uintptr_t pc) {
+    const CodeEntry* const code = view.subject.jvm->code_map().find(pc);
+    return code != nullptr && code->stubs != 0 && pc >= code->stubs &&
+           code == view.subject.jvm->code_map().find(called_from);
   }
 
   static void report(const WalkView& view, const Frame& request, const std::string& what,

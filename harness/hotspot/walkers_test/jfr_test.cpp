@@ -81,6 +81,26 @@ TEST_F(JfrTest, AStubHasNoFrame) {
   EXPECT_EQ(error_of(walk(plain(ScenarioId::digest, WalkerId::jfr_request))), "biased");
 }
 
+// Between a call of compiled code and the interpreted method that it calls. JFR finds no debug
+// information at that pc and takes the frame's own.
+TEST_F(JfrTest, RequestsInAStubOfCompiledCodeAreOfItsFrame) {
+  start({ScenarioId::adapters});
+  bool was_there = false;
+  for (int i = 0; i < 4000 && !was_there; ++i) {
+    halt_in_java(ScenarioId::adapters);
+    ASSERT_FALSE(HasFatalFailure());
+    const CodeEntry* const code = session().jvm().code_map().find(victim(ScenarioId::adapters).pc);
+    was_there =
+        code != nullptr && code->stubs != 0 && victim(ScenarioId::adapters).pc >= code->stubs;
+    if (!was_there) continue;
+    const Walked walked = walk(plain(ScenarioId::adapters, WalkerId::jfr_request));
+    EXPECT_TRUE(walked.findings.empty()) << explain(walked);
+    ASSERT_EQ(walked.frames.size(), 1U) << error_of(walked);
+    EXPECT_EQ(walked.frames[0].pc, victim(ScenarioId::adapters).pc);
+  }
+  EXPECT_TRUE(was_there) << "no halt in a stub";
+}
+
 TEST_F(JfrTest, TracesOutsideJavaAreWhole) {
   start({ScenarioId::native_method, ScenarioId::jni_sandwich, ScenarioId::parked, ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());
