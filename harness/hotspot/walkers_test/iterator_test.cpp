@@ -11,6 +11,54 @@
 #include "harness/executor/jvm_fixture.h"
 #include "harness/victim/context.h"
 
+// Two functions: one ends in a call that never returns, the other stands right behind it. Each tells the
+// handler sp, fp and pc: as it is entered, and as a walk finds it from what was called.
+asm(R"(
+  .text
+  .type framestorm_never_returns, @function
+framestorm_never_returns:
+  .cfi_startproc
+  leaq 8(%rsp), %rsi
+  movq %rbp, %rdx
+  movq (%rsp), %rcx
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call framestorm_tell_frame
+  addq $40, %rsp
+  ret
+  .cfi_endproc
+  .size framestorm_never_returns, . - framestorm_never_returns
+
+  .globl framestorm_end_in_call
+  .type framestorm_end_in_call, @function
+framestorm_end_in_call:
+  .cfi_startproc
+  subq $24, %rsp
+  .cfi_adjust_cfa_offset 24
+  movq $0, (%rsp)
+  call framestorm_never_returns
+  .cfi_endproc
+  .size framestorm_end_in_call, . - framestorm_end_in_call
+
+  .globl framestorm_enter_behind_call
+  .type framestorm_enter_behind_call, @function
+framestorm_enter_behind_call:
+  .cfi_startproc
+  movq %rsp, %rsi
+  movq %rbp, %rdx
+  leaq framestorm_enter_behind_call(%rip), %rcx
+  jmp framestorm_tell_frame
+  .cfi_endproc
+  .size framestorm_enter_behind_call, . - framestorm_enter_behind_call
+)");
+extern "C" {
+void framestorm_end_in_call(void* test);
+void framestorm_enter_behind_call(void* test);
+__attribute__((used)) void framestorm_tell_frame(void* test, void* sp, void* fp, void* pc) {
+  (*static_cast<std::function<void(ASGST_Frame)>*>(test))({.pc = pc, .sp = sp, .fp = fp});
+}
+}
+
 namespace framestorm {
 namespace {
 
@@ -122,6 +170,25 @@ TEST_F(IteratorTest, GivesTheFramesThatTheScenarioHas) {
     }
   }
   EXPECT_TRUE(inlined);
+}
+
+TEST_F(IteratorTest, AFunctionBehindACallThatNeverReturnsHasItsOwnCaller) {
+  begin(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const int options = ASGST_INCLUDE_NON_JAVA_THREADS | ASGST_INCLUDE_NON_JAVA_FRAMES;
+  std::vector<ASGST_Frame> frames;
+  size_t words = 0;  // from sp to where the caller's sp is
+  std::function<void(ASGST_Frame)> walk = [&](ASGST_Frame from) {
+    run_from(from, [&](ASGST_Iterator* it) { frames = rest(it); }, options);
+    ASSERT_GT(frames.size(), 2U);
+    const auto* const sp = static_cast<void* const*>(from.sp);
+    EXPECT_EQ(frames[1].pc, sp[words - 1]);
+    EXPECT_EQ(frames[1].sp, sp + words);
+  };
+  words = 1;
+  framestorm_enter_behind_call(&walk);
+  words = 4;
+  framestorm_end_in_call(&walk);
 }
 
 TEST_F(IteratorTest, StateSaysWhatNextWillReturn) {

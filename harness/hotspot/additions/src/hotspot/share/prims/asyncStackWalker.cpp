@@ -194,7 +194,7 @@ bool AsyncStackWalker::start_at_frame(const AsyncContext& frame) {
   // but to be returned to it has to have called. The interpreter is returned to anywhere.
   const bool calls = _code == Code::framed_stub || _code == Code::native || _code == Code::compiled;
   const bool returned_to = _code == Code::c
-                               ? pd_may_follow_c_call(frame.pc)
+                               ? pd_may_follow_c_call(frame.pc) && !may_be_interrupted_c()
                                : is_return_address(frame.pc) && _code != Code::interpreter &&
                                      (!calls || pd_follows_call(reinterpret_cast<const u1*>(_at.pc),
                                                                 _blob->code_begin()));

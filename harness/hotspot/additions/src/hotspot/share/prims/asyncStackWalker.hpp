@@ -187,6 +187,8 @@ class AsyncStackWalker {
   static bool is_leaf_return_address(uintptr_t pc);
   // Whether the frame at _at, if it is C/C++ code or a stub, may return there.
   bool may_return_from_c(uintptr_t pc) const;
+  // Whether _at, which is behind a call of C/C++ code, has a caller if it was interrupted there.
+  bool may_be_interrupted_c() const;
   static bool pd_follows_call(const u1* pc, const u1* begin);
   // Whether C/C++ code may have called here; false only where it surely has not.
   static bool pd_may_follow_c_call(uintptr_t pc);
