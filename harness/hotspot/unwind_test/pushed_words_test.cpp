@@ -147,6 +147,83 @@ const std::vector<At> kKeepsSp = {
     {{0x48, 0x89, 0x44, 0x24, 0x38}, -1},  // mov [rsp + 0x38], rax
 };
 
+// SharedRuntime::generate_i2c2i_adapters, with Shenandoah's barrier of a load and that of what is marked,
+// and the pushes of ZGC's.
+TEST(PushedWordsTest, WhatBarriersOfAnAdapterPushIsCounted) {
+  const std::vector<At> instructions = {
+      {{0x41, 0xff, 0xe3}, 0},                                // jmp r11
+      {{0x48, 0x83, 0xfb, 0x00}, 0},                          // cmp rbx, 0
+      {{0x0f, 0x84, 0xb8, 0x02, 0, 0}, 0},                    // je
+      {{0x41, 0x83, 0x7a, 0x24, 0x50}, 0},                    // cmp dword [r10 + 36], 'P'
+      {{0x41, 0x80, 0xba, 0x30, 1, 0, 0, 0x04}, 0},           // cmp byte [r10 + 304], 4
+      {{0x4d, 0x8b, 0x1a}, 0},                                // mov r11, [r10]
+      {{0x41, 0xf6, 0x47, 0x38, 0x11}, 0},                    // test byte [r15 + 56], 17
+      {{0x48, 0x81, 0xec, 0x80, 0, 0, 0}, 0},                 // sub rsp, 128
+      {{0xc5, 0xfb, 0x11, 0x44, 0x24, 0x50}, 16},             // vmovsd [rsp + 80], xmm0
+      {{0x48, 0x83, 0xec, 0x48}, 16},                         // sub rsp, 72
+      {{0x48, 0x89, 0x44, 0x24, 0x40}, 25},                   // mov [rsp + 64], rax
+      {{0x4c, 0x89, 0x1c, 0x24}, 25},                         // mov [rsp], r11
+      {{0x49, 0x8d, 0x32}, 25},                               // lea rsi, [r10]
+      {{0x40, 0xf6, 0xc4, 0x0f}, 25},                         // test spl, 15
+      {{0x0f, 0x84, 0x12, 0, 0, 0}, 25},                      // je
+      {{0x48, 0x83, 0xec, 0x08}, 25},                         // sub rsp, 8
+      {{0xe8, 1, 2, 3, 4}, 26},                               // call
+      {{0x48, 0x83, 0xc4, 0x08}, 26},                         // add rsp, 8
+      {{0xe9, 0x05, 0, 0, 0}, 25},                            // jmp
+      {{0xe8, 1, 2, 3, 4}, 25},                               // call
+      {{0x4c, 0x8b, 0x1c, 0x24}, 25},                         // mov r11, [rsp]
+      {{0x48, 0x83, 0xc4, 0x48}, 25},                         // add rsp, 72
+      {{0xc5, 0xfb, 0x10, 0x04, 0x24}, 16},                   // vmovsd xmm0, [rsp]
+      {{0x48, 0x81, 0xc4, 0x80, 0, 0, 0}, 16},                // add rsp, 128
+      {{0x9c}, 0},                                            // pushf
+      {{0x48, 0x83, 0xec, 0x08}, 1},                          // sub rsp, 8
+      {{0x50}, 2},                                            // push rax
+      {{0x41, 0x53}, 3},                                      // push r11
+      {{0x49, 0xba, 0x58, 2, 3, 4, 5, 6, 7, 8}, 4},           // mov r10, 64 bits
+      {{0x41, 0xff, 0xd2}, 4},                                // call r10
+      {{0x41, 0xc7, 0x47, 0x10, 0x50, 0x50, 0x50, 0x50}, 4},  // mov dword [r15 + 16], 32 bits
+      {{0x41, 0x5b}, 4},                                      // pop r11
+      {{0x58}, 3},                                            // pop rax
+      {{0x48, 0x83, 0xc4, 0x08}, 2},                          // add rsp, 8
+      {{0x9d}, 1},                                            // popf
+      {{0x4c, 0x8b, 0xec}, 0},                                // mov r13, rsp
+  };
+  Code code = joined(instructions);
+  const Code lookup = {0x4c, 0x8d, 0x6c, 0x24, 0x08};  // lea r13, [rsp + 8]
+  code.insert(code.end(), lookup.begin(), lookup.end());
+  const CodeBlob blob = {code.data(), code.data() + code.size()};
+  const u1* pc = code.data();
+  for (const At& at : instructions) {
+    const AdapterDepth depth(pc, &blob);
+    EXPECT_EQ(depth.return_at, at.words * wordSize) << "at " << pc - code.data();
+    EXPECT_EQ(depth.caller_sp, (at.words + 1) * wordSize) << "at " << pc - code.data();
+    pc += at.bytes.size();
+  }
+}
+
+// TemplateInterpreterGenerator::generate_Reference_get_entry: what stands behind the jump is jumped to.
+TEST(PushedWordsTest, WhatIsPushedIsNotToldWhereSpIsSet) {
+  const Code code = {
+      0x50,                          // push rax
+      0x48, 0x83, 0xe4, 0xf0,        // and rsp, -16
+      0x90,                          // nop
+      0x49, 0x8b, 0xe5,              // mov rsp, r13
+      0xff, 0xe7,                    // jmp rdi
+      0x48, 0x8d, 0x64, 0x24, 0x08,  // lea rsp, [rsp + 8]
+      0x0f, 0x0b,                    // ud2
+      0x90,                          // nop
+  };
+  const auto told = [&](size_t at) {
+    ptrdiff_t bytes = 0;
+    const u1* const begin = code.data();
+    return bytes_pushed(begin, begin + at, begin + code.size(), &bytes) ? bytes : -1;
+  };
+  const std::vector<std::pair<size_t, ptrdiff_t>> expected = {{0, 0},  {1, 8},  {5, -1},  {6, -1},
+                                                              {9, -1}, {11, 0}, {16, -1}, {18, -1}};
+  for (const auto& [at, bytes] : expected) EXPECT_EQ(told(at), bytes) << "at " << at;
+  EXPECT_EQ(told(2), -1) << "inside an instruction";
+}
+
 TEST(PushedWordsTest, TheSpIsFoundThatSha512Keeps) {
   std::vector<At> code = {{{0x55}, -1}, {{0x48, 0x8b, 0xec}, -1}, {{0x52}, -1}, {{0x51}, -1}};
   code.insert(code.end(), kKeepsSp.begin(), kKeepsSp.end());

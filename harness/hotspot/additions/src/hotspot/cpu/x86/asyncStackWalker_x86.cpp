@@ -36,6 +36,10 @@ static struct {
 } _method_entries[kMaxEntries];
 static int _method_entry_count = 0;
 
+// That of Reference.get, which is one of them.
+static const u1* _reference_get_begin = nullptr;
+static const u1* _reference_get_end = nullptr;
+
 // -1 when pc is in none.
 static int method_entry_of(uintptr_t pc) {
   for (int i = 0; i < _method_entry_count; i++) {
@@ -55,6 +59,11 @@ void AsyncStackWalker::pd_initialize() {
     const InterpreterCodelet* const codelet = Interpreter::codelet_containing(entry);
     if (codelet == nullptr) continue;
     _method_entries[_method_entry_count++] = {p2u(codelet->code_begin()), p2u(codelet->code_end())};
+    if (kind == AbstractInterpreter::java_lang_ref_reference_get &&
+        entry == codelet->code_begin()) {
+      _reference_get_begin = codelet->code_begin();
+      _reference_get_end = codelet->code_end();
+    }
   }
 }
 
@@ -154,11 +163,11 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
   const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
   if (nm->frame_size() <= 0) {
     // But for what a barrier has pushed.
-    const int most_pushed = 64;
+    ptrdiff_t pushed = 0;
     *caller = frameless;
-    for (int i = 1; i < most_pushed && !is_return_address(caller->pc); i++) {
-      if (!read(_at.sp + i * wordSize, &caller->pc)) break;
-      caller->sp += wordSize;
+    if (bytes_pushed(begin, pc, end, &pushed)) {
+      caller->sp += pushed;
+      read(_at.sp + pushed, &caller->pc);
     }
     return true;
   }
@@ -225,6 +234,7 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
 bool AsyncStackWalker::between_frames(Registers* caller) {
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   if (_code == Code::interpreter) {
+    if (loads_referent(caller)) return true;
     const size_t call = 5;
     const bool calls = pc[-static_cast<ptrdiff_t>(call)] == 0xe8;
     if (!_interrupted && !calls) return false;
@@ -239,6 +249,31 @@ bool AsyncStackWalker::between_frames(Registers* caller) {
     return false;
   }
   *caller = {top, _at.sp + wordSize, _at.fp};
+  return true;
+}
+
+// Reference.get's entry has no frame, and its method only until it loads what is referred to. Then barriers
+// push registers, and call. An adapter from compiled code has made room for the one argument, and for as
+// much again, behind the return address.
+bool AsyncStackWalker::loads_referent(Registers* caller) {
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const int number_of_rbx = 3;
+  uintptr_t method = 0, return_pc = 0;
+  ptrdiff_t pushed = 0;
+  if (pc < _reference_get_begin || pc >= _reference_get_end ||
+      (context_register(number_of_rbx, &method) && AsyncMethods::is_method(method)) ||
+      !bytes_pushed(_reference_get_begin, pc, _reference_get_end, &pushed)) {
+    return false;
+  }
+  const uintptr_t slot = _at.sp + pushed;
+  const bool has_return = read(slot, &return_pc);
+  const Place place(return_pc);
+  const uintptr_t sp = slot + (place.blob_is_nmethod() ? 3 : 1) * wordSize;
+  if (!has_return || !place.return_address || !on_stack(sp)) {
+    fail(Stop::bad_frame);
+  } else {
+    *caller = {return_pc, sp, _at.fp};
+  }
   return true;
 }
 

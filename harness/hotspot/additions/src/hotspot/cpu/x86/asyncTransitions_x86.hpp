@@ -16,6 +16,7 @@
 #define CPU_X86_ASYNCTRANSITIONS_X86_HPP
 
 #include "asyncInstructions_x86.hpp"
+#include "asyncStraightCode_x86.hpp"
 
 // Between interpreted frames and others: where the return address and the caller's sp are.
 
@@ -176,12 +177,11 @@ struct AdapterDepth {
     if (pc >= load) {
       if (bytes_are(pop, end, kPopAx)) while_popped(pop + sizeof(kPopAx), pc, end);
     } else if (pc <= kept) {
-      static const u1 push_flags[] = {0x9c, 0x48, 0x83, 0xec, 0x08};
-      const u1* const flags = find_bytes(from_interpreter_end, kept, push_flags);
-      if (pc > flags) {
-        while_all_saved(flags, 0, pc, kept);
-      } else {
-        while_saved(from_interpreter_end, pc, kept);
+      // Barriers save registers.
+      ptrdiff_t saved = 0;
+      if (bytes_pushed(from_interpreter_end + sizeof(kJumpToR11), pc, kept, &saved)) {
+        return_at = saved;
+        caller_sp = saved + wordSize;
       }
     } else {
       while_patched(kept, pc, load);
@@ -212,22 +212,6 @@ struct AdapterDepth {
     caller_sp = room + (put_back ? wordSize : 0);
     return_at = put_back ? 0 : room - (_aligned ? 0 : wordSize);
     or_return_at = room - wordSize;
-  }
-
-  // A barrier saves registers.
-  void while_saved(const u1* begin, const u1* pc, const u1* end) {
-    const size_t size = 7;
-    for (const u1* at = begin; at < pc; at++) {
-      if (!bytes_are(at, end, kSubtractSp32) || end - at < static_cast<ptrdiff_t>(size)) continue;
-      const u1* back = find_bytes(at + size, end, kAddSp32);
-      if (end - back < static_cast<ptrdiff_t>(size) || back < pc ||
-          operand(back + 3) != operand(at + 3))
-        continue;
-      const bool aligned = bytes_are(pc, end, kAddSp8) || bytes_are(pc - 4, end, kSubtractSp8By8);
-      return_at += operand(at + 3) + (aligned ? wordSize : 0);
-      caller_sp = return_at + wordSize;
-      return;
-    }
   }
 
   // The caller is patched: all registers are saved, on a stack that is aligned. It was not, as at

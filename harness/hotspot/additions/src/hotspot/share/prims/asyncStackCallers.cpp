@@ -156,12 +156,12 @@ bool AsyncStackWalker::caller_of_c() {
 // Behind a call that never returns there may stand another function, or code with another frame. What
 // returns is described at the place itself as well.
 bool AsyncStackWalker::may_be_interrupted_c() const {
-  AsyncRegisters registers = {_at.pc, _at.sp, _at.fp};
-  if (AsyncUnwindTables::step(&registers, /*interrupted=*/true, _low, _high) !=
+  AsyncRegisters to = {_at.pc, _at.sp, _at.fp};
+  if (AsyncUnwindTables::step(&to, /*interrupted=*/true, _low, _high) !=
       AsyncUnwindTables::Step::stepped) {
     return false;
   }
-  const uintptr_t pc = registers.pc;
+  const uintptr_t pc = to.pc;
   return is_return_address(pc) || is_leaf_return_address(pc) ||
          (AsyncUnwindTables::is_code(pc) && pd_may_follow_c_call(pc));
 }

@@ -150,13 +150,19 @@ bool AsyncStackWalker::Place::blob_is_nmethod() const {
   return blob != nullptr && blob->is_nmethod();
 }
 
+// Code of method handles only jumps on.
+static bool is_frameless(const nmethod* nm) {
+  return nm->frame_size() <= 0 && nm->method()->is_method_handle_intrinsic();
+}
+
 bool AsyncStackWalker::is_leaf_return_address(uintptr_t pc) {
   CodeBlob* const blob = blob_of(pc);
   if (blob == nullptr) return false;
   const address at = reinterpret_cast<address>(pc);
   if (!blob->is_nmethod()) return pd_follows_call(at, blob->code_begin());
   nmethod* const nm = blob->as_nmethod();
-  return nm->method() != nullptr && nm->frame_size() > 0 && pd_follows_call(at, nm->code_begin());
+  return nm->method() != nullptr && (nm->frame_size() > 0 || is_frameless(nm)) &&
+         pd_follows_call(at, nm->code_begin());
 }
 
 uintptr_t AsyncStackWalker::noted_pc(uintptr_t returns_to) const {
@@ -264,9 +270,7 @@ bool AsyncStackWalker::classify(const Place& place) {
 bool AsyncStackWalker::classify_nmethod(const Place& place) {
   const nmethod* const nm = _blob->as_nmethod();
   if (nm->method() == nullptr) return fail(Stop::bad_pc);
-  // Those of method handles only jump on.
-  const bool jumps_on = _interrupted && nm->method()->is_method_handle_intrinsic();
-  if (nm->frame_size() <= 0 && !jumps_on) return fail(Stop::bad_pc);
+  if (nm->frame_size() <= 0 && !is_frameless(nm)) return fail(Stop::bad_pc);
   _code = nm->is_native_method() ? Code::native : Code::compiled;
   _desc = place.desc;
   uintptr_t sp = _at.sp;
@@ -329,7 +333,7 @@ bool AsyncStackWalker::caller() {
       return caller_of_interpreted();
     case Code::compiled:
     case Code::native:
-      if (_interrupted && interrupted_compiled_caller(&to)) {
+      if ((_interrupted || _blob->frame_size() <= 0) && interrupted_compiled_caller(&to)) {
         return _stop == Stop::none && arrive(to);
       }
       // Calls of leaves alone may stand inside what is pushed and popped.

@@ -226,6 +226,7 @@ class AsyncStackWalker {
   // Between frames: the code at _at.pc belongs to no frame, since what it is part of is left
   // already, or not entered. True: *caller is set, or stop().
   bool between_frames(Registers* caller);
+  bool loads_referent(Registers* caller);
   bool leaves_interpreted(Registers* caller);
   // The same of an interpreted method that is entered, when fp and sp are all that is known.
   bool enters_interpreted(Registers* caller);
