@@ -88,6 +88,9 @@ struct ScenarioInfo {
   // (docs/reference/stack-walkers.md). The walkers of the instrumented JDK give exactly this.
   // Empty: all frames are on the stack.
   std::string_view thawed_trace;
+  // With the frames of the carrier that a virtual thread is mounted on, of walkers that walk carriers.
+  // Empty: the same.
+  std::string_view mounted_trace;
   // At least this share of halts of the scenario's first victim yields a trace on stock 17 and 25,
   // in percent, measured with AsyncGetCallTrace. Less than 100 where it refuses the pc by design:
   // stubs without a frame size, prologues, VM calls without a last Java pc. Where it is a matter of
@@ -316,6 +319,14 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .trace = "framestorm/VirtualFresh.spin framestorm/VirtualFresh.recurse+ "
               "framestorm/VirtualFresh.run framestorm/Victim.run java/lang/Thread.runWith? "
               "java/lang/VirtualThread.run ...",
+     .mounted_trace = "framestorm/VirtualFresh.spin framestorm/VirtualFresh.recurse+ "
+                      "framestorm/VirtualFresh.run framestorm/Victim.run "
+                      "java/lang/Thread.runWith? java/lang/VirtualThread.run "
+                      "java/lang/VirtualThread$* jdk/internal/vm/Continuation.enter0 "
+                      "jdk/internal/vm/Continuation.enter "
+                      "jdk/internal/vm/Continuation.enterSpecial jdk/internal/vm/Continuation.run "
+                      "java/lang/VirtualThread.runContinuation java/*+? "
+                      "java/util/concurrent/ForkJoinWorkerThread.run",
      .top = TopCode::nmethod,
      .top_name = "framestorm/VirtualFresh.spin",
      .top_tier = 4,
@@ -349,6 +360,14 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .trace = "framestorm/VirtualPinned$Inner.run framestorm/Harness.callBack "
               "framestorm/VirtualPinned.call framestorm/VirtualPinned.run framestorm/Victim.run "
               "java/lang/Thread.runWith? java/lang/VirtualThread.run ...",
+     .mounted_trace = "framestorm/VirtualPinned$Inner.run framestorm/Harness.callBack "
+                      "framestorm/VirtualPinned.call framestorm/VirtualPinned.run "
+                      "framestorm/Victim.run java/lang/Thread.runWith? "
+                      "java/lang/VirtualThread.run java/lang/VirtualThread$* "
+                      "jdk/internal/vm/Continuation.enter0 jdk/internal/vm/Continuation.enter "
+                      "jdk/internal/vm/Continuation.enterSpecial jdk/internal/vm/Continuation.run "
+                      "java/lang/VirtualThread.runContinuation java/*+? "
+                      "java/util/concurrent/ForkJoinWorkerThread.run",
      .top = TopCode::nmethod,
      .top_name = "framestorm/VirtualPinned$Inner.run",
      .top_tier = 1},

@@ -135,6 +135,8 @@ struct WalkerTraits {
   bool may_see_frozen_frames = false;  // it is not known whether it does
   // A virtual thread's trace is its own: its carrier's frames are not in it.
   bool ends_at_a_continuation = false;
+  // It goes on into them, at Continuation.enterSpecial.
+  bool walks_carriers = false;
 
   // --- what it stops at, or guesses, by design
   // Ends where frame::safe_for_sender does not hold, and refuses stubs without a frame size,
@@ -184,8 +186,9 @@ inline constexpr uint32_t kIncludeCFrames = 1;
 inline constexpr uint32_t kIncludeNonJavaThreads = 2;
 inline constexpr uint32_t kWalkDuringUnsafeStates = 4;
 inline constexpr uint32_t kWalkSameThread = 8;
+inline constexpr uint32_t kEndAtContinuation = 0x40;
 inline constexpr uint32_t kAsgstOptions =
-    kIncludeCFrames | kIncludeNonJavaThreads | kWalkDuringUnsafeStates;
+    kIncludeCFrames | kIncludeNonJavaThreads | kWalkDuringUnsafeStates | kEndAtContinuation;
 
 // Options of the harness's own, none of them a bit of those.
 inline constexpr uint32_t kJavaSampler = 0x10;  // jfr-request: of jdk.ExecutionSample's sampler
@@ -236,7 +239,7 @@ inline constexpr WalkerError kIteratorErrors[] = {
     {"bad_pc", -18},           {"bad_frame", -19},
     {"no_unwind_info", -20},   {"too_deep", -21},
     {"contained_fault", -23},  {"sample_left", -25},
-    {"faults_blocked", -26},
+    {"faults_blocked", -26},   {"frames_frozen", -27},
 };
 // JfrWalk_Result of jfrwalk.h.
 inline constexpr WalkerError kJfrErrors[] = {
@@ -264,7 +267,7 @@ inline constexpr FrameLayout kAsgstLayout = {
     .tier = 1,
     .bci_size = 2,
     .types = {FrameType::none, FrameType::java, FrameType::inlined, FrameType::native,
-              FrameType::cpp}};
+              FrameType::cpp, FrameType::native, FrameType::native}};
 inline constexpr FrameLayout kIteratorLayout = {
     .stride = 32,
     .method = 0,
@@ -274,7 +277,7 @@ inline constexpr FrameLayout kIteratorLayout = {
     .type = 29,
     .tier = 28,
     .types = {FrameType::none, FrameType::java, FrameType::inlined, FrameType::native,
-              FrameType::cpp}};
+              FrameType::cpp, FrameType::native, FrameType::native}};
 
 // AsyncGetStackTrace of profile.h; its variants differ in how they are told whom to walk.
 inline constexpr WalkerTraits kAsgst = {
@@ -290,7 +293,8 @@ inline constexpr WalkerTraits kAsgst = {
     .errors = kAsgstErrors,
     .contained_error = -31,
     .native_bci = kNoBci,
-    .tells_whose_trace = true};
+    .tells_whose_trace = true,
+    .walks_carriers = true};
 constexpr WalkerTraits asgst_told(WalkerId id, std::string_view name, std::string_view description,
                                   std::string_view symbol, FindsVictim how) {
   WalkerTraits row = kAsgst;
@@ -358,6 +362,7 @@ inline constexpr std::array kRows = {
                  .errors = kTicks,
                  .lowest_bci = -3,
                  .native_bci = -3,
+                 .walks_carriers = true,
                  .walks_without_an_anchor = true},
     WalkerTraits{.id = WalkerId::asgst_iterator,
                  .name = "asgst-iterator",
@@ -368,7 +373,8 @@ inline constexpr std::array kRows = {
                  .options = kAsgstOptions,
                  .iterator_calls = true,
                  .errors = kIteratorErrors,
-                 .native_bci = kNoBci},
+                 .native_bci = kNoBci,
+                 .walks_carriers = true},
     WalkerTraits{.id = WalkerId::asgst_frame,
                  .name = "asgst-frame",
                  .description = "iterators from a frame's sp, fp and pc",
@@ -381,6 +387,7 @@ inline constexpr std::array kRows = {
                  .finds_victim = FindsVictim::by_sp,
                  .errors = kIteratorErrors,
                  .native_bci = kNoBci,
+                 .walks_carriers = true,
                  .guesses_innermost_bci = true},
     WalkerTraits{.id = WalkerId::jfr_request,
                  .name = "jfr-request",
@@ -427,7 +434,8 @@ inline constexpr std::array kRows = {
                  .options = kAsgstOptions,
                  .queue_calls = true,
                  .errors = kIteratorErrors,
-                 .native_bci = kNoBci},
+                 .native_bci = kNoBci,
+                 .walks_carriers = true},
 };
 
 constexpr bool is_in_order() {

@@ -39,7 +39,7 @@ class TruthOracle final : public Oracle {
     // Three registers do not say that a frame is being built or taken down (agreement.cpp).
     const bool lost =
         (walker.needs_registers_only || walker.says_when_cut) && view.record.stopped() != nullptr;
-    const bool truncated = view.record.result == view.record.depth || lost;
+    const bool truncated = view.record.result == view.record.depth || lost || view.ends_as_asked();
     if (!matches(names_, scenario, walker, &why, truncated)) {
       out->broken(kWrongFrames, why);
     } else if (!calls_where_it_can(view, &why)) {

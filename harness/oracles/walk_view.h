@@ -33,6 +33,15 @@ struct WalkView {
   const MethodInfo* method_of(const Frame& frame) const {
     return frame.method == nullptr ? nullptr : subject.methods->find(frame.method);
   }
+  // Whether the trace ends where a continuation is entered since its options say that it shall.
+  bool ends_as_asked() const {
+    if ((record.options & subject.walker->traits().options & kEndAtContinuation) == 0 ||
+        record.frame_count() == 0) {
+      return false;
+    }
+    const MethodInfo* const last = method_of(frame(record.frame_count() - 1));
+    return last != nullptr && last->name == "jdk/internal/vm/Continuation.enterSpecial";
+  }
   // Whether the walk may have read frames of its own and of its signal handler, which stand right
   // below the victim's sp in same-thread mode and are not the same twice. Nothing that is unmutated
   // leads there: sp, fp, the anchor and the frames' links point up. A mutated word may, at once or

@@ -214,6 +214,26 @@ TEST(ScenarioTable, KnowsWhereAsyncGetCallTraceStops) {
                        traits_of(WalkerId::asgct), &why));
 }
 
+TEST(ScenarioTable, AVirtualThreadsTraceGoesOnIntoItsCarrierWhereTheWalkerDoes) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::virtual_fresh);
+  Frames frames = {
+      "framestorm/VirtualFresh.spin",        "framestorm/VirtualFresh.recurse",
+      "framestorm/VirtualFresh.run",         "framestorm/Victim.run",
+      "java/lang/VirtualThread.run",         "java/lang/VirtualThread$VThreadContinuation$1.run",
+      "jdk/internal/vm/Continuation.enter0", "jdk/internal/vm/Continuation.enter"};
+  EXPECT_TRUE(matches(frames, info, traits_of(kReferenceWalker), nullptr));
+  EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgst), nullptr));
+  frames.insert(
+      frames.end(),
+      {"jdk/internal/vm/Continuation.enterSpecial", "jdk/internal/vm/Continuation.run",
+       "java/lang/VirtualThread.runContinuation", "java/util/concurrent/ForkJoinPool.runWorker"});
+  EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgst), nullptr));
+  frames.emplace_back("java/util/concurrent/ForkJoinWorkerThread.run");
+  EXPECT_TRUE(matches(frames, info, traits_of(WalkerId::asgst), nullptr));
+  frames.erase(frames.begin() + 8);
+  EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgst), nullptr));
+}
+
 TEST(ScenarioTable, HowATraceDiffersIsSaidInWordsForAllScenarios) {
   const ScenarioInfo& info = scenario_info(ScenarioId::c2_inlined);
   const Frames right = frames_of_c2_inlined();

@@ -197,6 +197,7 @@ bool matches(std::span<const std::string> frames, const ScenarioInfo& info,
   };
   const bool may_stop = walker.ends_where_it_distrusts_a_frame;
   if (may_stop && !info.asgct_trace.empty() && is(info.asgct_trace, nullptr)) return true;
+  if (walker.walks_carriers && !info.mounted_trace.empty()) return is(info.mounted_trace, why);
   if (info.thawed_trace.empty()) return is(info.trace, why);
   if (walker.stops_at_continuations && is(until_continuation(info.thawed_trace), nullptr)) {
     return true;

@@ -3,6 +3,7 @@
 #include <profile.h>
 
 #include <algorithm>
+#include <string_view>
 #include <type_traits>
 
 #include "harness/walkers/walker.h"
@@ -20,15 +21,16 @@ static_assert(traits_of(WalkerId::asgst).layout ==
                   .tier = offsetof(ASGST_JavaFrame, comp_level),
                   .bci_size = sizeof(uint16_t),
                   .types = {FrameType::none, FrameType::java, FrameType::inlined, FrameType::native,
-                            FrameType::cpp},
+                            FrameType::cpp, FrameType::native, FrameType::native},
               });
 static_assert(traits_of(WalkerId::asgst).layout.is_union());
 static_assert(ASGST_FRAME_JAVA == 1 && ASGST_FRAME_JAVA_INLINED == 2 &&
-              ASGST_FRAME_JAVA_NATIVE == 3 && ASGST_FRAME_CPP == 4);
+              ASGST_FRAME_JAVA_NATIVE == 3 && ASGST_FRAME_CPP == 4 &&
+              ASGST_FRAME_CONTINUATION == 5 && ASGST_FRAME_CONTINUATION_FROZEN == 6);
 static_assert(sizeof(ASGST_CallFrame) == 16, "JEP 435: no more room than AsyncGetCallTrace takes");
 static_assert(kWalkSameThread == ASGST_WALK_SAME_THREAD &&
               kAsgstOptions == (ASGST_INCLUDE_C_FRAMES | ASGST_INCLUDE_NON_JAVA_THREADS |
-                                ASGST_WALK_DURING_UNSAFE_STATES));
+                                ASGST_WALK_DURING_UNSAFE_STATES | ASGST_END_AT_CONTINUATION));
 
 // Those of the table, in its order.
 constexpr int32_t kErrors[] = {
@@ -87,7 +89,8 @@ class Asgst final : public Walker {
     facts_.state = trace.state;
     facts_.has_env = trace.num_frames > 0;
     facts_.env = trace.env_id;
-    facts_.stopped = static_cast<const char*>(trace.frame_info);
+    const auto* const info = static_cast<const char*>(trace.frame_info);
+    if (info != nullptr && std::string_view(info) != ASGST_FRAMES_FROZEN) facts_.stopped = info;
     return trace.num_frames;
   }
 

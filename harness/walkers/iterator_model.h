@@ -63,8 +63,10 @@ class IteratorModel {
   struct Expected {
     std::optional<int> result;  // none: not known
     bool or_invalid = false;    // ASGST_INVALID_ITERATOR is right too
+    bool or_end = false;        // and ASGST_NO_FRAME
     bool is(int got) const {
-      return !result || got == *result || (or_invalid && got == ASGST_INVALID_ITERATOR);
+      return !result || got == *result || (or_invalid && got == ASGST_INVALID_ITERATOR) ||
+             (or_end && got == ASGST_NO_FRAME);
     }
   };
 
@@ -151,7 +153,9 @@ class IteratorModel {
     if (iterator->life == Life::unknown) return {std::nullopt};
     const bool jumped = iterator->life == Life::jumped;
     if (jumped && caller >= iterator->opener) return {ASGST_INVALID_ITERATOR};
-    return {result_at(iterator->next), jumped};
+    // One that starts behind where the frozen frames are missing does not know of them.
+    const std::optional<int> result = result_at(iterator->next);
+    return {result, jumped, iterator->from_frame && result == ASGST_FRAMES_FROZEN};
   }
   std::optional<int> result_at(size_t position) const {
     if (position == kNone) return std::nullopt;
@@ -172,7 +176,11 @@ class IteratorModel {
 // frame, where the frame pointer is what the caller says.
 inline std::string_view frame_difference(const ASGST_Frame& a, const ASGST_Frame& b,
                                          bool same_walk) {
-  if (a.type != b.type) return "type";
+  // Which of the two follows from the frame before, which is not there where a walk starts.
+  const auto enters = [](const ASGST_Frame& frame) {
+    return frame.type == ASGST_FRAME_CONTINUATION || frame.type == ASGST_FRAME_CONTINUATION_FROZEN;
+  };
+  if (a.type != b.type && (same_walk || !enters(a) || !enters(b))) return "type";
   if (a.comp_level != b.comp_level) return "comp_level";
   if (a.bci != b.bci) return "bci";
   if (a.method != b.method) return "method";

@@ -17,23 +17,25 @@ struct KeptFrame {
 };
 
 constexpr const WalkerTraits& kTraits = traits_of(WalkerId::asgst_iterator);
-static_assert(kTraits.layout == FrameLayout{
-                                    .stride = sizeof(KeptFrame),
-                                    .method = offsetof(KeptFrame, method),
-                                    .bci = offsetof(KeptFrame, bci),
-                                    .pc = offsetof(KeptFrame, pc),
-                                    .sp = offsetof(KeptFrame, sp),
-                                    .type = offsetof(KeptFrame, type),
-                                    .tier = offsetof(KeptFrame, tier),
-                                    .types = {FrameType::none, FrameType::java, FrameType::inlined,
-                                              FrameType::native, FrameType::cpp},
-                                });
+static_assert(kTraits.layout ==
+              FrameLayout{
+                  .stride = sizeof(KeptFrame),
+                  .method = offsetof(KeptFrame, method),
+                  .bci = offsetof(KeptFrame, bci),
+                  .pc = offsetof(KeptFrame, pc),
+                  .sp = offsetof(KeptFrame, sp),
+                  .type = offsetof(KeptFrame, type),
+                  .tier = offsetof(KeptFrame, tier),
+                  .types = {FrameType::none, FrameType::java, FrameType::inlined, FrameType::native,
+                            FrameType::cpp, FrameType::native, FrameType::native},
+              });
 static_assert(kTraits.layout == traits_of(WalkerId::asgst_frame).layout);
 static_assert(kTraits.layout == traits_of(WalkerId::asgst_queue).layout);
 static_assert(ASGST_FRAME_JAVA == 1 && ASGST_FRAME_JAVA_INLINED == 2 &&
-              ASGST_FRAME_JAVA_NATIVE == 3 && ASGST_FRAME_NON_JAVA == 4);
+              ASGST_FRAME_JAVA_NATIVE == 3 && ASGST_FRAME_NON_JAVA == 4 &&
+              ASGST_FRAME_CONTINUATION == 5 && ASGST_FRAME_CONTINUATION_FROZEN == 6);
 static_assert(kAsgstOptions == (ASGST_INCLUDE_NON_JAVA_FRAMES | ASGST_INCLUDE_NON_JAVA_THREADS |
-                                ASGST_WALK_DURING_UNSAFE_STATES));
+                                ASGST_WALK_DURING_UNSAFE_STATES | ASGST_END_AT_CONTINUATION));
 
 // Those of the table, in its order.
 constexpr int32_t kErrors[] = {
@@ -41,7 +43,7 @@ constexpr int32_t kErrors[] = {
     ASGST_UNSAFE_STATE,     ASGST_NO_TOP_JAVA_FRAME, ASGST_STOPPED_BAD_STACK,
     ASGST_STOPPED_BAD_PC,   ASGST_STOPPED_BAD_FRAME, ASGST_STOPPED_NO_UNWIND_INFO,
     ASGST_STOPPED_TOO_DEEP, ASGST_CONTAINED_FAULT,   ASGST_SAMPLE_LEFT,
-    ASGST_FAULTS_BLOCKED};
+    ASGST_FAULTS_BLOCKED,   ASGST_FRAMES_FROZEN};
 static_assert(std::ranges::equal(kTraits.errors, kErrors, {}, &WalkerError::code));
 
 // What the first handler of a walk is given.
@@ -103,7 +105,10 @@ int32_t IteratorWalker::walk(const WalkTarget& target, std::byte* frames, int32_
   if (has_calls) sequence_.run(target.iterator_calls, result);
   facts_.has_kind = result > 0;
   facts_.kind = result;
-  if (copying.end < 0) facts_.stopped = error_name(copying.end).data();
+  // With frozen frames left out it is the stack's end all the same.
+  if (copying.end < 0 && copying.end != ASGST_FRAMES_FROZEN) {
+    facts_.stopped = error_name(copying.end).data();
+  }
   if (result <= 0) return result;
   return copying.count > 0 || copying.end == 1 ? copying.count : copying.end;
 }

@@ -17,6 +17,10 @@ TEST_F(AgentWalkers, AllWalkInTheHandler) {
   }
   EXPECT_EQ(ran.stats["contained"], 0) << ran.findings;
   EXPECT_GT(ran.stats["checks"]["agreement"]["made"], 0);
+  // The program has no virtual threads.
+  EXPECT_EQ(ran.stats["continuations"],
+            (nlohmann::json{
+                {"barriers", 0}, {"entries", 0}, {"entries_missing", 0}, {"speculative", 0}}));
 }
 
 // As GetStackTrace says it, of any interrupted thread.

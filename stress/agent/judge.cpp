@@ -1,5 +1,6 @@
 #include "stress/agent/judge.h"
 
+#include <profile2.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,6 +30,19 @@ constexpr timespec kNap = {0, 1'000'000};
 // The JVM tells of methods it compiled or threw away when its service thread comes to it, not
 // before the safepoint is over.
 constexpr uint64_t kEventPatience = kSecond / 5;
+
+// Null where the VM does not count.
+nlohmann::json continuation_counts(const Jvm& jvm) {
+  const auto count = reinterpret_cast<decltype(&ASGST_GetContinuationCounts)>(
+      jvm.symbol("ASGST_GetContinuationCounts"));
+  if (count == nullptr) return nullptr;
+  ASGST_ContinuationCounts counts;
+  count(&counts);
+  return {{"barriers", counts.barriers},
+          {"entries", counts.entries},
+          {"entries_missing", counts.entries_missing},
+          {"speculative", counts.speculative}};
+}
 
 }  // namespace
 
@@ -274,6 +288,7 @@ void Judge::write_stats(const char* ended) {
     stats_.set_not_judged(left.oracle, left.why);
   }
   stats_.set_check("gst", reference_.made(), reference_.broken());
+  stats_.set_continuations(continuation_counts(jvm_));
   if (options_.truth) stats_.set_truth(truth_.figures(Truth::get().stacks()));
   stats_.write(sampler_.registry().totals(),
                {findings_.count(), contained_, sampler_.idle_samples(), sampler_.idle_cpu_ns(),

@@ -146,6 +146,7 @@ void Stats::write(const Registry::Totals& totals, const Finished& finished, cons
                  {"peak", totals.peak},
                  {"most_sampled", finished.most_armed}}}};
   if (!truth_.is_null()) line["truth"] = truth_;
+  if (!continuations_.is_null()) line["continuations"] = continuations_;
   file_.append(line);
 }
 

@@ -35,6 +35,8 @@ class Stats {
   void set_not_judged(std::string_view oracle, const std::string& why);
   // What samples came to that were held against shadow stacks.
   void set_truth(nlohmann::json figures) { truth_ = std::move(figures); }
+  // How often walks came to where a continuation begins, as the VM counts; null where it does not.
+  void set_continuations(nlohmann::json counts) { continuations_ = std::move(counts); }
   struct Finished {
     uint64_t findings = 0;
     uint64_t contained = 0;
@@ -65,6 +67,7 @@ class Stats {
   std::map<std::tuple<WalkerId, uint32_t, std::string>, uint64_t> codes_;
   nlohmann::json checks_;
   nlohmann::json truth_;
+  nlohmann::json continuations_;
   Flames flames_;
   std::vector<Frame> trace_;
 };

@@ -17,6 +17,7 @@ public class QueueWorkload {
         }
     }
 
+    static final int DEPTH = 450;
     static volatile long sink;
     static final MethodHandle HANDLE = handle();
 
@@ -106,19 +107,40 @@ public class QueueWorkload {
         }
     }
 
+    /** More than HotSpot thaws at once: behind a yield at the bottom most of them stay frozen. */
+    static int down(int depth) {
+        return depth == 0 ? bottom() : down(depth - 1) + leaf(depth, 1);
+    }
+
+    static int bottom() {
+        Thread.yield();
+        int sum = leaf(1, 2);
+        LockSupport.parkNanos(1000);
+        for (int i = 0; i < 200; i++) sum += leaf(i, sum);
+        return sum;
+    }
+
     static void virtual(long end) {
         int n = 0;
         while (System.nanoTime() < end) {
             sink += recursion(n++ % 30);
+            if (n % 3 == 0) sink += down(DEPTH);
             if (n % 20 == 0) Thread.yield();
             if (n % 100 == 0) LockSupport.parkNanos(50_000);
         }
+    }
+
+    /** Never leaves its carrier. */
+    static void busy(long end) {
+        while (System.nanoTime() < end) sink += recursion(20);
     }
 
     public static void main(String[] args) throws Exception {
         long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 2; i++) threads.add(Thread.ofPlatform().start(() -> work(end)));
+        long middle = (System.nanoTime() + end) / 2;
+        threads.add(Thread.ofVirtual().start(() -> busy(middle)));
         for (int i = 0; i < 3; i++) threads.add(Thread.ofVirtual().start(() -> virtual(end)));
         while (System.nanoTime() < end) {
             Thread brief = new Thread(() -> sink += replacedOnStack(2000));

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -27,7 +28,8 @@
 
 namespace {
 
-constexpr size_t kMaxDepth = 400;
+constexpr size_t kMaxDepth = 640;
+constexpr int kDownFrames = 451;  // QueueWorkload.DEPTH, and the one that calls bottom()
 constexpr size_t kRing = 64;
 
 struct Walked {
@@ -44,6 +46,10 @@ struct Trace {
 };
 
 std::atomic<long> enqueued{0}, right{0}, wrong{0}, full{0}, refused{0}, handler_calls{0};
+// Of a virtual thread that never yields; of some whose callers are frozen; of which the carrier's
+// frames are missing.
+std::atomic<long> carried{0}, across{0}, no_carrier{0};
+std::atomic<long> thawed{0};  // right, and with frozen frames that the signal handler did not see
 std::array<std::atomic<long>, 64> errors;  // by -code
 std::atomic<bool> running{false};
 std::mutex print_mutex;
@@ -93,6 +99,10 @@ bool is_intrinsic(const Walked& frame) {
          name == "java/lang/invoke/MethodHandle.invokeBasic";
 }
 
+bool enters_continuation(const Walked& frame) {
+  return frame.type == ASGST_FRAME_CONTINUATION || frame.type == ASGST_FRAME_CONTINUATION_FROZEN;
+}
+
 void print(const char* what, const Trace& trace, int from) {
   std::fprintf(stderr, "%s:\n", what);
   for (int i = from; i < trace.depth && i < from + 12; ++i) {
@@ -102,9 +112,78 @@ void print(const char* what, const Trace& trace, int from) {
   }
 }
 
+// What the signal handler cannot see: where it says that frames are missing, there are some more,
+// and nothing else is different.
+bool is_walked_and_more(const Trace& walked, int from, const Trace& told) {
+  const auto first = walked.frames.begin() + from;
+  const auto last = walked.frames.begin() + walked.depth;
+  const auto entry = std::find_if(first, last, [](const Walked& frame) {
+    return frame.type == ASGST_FRAME_CONTINUATION_FROZEN;
+  });
+  const long more = told.depth - (last - first);
+  if (entry == last || entry == first) {
+    // Both are cut at the same depth.
+    const bool cut = walked.depth == static_cast<int>(kMaxDepth);
+    return (more == 0 || (cut && more > 0)) && std::equal(first, last, told.frames.begin());
+  }
+  Walked whole = *entry;
+  whole.type = ASGST_FRAME_CONTINUATION;
+  const auto told_entry = told.frames.begin() + (entry - first) + more;
+  return more > 0 && std::equal(first, entry, told.frames.begin()) && *told_entry == whole &&
+         std::equal(entry + 1, last, told_entry + 1);
+}
+
+// Of a virtual thread at the bottom of its recursion all callers are known.
+bool is_recursion(const Trace& told) {
+  const auto is = [&](int at, const char* name) {
+    return at < told.depth && name_of(told.frames[at].method) == name;
+  };
+  int at = 0;
+  while (at < 3 && !is(at, "QueueWorkload.bottom")) ++at;
+  if (at == 3) return true;
+  for (int i = 1; i <= kDownFrames; ++i) {
+    // The first calls another method, and from elsewhere.
+    if (!is(at + i, "QueueWorkload.down") ||
+        (i > 2 && told.frames[at + i].bci != told.frames[at + 2].bci)) {
+      return false;
+    }
+  }
+  at += kDownFrames + 1;
+  if (!is(at, "QueueWorkload.virtual")) return false;
+  while (at < told.depth && told.frames[at].type != ASGST_FRAME_CONTINUATION) ++at;
+  return is(at - 1, "jdk/internal/vm/Continuation.enter") &&
+         is(told.depth - 1, "java/util/concurrent/ForkJoinWorkerThread.run");
+}
+
+// What the signal handler walked goes on into the carrier, if it is of a virtual thread.
+bool shows_carrier(const Trace& walked) {
+  const auto begin = walked.frames.begin();
+  const auto end = begin + walked.depth;
+  const auto entry =
+      std::find_if(begin, end, [](const Walked& frame) { return enters_continuation(frame); });
+  const bool is_busy = std::any_of(begin, end, [](const Walked& frame) {
+    return frame.type == ASGST_FRAME_JAVA && name_of(frame.method) == "QueueWorkload.busy";
+  });
+  if (entry == end) return !is_busy;
+  if (is_busy) {
+    carried.fetch_add(1);
+    if (entry->type != ASGST_FRAME_CONTINUATION) return false;
+  } else if (entry->type == ASGST_FRAME_CONTINUATION_FROZEN) {
+    across.fetch_add(1);
+  }
+  return name_of(entry->method) == "jdk/internal/vm/Continuation.enterSpecial" &&
+         name_of(walked.frames[walked.depth - 1].method) ==
+             "java/util/concurrent/ForkJoinWorkerThread.run";
+}
+
 void on_sample(ASGST_Iterator* iterator, void*, void* argument) {
   handler_calls.fetch_add(1);
   const Trace& walked = *static_cast<const Trace*>(argument);
+  if (walked.depth < static_cast<int>(kMaxDepth) && !shows_carrier(walked) &&
+      no_carrier.fetch_add(1) < 5) {
+    const std::lock_guard lock(print_mutex);
+    print("no carrier", walked, 0);
+  }
   const int state = ASGST_State(iterator);
   if (state != 1) {
     errors[static_cast<size_t>(-state) % errors.size()].fetch_add(1);
@@ -114,14 +193,9 @@ void on_sample(ASGST_Iterator* iterator, void*, void* argument) {
   copy(iterator, &told);
   int from = 0;
   while (from < walked.depth && is_intrinsic(walked.frames[from])) ++from;
-  // Both are cut at the same depth.
-  bool same = told.depth == walked.depth - from ||
-              (walked.depth == static_cast<int>(kMaxDepth) && told.depth >= walked.depth - from);
-  for (int i = 0; same && i < walked.depth - from; ++i) {
-    same = told.frames[i] == walked.frames[from + i];
-  }
-  if (same) {
+  if (is_walked_and_more(walked, from, told) && is_recursion(told)) {
     right.fetch_add(1);
+    if (told.depth > walked.depth) thawed.fetch_add(1);
     return;
   }
   if (wrong.fetch_add(1) < 5) {
@@ -203,7 +277,9 @@ void JNICALL on_vm_death(jvmtiEnv*, JNIEnv*) {
   std::ofstream out(output);
   out << "{\"enqueued\": " << enqueued << ", \"handler_calls\": " << handler_calls
       << ", \"right\": " << right << ", \"wrong\": " << wrong << ", \"left\": " << left
-      << ", \"full\": " << full << ", \"refused\": " << refused;
+      << ", \"thawed\": " << thawed << ", \"carried\": " << carried << ", \"across\": " << across
+      << ", \"no_carrier\": " << no_carrier << ", \"full\": " << full
+      << ", \"refused\": " << refused;
   for (size_t i = 0; i < errors.size(); ++i) {
     if (errors[i] != 0) out << ", \"error" << -static_cast<int>(i) << "\": " << errors[i];
   }

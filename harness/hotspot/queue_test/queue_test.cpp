@@ -502,6 +502,12 @@ TEST_P(QueuePrograms, WhatIsToldIsWhatTheSignalHandlerWalked) {
       << "errors that are documented for queues";
   EXPECT_GT(number(json, "right"), 1000);
   EXPECT_GT(number(json, "right"), 9 * number(json, "error-25")) << "most samples are told";
+  // In the signal handler, of virtual threads that never yield and that park again and again.
+  EXPECT_EQ(number(json, "no_carrier"), 0);
+  EXPECT_GT(number(json, "carried"), 20);
+  EXPECT_GT(number(json, "across"), 20);
+  EXPECT_GT(number(json, "thawed"), 50)
+      << "of virtual threads, with the frames that are in the heap";
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -11,6 +11,8 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "harness/executor/jvm_fixture.h"
@@ -164,6 +166,32 @@ TEST_F(AsgstTest, CFramesStandBetweenTheJavaFramesAndTakeNoneAway) {
   EXPECT_NE(std::find_if(between, with.frames.end(),
                          [](const auto& f) { return f.type != ASGST_FRAME_CPP; }),
             with.frames.end());
+}
+
+TEST_F(AsgstTest, WhereAContinuationBeginsIsTold) {
+  start({ScenarioId::virtual_fresh, ScenarioId::virtual_remounted});
+  for (const auto& [scenario, type, info] :
+       {std::tuple{ScenarioId::virtual_fresh, ASGST_FRAME_CONTINUATION, ""},
+        std::tuple{ScenarioId::virtual_remounted, ASGST_FRAME_CONTINUATION_FROZEN,
+                   ASGST_FRAMES_FROZEN}}) {
+    halt_in_java(scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    const auto text = [](const Traced& traced) {
+      const auto* const said = static_cast<const char*>(traced.trace.frame_info);
+      return std::string(said == nullptr ? "" : said);
+    };
+    const Traced whole = walk(scenario, 0);
+    const Traced own = walk(scenario, ASGST_END_AT_CONTINUATION);
+    ASSERT_GT(own.trace.num_frames, 1) << own.why();
+    EXPECT_EQ(text(whole), info);
+    EXPECT_EQ(text(own), info);
+    EXPECT_EQ(whole.count(static_cast<uint8_t>(type)), 1U);
+    EXPECT_EQ(own.frames.back().type, type);
+    EXPECT_GT(whole.frames.size(), own.frames.size()) << "the carrier's frames are missing";
+    for (size_t i = 0; i < own.frames.size(); ++i) {
+      EXPECT_EQ(own.methods()[i], whole.methods()[i]) << i;
+    }
+  }
 }
 
 TEST_F(AsgstTest, UnknownOptionBitsAreIgnored) {

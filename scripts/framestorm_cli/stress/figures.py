@@ -54,6 +54,13 @@ class Figures(msgspec.Struct, forbid_unknown_fields=True):
         int, said("Traces whose end was compared with where the thread's stack begins.", ge=0)
     ]
     ends_early: Annotated[int, said("Those of them that end before.", ge=0)]
+    continuations: Annotated[
+        dict[str, int],
+        said(
+            "How often walks of the added walkers came to where a virtual thread's frames begin: "
+            "`entries` seen, `barriers` beyond which frames are frozen, ... Empty where none did."
+        ),
+    ]
     codes: list[Code]
     truth: Annotated[
         Truth | None, said("Samples held against shadow stacks; null without --truth.")
@@ -68,6 +75,12 @@ class Figures(msgspec.Struct, forbid_unknown_fields=True):
             shares.append(f"{self.ends_early / self.ends_compared:.1%} of those compared end early")
         return ", ".join(shares)
 
+    @property
+    def at_continuations(self) -> str:
+        """Empty where no walk came to one."""
+        counts = (f"{count:,} {name}" for name, count in self.continuations.items())
+        return f"continuations: {', '.join(counts)}" if self.continuations else ""
+
 
 def of(results: Iterable[CellResult]) -> Figures:
     """All of them together."""
@@ -76,6 +89,7 @@ def of(results: Iterable[CellResult]) -> Figures:
     codes: Counter[tuple[str, str, str]] = Counter()
     lost: Counter[str] = Counter()
     ends: Counter[str] = Counter()
+    continuations: Counter[str] = Counter()
     checks: defaultdict[str, Check] = defaultdict(lambda: Check(0, 0))
     for stats in (cell.stats for cell in cells):
         seconds = float(stats.get("running_seconds") or 0.0)
@@ -84,6 +98,7 @@ def of(results: Iterable[CellResult]) -> Figures:
         for entry in stats.get("codes") or ():
             codes[entry["walker"], entry["state"], entry["code"]] += int(entry["count"])
         lost.update(stats.get("lost") or {})
+        continuations.update(stats.get("continuations") or {})
         for frames in (stats.get("frames") or {}).values():
             ends.update({name: int(frames.get(name) or 0) for name in _ENDS})
         for name, check in (stats.get("checks") or {}).items():
@@ -113,6 +128,7 @@ def of(results: Iterable[CellResult]) -> Figures:
         truncated=ends["truncated"],
         ends_compared=ends["ends_compared"],
         ends_early=ends["ends_early"],
+        continuations=dict(+continuations),
         codes=[Code(*key, count) for key, count in sorted((+codes).items())],
         truth=truth_figures.of(cell.stats for cell in cells),
     )

@@ -317,7 +317,7 @@ def _table(outcome: Outcome) -> Table:
             "-" if total.ok_share is None else f"{total.ok_share:.1%}",
             "-" if p99 is None else units.nanoseconds_text(p99),
             f"{total.findings:,}",
-            ", ".join(filter(None, (_verdicts(group), total.cut))),
+            ", ".join(filter(None, (_verdicts(group), total.cut, total.at_continuations))),
         )
     return table
 

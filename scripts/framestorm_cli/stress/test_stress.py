@@ -375,6 +375,18 @@ def test_cells_whose_traces_are_cut_are_not_just_clean(
     assert (figures["ends_compared"], figures["ends_early"]) == (40, 10)
 
 
+def test_where_walks_came_to_continuations_is_shown(
+    stress: Run, java: FakeJava, tmp_path: Path
+) -> None:
+    counts = {"barriers": 12, "entries": 3400, "entries_missing": 0, "speculative": 0}
+    java.plan("alpha", {"stats": {"continuations": counts}})
+    code, out, err = stress(*ONE, "--out", tmp_path / "out")
+    assert code == 0, out + err
+    assert "continuations: 12 barriers, 3,400 entries" in " ".join(out.split())
+    figures = only(read_summary(tmp_path / "out"))["figures"]
+    assert figures["continuations"] == {"barriers": 12, "entries": 3400}
+
+
 def test_a_program_without_a_clock_is_asked_to_end(
     stress: Run, java: FakeJava, tmp_path: Path
 ) -> None:

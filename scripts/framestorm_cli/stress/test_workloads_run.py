@@ -33,6 +33,7 @@ NAMES = [
     "class-redefinition",
     "javac",
     "virtual-thread-churn",
+    "virtual-thread-busy",
     "foreign-calls",
 ]
 

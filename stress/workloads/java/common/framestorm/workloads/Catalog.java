@@ -54,6 +54,7 @@ enum Catalog {
       "mounts, unmounts and pins virtual threads",
       21,
       "-Djdk.virtualThreadScheduler.parallelism=4"),
+  VIRTUAL_THREAD_BUSY("computes on virtual threads that never yield", 21),
   FOREIGN_CALLS(
       "calls C and is called back from it, nested", 22, "--enable-native-access=ALL-UNNAMED");
 

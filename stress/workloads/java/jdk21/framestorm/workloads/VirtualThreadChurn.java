@@ -50,10 +50,10 @@ final class VirtualThreadChurn extends Workload {
   }
 
   private void live(Worker worker, int kind, int depth) {
-    String carrier = carrier();
+    String carrier = Carrier.ofThis();
     for (int i = 0; i < SWITCHES; i++) {
       switchDeep(kind == 4 && i > 0 ? 0 : kind, depth);
-      String next = carrier();
+      String next = Carrier.ofThis();
       if (!next.equals(carrier)) {
         worker.count("moved to another carrier", 1);
         carrier = next;
@@ -93,12 +93,6 @@ final class VirtualThreadChurn extends Workload {
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException(e);
     }
-  }
-
-  /** "VirtualThread[#22,name]/runnable@ForkJoinPool-1-worker-1": what is behind the @. */
-  private static String carrier() {
-    String text = Thread.currentThread().toString();
-    return text.substring(text.indexOf('@') + 1);
   }
 
   @Override

@@ -18,9 +18,9 @@
 
 #include "code/codeBlob.hpp"
 #include "code/codeCache.hpp"
+#include "prims/asyncContinuations.hpp"
 #include "prims/asyncMethods.hpp"
 #include "prims/asyncUnwindTables.hpp"
-#include "runtime/continuationEntry.hpp"
 #include "runtime/frame.hpp"
 #include "runtime/javaThread.hpp"
 #include "runtime/stubCodeGenerator.hpp"
@@ -113,7 +113,8 @@ bool AsyncStackWalker::thawing_caller(Registers* caller) const {
   }
   const uintptr_t entry = p2u(_thread->last_continuation());
   if (entry < _at.sp || !on_stack(entry)) return false;
-  *caller = {p2u(ContinuationEntry::entry_pc()), entry, entry + ContinuationEntry::size()};
+  AsyncContinuations::count(AsyncContinuations::speculative);
+  *caller = {p2u(StubRoutines::cont_returnBarrier()), entry, entry + ContinuationEntry::size()};
   return true;
 }
 

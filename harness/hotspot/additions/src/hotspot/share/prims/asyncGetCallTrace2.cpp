@@ -42,6 +42,8 @@ static asgct2::FrameTypeId type_of(const AsyncStackWalker::Frame& frame) {
     case AsyncStackWalker::FrameType::java_inlined:
       return asgct2::FRAME_INLINE;
     case AsyncStackWalker::FrameType::java_native:
+    case AsyncStackWalker::FrameType::continuation:
+    case AsyncStackWalker::FrameType::continuation_frozen:
       return asgct2::FRAME_NATIVE;
     case AsyncStackWalker::FrameType::non_java:
       return asgct2::FRAME_CPP;
@@ -53,7 +55,7 @@ static asgct2::FrameTypeId type_of(const AsyncStackWalker::Frame& frame) {
 
 static void copy_frame(const AsyncStackWalker::Frame& frame, asgct2::CallFrame* to) {
   const bool non_java = frame.type == AsyncStackWalker::FrameType::non_java;
-  const bool native = frame.type == AsyncStackWalker::FrameType::java_native;
+  const bool native = type_of(frame) == asgct2::FRAME_NATIVE;
   to->machine_pc = non_java || native ? reinterpret_cast<void*>(frame.pc) : nullptr;
   to->type = type_of(frame);
   to->comp_level = static_cast<uint8_t>(

@@ -58,7 +58,10 @@ void copy_frames(const Walk& walk, AsyncStackWalker* walker) {
     to->java_frame.method_id = AsyncMethods::jmethod_id_or_null(frame.method);
   }
   trace->num_frames = count;
-  trace->frame_info = const_cast<char*>(AsyncStackWalker::explain(walker->stop()));
+  const bool frozen =
+      walker->stop() == AsyncStackWalker::Stop::end && walker->left_out_frozen_frames();
+  trace->frame_info =
+      const_cast<char*>(frozen ? ASGST_FRAMES_FROZEN : AsyncStackWalker::explain(walker->stop()));
 }
 
 // A thread that is not in Java code and will show C/C++ frames only.
@@ -69,6 +72,7 @@ void walk_c(const Walk& walk) {
   }
   AsyncStackWalker walker(walk.thread->java_thread(), walk.thread->low(), walk.thread->high(),
                           true);
+  if (walk.has(ASGST_END_AT_CONTINUATION)) walker.end_at_continuation();
   if (!walker.start_at_context(*walk.context)) {
     walk.trace->num_frames =
         walk.thread->thread() == nullptr ? ASGST_NO_THREAD : ASGST_UNKNOWN_NOT_JAVA;
@@ -91,6 +95,7 @@ void walk_java(const Walk& walk) {
   const bool c_frames = walk.has(ASGST_INCLUDE_C_FRAMES);
   const bool java = thread.in_java();
   AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
+  if (walk.has(ASGST_END_AT_CONTINUATION)) walker.end_at_continuation();
   switch (thread.start(&walker, walk.context, c_frames)) {
     case AsyncWalkedThread::Start::no_java_frame:
       walk.trace->num_frames = ASGST_NO_JAVA_FRAME;

@@ -30,6 +30,8 @@ volatile int AsyncQueues::_lock = 0;
 AsyncQueues::Memory AsyncQueues::memory = {[](size_t bytes) { return os::malloc(bytes, mtThread); },
                                            [](void* block) { os::free(block); }};
 
+bool AsyncQueues::may_read_heap = true;
+
 namespace {
 
 constexpr int kMaxElements = 1 << 20;
@@ -208,7 +210,8 @@ void call(const OnSafepoint& on_safepoint, ASGST_Queue* ticket, const AsyncWalke
   }
   const bool c_frames = (on_safepoint.options & ASGST_INCLUDE_NON_JAVA_FRAMES) != 0;
   AsyncStackIterator::Source source(
-      AsyncStackWalker(thread.java_thread(), thread.low(), thread.high(), c_frames));
+      AsyncStackIterator::walker_of(thread, c_frames, on_safepoint.options));
+  if (AsyncQueues::may_read_heap) source.walker.give_frozen_frames();
   source.error = error;
   if (error == 0) {
     const AsyncWalkedThread::Start start = thread.start(&source.walker, at, false);
@@ -256,7 +259,8 @@ void tell_all(Queue* queue, const AsyncWalkedThread& thread, const AsyncContext*
   if (is_open()) call(on_start, ticket, thread, at, error);
   for (uint64_t i = queue->head; i != end && is_open(); i++) {
     const AsyncSample& sample = *queue->ring->at(i);
-    AsyncStackIterator::Source source = sample.tell(thread, at, queue->options);
+    AsyncStackIterator::Source source =
+        sample.tell(thread, at, queue->options, AsyncQueues::may_read_heap);
     if (error != 0) source.error = error;
     AsyncStackIterator::run(source, [&](ASGST_Iterator* iterator) {
       queue->handler(iterator, queue->argument, sample.argument());

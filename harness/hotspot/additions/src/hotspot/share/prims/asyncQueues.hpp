@@ -63,6 +63,8 @@ class AsyncQueues : AllStatic {
     void (*release)(void* memory);
   };
   static Memory memory;
+  // False where polls are made up: the collector does not wait for the thread.
+  static bool may_read_heap;
   static bool is_locked() { return Atomic::load(&_lock) != 0; }
 };
 

@@ -101,8 +101,10 @@ bool AsyncSample::is_still_there(const AsyncWalkedThread& thread, const AsyncCon
 }
 
 AsyncStackIterator::Source AsyncSample::tell(const AsyncWalkedThread& thread,
-                                             const AsyncContext* at, int options) const {
+                                             const AsyncContext* at, int options,
+                                             bool whole) const {
   AsyncStackIterator::Source source = tell_now(thread, options);
+  if (whole) source.walker.give_frozen_frames();
   if (!is_still_there(thread, at)) source.error = ASGST_SAMPLE_LEFT;
   return source;
 }
@@ -110,8 +112,7 @@ AsyncStackIterator::Source AsyncSample::tell(const AsyncWalkedThread& thread,
 AsyncStackIterator::Source AsyncSample::tell_now(const AsyncWalkedThread& thread,
                                                  int options) const {
   const bool c_frames = (options & ASGST_INCLUDE_NON_JAVA_FRAMES) != 0;
-  AsyncStackIterator::Source source(
-      AsyncStackWalker(thread.java_thread(), thread.low(), thread.high(), c_frames));
+  AsyncStackIterator::Source source(AsyncStackIterator::walker_of(thread, c_frames, options));
   if (!source.walker.start_below(_frame, _caller, !_frame.interpreter)) {
     source.error = ASGST_SAMPLE_LEFT;
   }

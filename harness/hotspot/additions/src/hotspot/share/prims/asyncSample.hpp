@@ -47,9 +47,9 @@ class AsyncSample {
   }
 
   // What an iterator gives of it, on the thread, which is at a poll; `at`: where that is, unless the
-  // thread's last Java frame says so.
+  // thread's last Java frame says so; `whole`: with frames that are frozen, in the heap.
   AsyncStackIterator::Source tell(const AsyncWalkedThread& thread, const AsyncContext* at,
-                                  int options) const;
+                                  int options, bool whole) const;
   // The same while the thread still is where it was noted.
   AsyncStackIterator::Source tell_now(const AsyncWalkedThread& thread, int options) const;
 

@@ -17,6 +17,7 @@
 #include "code/codeBlob.hpp"
 #include "code/codeCache.hpp"
 #include "code/nmethod.hpp"
+#include "prims/asyncContinuations.hpp"
 #include "prims/asyncMethods.hpp"
 #include "prims/asyncUnwindTables.hpp"
 #include "runtime/continuation.hpp"
@@ -30,22 +31,16 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
   Registers to = caller;
   // What was interrupted may have nothing left on the stack; it is the first frame, so that sp
   // still bounds the steps. Nor has the stub that thaws a continuation, which its entry has called.
-  const bool may_stay = _interrupted || to.pc == p2u(ContinuationEntry::entry_pc());
+  const bool frozen = Continuation::is_return_barrier_entry(reinterpret_cast<address>(to.pc));
+  const bool may_stay = _interrupted || frozen || to.pc == p2u(ContinuationEntry::entry_pc());
   const bool advances = to.sp > _at.sp || (may_stay && to.sp == _at.sp);
   if (!advances || !on_stack(to.sp)) return fail(Stop::bad_stack);
-  if (Continuation::is_return_barrier_entry(reinterpret_cast<address>(to.pc))) {
-    // The callers of this frame are still frozen, in the heap. On the stack there follows what
-    // entered the continuation.
-    if (_thread == nullptr) return fail(Stop::bad_pc);
-    uintptr_t entry = p2u(_thread->last_continuation());
-    for (int i = 0; entry <= _at.sp; i++) {
-      if (i == kMaxContinuations || entry == 0 ||
-          !AsyncMethods::load(entry + in_bytes(ContinuationEntry::parent_offset()), &entry)) {
-        return fail(Stop::bad_pc);
-      }
-    }
-    if (!on_stack(entry)) return fail(Stop::bad_stack);
-    to = {p2u(ContinuationEntry::entry_pc()), entry, entry + ContinuationEntry::size()};
+  if (frozen) {
+    AsyncContinuations::count(AsyncContinuations::barriers);
+    if (!continuation_entry(&to)) return false;
+    if (_gives_frozen && enter_frozen(to)) return true;
+    _left_out_frozen = _left_out_frozen || _stop == Stop::none;
+    if (_stop != Stop::none) return false;
   }
   if (_returned_to.pc != to.pc) _returned_to = Place(to.pc);
   Place place = _returned_to;
@@ -62,7 +57,23 @@ bool AsyncStackWalker::arrive(const Registers& caller) {
   _at = to;
   _low = to.sp;
   _interrupted = false;
+  _frozen = frozen;
   return classify(place);
+}
+
+bool AsyncStackWalker::continuation_entry(Registers* to) {
+  if (_thread == nullptr) return fail(Stop::bad_pc);
+  uintptr_t entry = p2u(_thread->last_continuation());
+  for (int i = 0; entry <= _at.sp && entry != to->sp; i++) {
+    if (i == kMaxContinuations || entry == 0 ||
+        !AsyncMethods::load(entry + in_bytes(ContinuationEntry::parent_offset()), &entry)) {
+      AsyncContinuations::count(AsyncContinuations::entries_missing);
+      return fail(Stop::bad_pc);
+    }
+  }
+  if (!on_stack(entry)) return fail(Stop::bad_stack);
+  *to = {p2u(ContinuationEntry::entry_pc()), entry, entry + ContinuationEntry::size()};
+  return true;
 }
 
 // The caller of a frame that is whole, by the kind of its code.

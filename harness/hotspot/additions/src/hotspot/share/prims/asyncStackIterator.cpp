@@ -136,7 +136,7 @@ class Iteration {
     }
     if (_state.error < 0) return _state.error;
     if (is_before_java()) return ASGST_NO_FRAME;
-    return _state.has_next ? 1 : code_of(_state.walker.stop());
+    return _state.has_next ? 1 : code_of(_state.walker);
   }
 
   // With ASGST_END_ON_FIRST_JAVA_FRAME: the frame that comes is left to who asked for that.
@@ -151,8 +151,8 @@ class Iteration {
     at->has_next = at->walker.next(&at->next);
   }
 
-  static int code_of(AsyncStackWalker::Stop stop) {
-    switch (stop) {
+  static int code_of(const AsyncStackWalker& walker) {
+    switch (walker.stop()) {
       case AsyncStackWalker::Stop::bad_stack:
         return ASGST_STOPPED_BAD_STACK;
       case AsyncStackWalker::Stop::bad_pc:
@@ -167,7 +167,7 @@ class Iteration {
       case AsyncStackWalker::Stop::end:
         break;
     }
-    return ASGST_NO_FRAME;
+    return walker.left_out_frozen_frames() ? ASGST_FRAMES_FROZEN : ASGST_NO_FRAME;
   }
 
   State _state;
@@ -302,6 +302,13 @@ void AsyncStackIterator::run(const Source& source, ASGST_IteratorHandler fun, vo
   release(ticket, &iteration);
 }
 
+AsyncStackWalker AsyncStackIterator::walker_of(const AsyncWalkedThread& thread, bool c_frames,
+                                               int options) {
+  AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
+  if (has(options, ASGST_END_AT_CONTINUATION)) walker.end_at_continuation();
+  return walker;
+}
+
 int AsyncStackIterator::judge(const AsyncWalkedThread& thread, int options) {
   if (thread.java_thread() != nullptr) {
     const AsyncWalkedThread::Refusal refusal =
@@ -337,11 +344,11 @@ JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
   if (thread.java_thread() == nullptr) {
     if (!has_context) return ASGST_NO_TOP_JAVA_FRAME;
     if (thread.thread() == nullptr) thread.assume_stack(context.sp);
-    AsyncStackWalker walker(nullptr, thread.low(), thread.high(), /*c_frames=*/true);
+    AsyncStackWalker walker = AsyncStackIterator::walker_of(thread, /*c_frames=*/true, options);
     if (!walker.start_at_context(context)) return ASGST_NO_TOP_JAVA_FRAME;
     return run(walker, options, kind, fun, argument);
   }
-  AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
+  AsyncStackWalker walker = AsyncStackIterator::walker_of(thread, c_frames, options);
   const AsyncWalkedThread::Start start =
       thread.start(&walker, has_context ? &context : nullptr, c_frames);
   return start == AsyncWalkedThread::Start::started ? run(walker, options, kind, fun, argument)
@@ -358,12 +365,12 @@ JNIEXPORT int JNICALL ASGST_RunWithIteratorFromFrame(void* sp, void* fp, void* p
   if (!AsyncWalkedThread::with_stack(p2u(sp), &thread)) thread.assume_stack(p2u(sp));
   const bool c_frames =
       has(options, ASGST_INCLUDE_NON_JAVA_FRAMES) || thread.java_thread() == nullptr;
-  Starting starting = {thread,
-                       {p2u(pc), p2u(sp), p2u(fp), nullptr},
-                       options,
-                       AsyncStackIterator::Source(AsyncStackWalker(
-                           thread.java_thread(), thread.low(), thread.high(), c_frames)),
-                       0};
+  Starting starting = {
+      thread,
+      {p2u(pc), p2u(sp), p2u(fp), nullptr},
+      options,
+      AsyncStackIterator::Source(AsyncStackIterator::walker_of(thread, c_frames, options)),
+      0};
   starting.source.other_thread =
       thread.thread() != nullptr && thread.thread() != Thread::current_or_null_safe();
   if (!starting.source.other_thread) {

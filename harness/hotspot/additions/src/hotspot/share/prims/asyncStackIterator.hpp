@@ -43,6 +43,8 @@ class AsyncStackIterator : AllStatic {
   }
   static void run(const Source& source, ASGST_IteratorHandler fun, void* argument);
 
+  // A walker of the thread's stack that does what the options (ASGST_Options) say, but for C frames.
+  static AsyncStackWalker walker_of(const AsyncWalkedThread& thread, bool c_frames, int options);
   // Whether a thread may be walked now, with these ASGST_Options; kind or error.
   static int judge(const AsyncWalkedThread& thread, int options);
   // The error for an attempt to start that failed.

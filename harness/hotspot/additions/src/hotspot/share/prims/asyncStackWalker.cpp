@@ -21,9 +21,11 @@
 #include "code/pcDesc.hpp"
 #include "interpreter/interpreter.hpp"
 #include "oops/method.hpp"
+#include "prims/asyncContinuations.hpp"
 #include "prims/asyncMethods.hpp"
 #include "prims/asyncUnwindTables.hpp"
 #include "runtime/continuation.hpp"
+#include "runtime/continuationEntry.hpp"
 #include "runtime/frame.hpp"
 #include "runtime/javaCalls.hpp"
 #include "runtime/javaThread.hpp"
@@ -231,9 +233,12 @@ bool AsyncStackWalker::start_below(const Physical& frame, const Physical& caller
   if (frame.sp < _low || !on_stack(frame.sp)) return fail(Stop::bad_stack);
   _low = frame.sp;
   if (!classify(Place(frame.pc))) return false;
+  _frozen = frame.frozen;
+  _left_out_frozen = frame.frozen;
   _given = !give;
   _caller_known = true;
-  _caller = {caller.pc, caller.sp, caller.fp};
+  _caller = {caller.frozen ? p2u(StubRoutines::cont_returnBarrier()) : caller.pc, caller.sp,
+             caller.fp};
   return true;
 }
 
@@ -325,6 +330,7 @@ bool AsyncStackWalker::arrive_at_interrupted(const Registers& registers) {
 
 bool AsyncStackWalker::caller() {
   Registers to;
+  if (_chunk != 0) return caller_of_frozen();
   if (_caller_known) return arrive(_caller);
   switch (_code) {
     case Code::c:
@@ -365,7 +371,9 @@ bool AsyncStackWalker::caller() {
 }
 
 void AsyncStackWalker::fill_plain(Frame* frame, FrameType type, Method* method) const {
-  *frame = {type, -1, -1, method, _at.pc, _at.sp, _at.fp, _code != Code::c};
+  const bool in_heap = _chunk != 0;
+  *frame = {
+      type, -1, -1, method, _at.pc, in_heap ? 0 : _at.sp, in_heap ? 0 : _at.fp, _code != Code::c};
 }
 
 bool AsyncStackWalker::fill_interpreted(Frame* frame) {
@@ -415,6 +423,18 @@ bool AsyncStackWalker::fill_compiled(Frame* frame) {
   return true;
 }
 
+void AsyncStackWalker::fill_native(Frame* frame) {
+  const bool enters = _blob->code_contains(ContinuationEntry::entry_pc());
+  const FrameType type = !enters   ? FrameType::java_native
+                         : _frozen ? FrameType::continuation_frozen
+                                   : FrameType::continuation;
+  fill_plain(frame, type, _blob->as_nmethod()->method());
+  frame->comp_level = _blob->as_nmethod()->comp_level();
+  if (!enters) return;
+  AsyncContinuations::count(AsyncContinuations::entries);
+  if (_ends_at_continuation) fail(Stop::end);
+}
+
 void AsyncStackWalker::fill_scope(Frame* frame) {
   nmethod* const nm = _blob->as_nmethod();
   DebugInfoReadStream stream(nm, _scope);
@@ -454,8 +474,7 @@ bool AsyncStackWalker::next(Frame* frame) {
       case Code::compiled:
         return fill_compiled(frame);
       case Code::native:
-        fill_plain(frame, FrameType::java_native, _blob->as_nmethod()->method());
-        frame->comp_level = _blob->as_nmethod()->comp_level();
+        fill_native(frame);
         return true;
       default:
         if (_c_frames) {

@@ -56,7 +56,15 @@ struct AsyncAnchor {
 
 class AsyncStackWalker {
  public:
-  enum class FrameType : uint8_t { java = 1, java_inlined = 2, java_native = 3, non_java = 4 };
+  enum class FrameType : uint8_t {
+    java = 1,
+    java_inlined = 2,
+    java_native = 3,
+    non_java = 4,
+    // Continuation.enterSpecial: a continuation's frames end, those of its carrier begin.
+    continuation = 5,
+    continuation_frozen = 6  // frames between it and its callee are in the heap, and left out
+  };
 
   struct Frame {
     FrameType type;
@@ -64,8 +72,8 @@ class AsyncStackWalker {
     int bci;         // -1: none or unknown
     Method* method;  // null in frames that are not Java's
     uintptr_t pc;
-    uintptr_t sp;  // of the physical frame
-    uintptr_t fp;
+    uintptr_t sp;  // of the physical frame; 0 in the heap
+    uintptr_t fp;  // the same
     bool in_code_cache;
   };
 
@@ -104,9 +112,10 @@ class AsyncStackWalker {
     CodeBlob* blob;  // null in the interpreter and outside the code cache
     bool interpreter;
     bool interrupted;  // pc is no return address
+    bool frozen;       // frames between it and its callee are in the heap
   };
   Physical at() const {
-    return {_at.pc, _at.sp, _at.fp, _blob, _code == Code::interpreter, _interrupted};
+    return {_at.pc, _at.sp, _at.fp, _blob, _code == Code::interpreter, _interrupted, _frozen};
   }
   // Goes to its caller. As next(), without giving frames; what is inlined is left out.
   bool leave() {
@@ -116,6 +125,13 @@ class AsyncStackWalker {
   // Another start: from a frame whose caller is known, so that nothing is read from its memory.
   // `give`: or from its caller.
   bool start_below(const Physical& frame, const Physical& caller, bool give);
+
+  // What it does at frames of a continuation that are frozen. Heap frames are read by the thread
+  // itself only, at a poll, and as long as it does not leave that.
+  void give_frozen_frames() { _gives_frozen = true; }
+  void end_at_continuation() { _ends_at_continuation = true; }
+  // Whether frames were left out since they are in the heap.
+  bool left_out_frozen_frames() const { return _left_out_frozen; }
 
   Stop stop() const { return _stop; }
   // "no return address that a call leaves", for people; constant. Null for none and end.
@@ -166,6 +182,7 @@ class AsyncStackWalker {
 
   static constexpr int kMaxScopes = 4096;
   static constexpr int kMaxContinuations = 64;
+  static constexpr int kMaxChunks = 1 << 16;
   static constexpr uintptr_t kMaxPollSize = 16;  // bytes
 
   bool fail(Stop stop) {
@@ -213,8 +230,18 @@ class AsyncStackWalker {
   bool caller_of_entry(uintptr_t anchor_address);
   bool caller_of_c();
 
+  // What follows where a frame returns to the return barrier: what entered the continuation.
+  bool continuation_entry(Registers* entry);
+  // The frames in the heap (asyncFrozenFrames.cpp), then `entry`. False when there are none.
+  bool enter_frozen(const Registers& entry);
+  bool enter_chunk(uintptr_t chunk);
+  bool arrive_at_frozen(uintptr_t sp, uintptr_t unextended_sp);
+  bool caller_of_frozen();
+  bool leave_frozen();
+
   bool fill_interpreted(Frame* frame);
   bool fill_compiled(Frame* frame);
+  void fill_native(Frame* frame);
   void fill_scope(Frame* frame);
   void fill_plain(Frame* frame, FrameType type, Method* method) const;
 
@@ -254,7 +281,7 @@ class AsyncStackWalker {
 
   JavaThread* const _thread;
   uintptr_t _low;  // lower end of what is still to be walked
-  const uintptr_t _high;
+  uintptr_t _high;
   const bool _c_frames;
 
   Registers _at;
@@ -276,6 +303,15 @@ class AsyncStackWalker {
   int _scopes = 0;
   Place
       _returned_to;  // where the last step arrived: recursion returns to one place again and again
+  bool _gives_frozen = false;
+  bool _ends_at_continuation = false;
+  bool _left_out_frozen = false;
+  bool _frozen = false;  // of what stands at _at, see Physical
+  // The stack chunk that _at is in, where its frames end, and what comes after the last; else 0.
+  uintptr_t _chunk = 0;
+  uintptr_t _chunk_bottom = 0;
+  uintptr_t _stack_high = 0;
+  Registers _entry = {0, 0, 0};
 };
 
 #endif  // SHARE_PRIMS_ASYNCSTACKWALKER_HPP

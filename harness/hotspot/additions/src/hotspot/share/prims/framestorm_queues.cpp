@@ -37,6 +37,7 @@ JNIEXPORT int framestorm_queues_begin(void* (*allocate)(size_t), void (*release)
   if (AsyncQueues::is_locked()) return -1;
   memory_before = AsyncQueues::memory;
   AsyncQueues::memory = {allocate, release};
+  AsyncQueues::may_read_heap = false;
   fuzzed = AsyncWalkedThread::current().java_thread();
   if (fuzzed == nullptr) return 0;
   poll_before = *fuzzed->poll_data();
@@ -74,6 +75,7 @@ JNIEXPORT void framestorm_queues_end() {
   ends = false;
   fuzzed = nullptr;
   AsyncQueues::memory = memory_before;
+  AsyncQueues::may_read_heap = true;
 }
 
 }  // extern "C"

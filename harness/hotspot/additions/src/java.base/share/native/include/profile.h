@@ -38,7 +38,9 @@ enum ASGST_Options {
   ASGST_INCLUDE_C_FRAMES = 1,         /* C/C++ frames, stubs among them */
   ASGST_INCLUDE_NON_JAVA_THREADS = 2, /* threads of the VM, of native code, and in deoptimisation */
   ASGST_WALK_DURING_UNSAFE_STATES = 4, /* while the VM is at a safepoint or collects */
-  ASGST_WALK_SAME_THREAD = 8 /* the calling thread is the walked one; no crash protection */
+  ASGST_WALK_SAME_THREAD = 8,    /* the calling thread is the walked one; no crash protection */
+  ASGST_END_AT_CONTINUATION = 64 /* the trace ends with the first frame of a continuation's entry,
+                                    instead of going on into the carrier */
 };
 
 /* What the walked thread is doing. */
@@ -77,10 +79,17 @@ enum ASGST_FrameTypeId {
   ASGST_FRAME_JAVA_INLINED = 2, /* inlined into the frame that follows */
   ASGST_FRAME_JAVA_NATIVE = 3,  /* a native method */
   ASGST_FRAME_NATIVE = 3,       /* the same */
-  ASGST_FRAME_CPP = 4           /* C, C++, stubs */
+  ASGST_FRAME_CPP = 4,          /* C, C++, stubs */
+  /* Continuation.enterSpecial: before it stand the frames of a continuation, as which a virtual
+     thread runs, and behind it those of its carrier. The first of all frames where the
+     continuation is just being entered or left. */
+  ASGST_FRAME_CONTINUATION = 5,
+  /* The same; frames between the one before and this one are missing: they are frozen, in the
+     heap. */
+  ASGST_FRAME_CONTINUATION_FROZEN = 6
 };
 
-/* ASGST_FRAME_JAVA, ASGST_FRAME_JAVA_INLINED, ASGST_FRAME_JAVA_NATIVE */
+/* All but ASGST_FRAME_CPP. */
 typedef struct {
   uint8_t type;
   int8_t comp_level;   /* 0 interpreted, 1 to 3 C1, 4 C2 or JVMCI, -1 undefined */
@@ -110,8 +119,13 @@ typedef struct {
                               always accepted */
   ASGST_CallFrame* frames; /* the caller's, room for `depth` frames; callee before caller */
   void* frame_info;        /* out: null when the walk came to the stack's end or to `depth`, else
-                              a constant string that says where and why it stopped */
+                              a constant string that says where and why it stopped, or
+                              ASGST_FRAMES_FROZEN */
 } ASGST_CallTrace;
+
+/* The text of frame_info when the walk came to the end, but frames are missing, which are in the
+   heap: where the last ASGST_FRAME_CONTINUATION_FROZEN stands. */
+#define ASGST_FRAMES_FROZEN "frames of a continuation are frozen, in the heap"
 
 /*
  * Walks the stack that `ucontext` (a ucontext_t) was interrupted on. The walked thread has to be
@@ -153,6 +167,19 @@ JNIEXPORT void JNICALL AsyncGetStackTraceUnstopped(ASGST_CallTrace* trace, jint 
 
 /* Faults contained since the VM was started. Async-signal-safe. */
 JNIEXPORT jlong JNICALL AsyncGetStackTraceContainedFaults(void);
+
+/*
+ * How often walks of all threads came to where a continuation begins, since the VM was started.
+ */
+typedef struct {
+  jlong barriers;        /* frames that return to the return barrier: their callers are frozen */
+  jlong entries;         /* frames of Continuation.enterSpecial that were given */
+  jlong entries_missing; /* barriers where the thread has entered no continuation: the walk ended */
+  jlong speculative;     /* entries known by the thread alone: frames were just being thawed */
+} ASGST_ContinuationCounts;
+
+/* Async-signal-safe. */
+JNIEXPORT void JNICALL ASGST_GetContinuationCounts(ASGST_ContinuationCounts* counts);
 
 #ifdef __cplusplus
 }

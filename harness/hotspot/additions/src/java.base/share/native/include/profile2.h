@@ -53,7 +53,14 @@ enum ASGST_FrameTypeId {
   ASGST_FRAME_JAVA = 1,         /* interpreted or compiled */
   ASGST_FRAME_JAVA_INLINED = 2, /* inlined into the frame that follows */
   ASGST_FRAME_JAVA_NATIVE = 3,  /* a native method */
-  ASGST_FRAME_NON_JAVA = 4      /* C, C++, stubs */
+  ASGST_FRAME_NON_JAVA = 4,     /* C, C++, stubs */
+  /* Continuation.enterSpecial: before it stand the frames of a continuation, as which a virtual
+     thread runs, and behind it those of its carrier. The first of all frames where the
+     continuation is just being entered or left. */
+  ASGST_FRAME_CONTINUATION = 5,
+  /* The same; frames between the one before and this one are missing: they are frozen, in the
+     heap, where only handlers of queues are given them. */
+  ASGST_FRAME_CONTINUATION_FROZEN = 6
 };
 
 typedef struct {
@@ -62,6 +69,7 @@ typedef struct {
   int bci;             /* -1 where there is none, as in native methods */
   ASGST_Method method; /* null in frames that are not Java's */
   void* pc;
+  /* Both null in frames that are in the heap. */
   void* sp; /* inlined frames have that of the frame they are in */
   void* fp; /* the frame pointer register, which compiled code may use otherwise */
 } ASGST_Frame;
@@ -71,7 +79,9 @@ enum ASGST_Options {
   ASGST_INCLUDE_NON_JAVA_THREADS = 2,
   ASGST_WALK_DURING_UNSAFE_STATES = 4,
   /* The prototype has 2 for this one, which JEP 435 has for another option. */
-  ASGST_END_ON_FIRST_JAVA_FRAME = 8 /* ends before the topmost method with bytecodes, see there */
+  ASGST_END_ON_FIRST_JAVA_FRAME = 8, /* ends before the topmost method with bytecodes, see there */
+  ASGST_END_AT_CONTINUATION = 64     /* ends with the first frame of a continuation's entry, instead
+                                        of going on into the carrier */
 };
 
 /* What the walked thread is doing; results above 0 of ASGST_RunWithIterator. */
@@ -103,7 +113,9 @@ enum ASGST_Error {
   ASGST_CONTAINED_FAULT = -23,        /* a walk of another thread faulted: a bug of the walk */
   ASGST_INVALID_ARGUMENT = -24,       /* a null handler or frame */
   ASGST_SAMPLE_LEFT = -25,            /* of a queue: the sampled frame had been left, see there */
-  ASGST_FAULTS_BLOCKED = -26          /* the calling thread blocks SIGSEGV or SIGBUS */
+  ASGST_FAULTS_BLOCKED = -26,         /* the calling thread blocks SIGSEGV or SIGBUS */
+  ASGST_FRAMES_FROZEN = -27           /* come to the end; frames are missing, which are in the heap:
+                                         where the last ASGST_FRAME_CONTINUATION_FROZEN stood */
 };
 
 typedef struct ASGST_Iterator ASGST_Iterator;
@@ -153,6 +165,19 @@ JNIEXPORT int JNICALL ASGST_State(ASGST_Iterator* iterator);
  */
 JNIEXPORT int JNICALL ASGST_ThreadState(void);
 
+/*
+ * How often walks of all threads came to where a continuation begins, since the VM was started.
+ */
+typedef struct {
+  jlong barriers;        /* frames that return to the return barrier: their callers are frozen */
+  jlong entries;         /* frames of Continuation.enterSpecial that were given */
+  jlong entries_missing; /* barriers where the thread has entered no continuation: the walk ended */
+  jlong speculative;     /* entries known by the thread alone: frames were just being thawed */
+} ASGST_ContinuationCounts;
+
+/* Async-signal-safe. */
+JNIEXPORT void JNICALL ASGST_GetContinuationCounts(ASGST_ContinuationCounts* counts);
+
 /* ---- Safepoint queues (ASGST_REGISTER_QUEUE) -------------------------------------------------- */
 
 /*
@@ -172,7 +197,9 @@ typedef struct ASGST_Queue ASGST_Queue;
  * threads do at safepoints, or throw.
  *
  * The iterator ends with the handler. Its first frame is the topmost Java frame, native methods
- * included, as it was when ASGST_Enqueue was called. Of a sample that cannot be told any more it
+ * included, as it was when ASGST_Enqueue was called. A virtual thread's trace is whole: frames that
+ * are frozen are given, too, unless the thread was noted while it was entering or thawing its
+ * continuation and none of its frames was on the stack (ASGST_FRAME_CONTINUATION_FROZEN). Of a sample that cannot be told any more it
  * gives an error and no frame:
  *   ASGST_SAMPLE_LEFT   the frame was left without a safepoint: it threw, was sampled behind the
  *                       poll of its return, jumped to another method, or became another activation
