@@ -29,7 +29,7 @@ void put(const Frame& frame, Defect defect, ASGST_CallFrame* to) {
   to->java_frame.comp_level = static_cast<int8_t>(frame.tier);
   to->java_frame.bci = frame.bci < 0 ? 65535 : static_cast<uint16_t>(frame.bci);
   to->java_frame.method_id = frame.method;
-  if (defect == Defect::unknown_type) to->java_frame.type = 5;
+  if (defect == Defect::unknown_type) to->java_frame.type = 7;
   if (defect == Defect::tier_out_of_range) to->java_frame.comp_level = 5;
   if (defect == Defect::native_bci_zero && frame.type == Type::native) to->java_frame.bci = 0;
 }
