@@ -27,10 +27,9 @@
 
 volatile int AsyncQueues::_live = 0;
 volatile int AsyncQueues::_lock = 0;
+bool AsyncQueues::may_read_heap = true;
 AsyncQueues::Memory AsyncQueues::memory = {[](size_t bytes) { return os::malloc(bytes, mtThread); },
                                            [](void* block) { os::free(block); }};
-
-bool AsyncQueues::may_read_heap = true;
 
 namespace {
 
