@@ -18,7 +18,7 @@ class Agent : public AgentTest, public testing::WithParamInterface<const char*> 
 
 TEST_P(Agent, SamplesAndDoesNoHarm) {
   const Ran ran =
-      run(std::string("mode=") + GetParam() + ",interval=200us,costly=50", "2 1500 4 200");
+      run(std::string("mode=") + GetParam() + ",interval=200us,costly=50", "2 600 4 200");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
   ASSERT_FALSE(ran.stats.empty());
@@ -62,7 +62,7 @@ using AgentTestPlain = AgentTest;
 constexpr char kUnstopped[] = "mode=unstopped,walker=plugin,plugin=" FRAMESTORM_PLANTED "crash.so,";
 
 TEST_F(AgentTestPlain, CrashesInWalksOfARunningThreadDoNoHarm) {
-  const Ran ran = run(std::string(kUnstopped) + "interval=200us,costly=50", "2 1500 4 200");
+  const Ran ran = run(std::string(kUnstopped) + "interval=200us,costly=50", "2 600 4 200");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
   ASSERT_FALSE(ran.stats.empty());
@@ -89,14 +89,14 @@ TEST_F(AgentTestPlain, ChurnOfThreadsIsNormal) {
 }
 
 TEST_F(AgentTestPlain, TenThousandThreadsAreNormal) {
-  const Ran ran = run("threads=all,interval=1s", "1 3000 10000 0");
+  const Ran ran = run("threads=all,interval=1s", "1 1000 10000 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
   EXPECT_GT(ran.stats["samples"], 1000);
 }
 
 TEST_F(AgentTestPlain, TenThousandThreadsAreNormalFromOutside) {
-  const Ran ran = run("mode=separate-thread,threads=all,interval=1s", "1 6000 10000 0");
+  const Ran ran = run("mode=separate-thread,threads=all,interval=1s", "1 2000 10000 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
   EXPECT_GT(ran.stats["samples"], 3000) << ran.stats.dump();
@@ -105,7 +105,7 @@ TEST_F(AgentTestPlain, TenThousandThreadsAreNormalFromOutside) {
 
 TEST_F(AgentTestPlain, OfManyRunningThreadsSomeAreSampledAtOnce) {
   const unsigned cores = std::thread::hardware_concurrency();
-  const Ran ran = run("interval=1ms", std::to_string(48 * cores) + " 3000 0 0");
+  const Ran ran = run("interval=1ms", std::to_string(48 * cores) + " 2000 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 48 * cores) << ran.output;
   EXPECT_LE(ran.stats["threads"]["most_sampled"], 32 * cores);
@@ -145,7 +145,7 @@ TEST_F(AgentTestPlain, ThreadsThatGetNoTimerAreCountedAndSpokenOf) {
 }
 
 TEST_F(AgentTestPlain, DurationEndsSamplingAndNotTheProgram) {
-  const Ran ran = run("duration=2,interval=1ms", "1 6000 0 0");
+  const Ran ran = run("duration=1,interval=1ms", "1 2500 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.stats["ended"], "duration");
   EXPECT_GT(ran.stats["samples"], 50);
@@ -169,7 +169,7 @@ TEST_F(AgentTestPlain, RandomThreadsTakeTurns) {
   const Ran ran =
       run("threads=random:2,interval=1ms,keep=1000,walker=plugin,plugin=" FRAMESTORM_PLANTED
           "wrong_frame.so",
-          "1 3000 50 0");
+          "1 1200 50 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.stats["threads"]["most_sampled"], 2);
   EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
@@ -184,7 +184,7 @@ TEST_F(AgentTestPlain, RandomThreadsTakeTurns) {
 
 // Per second of their processor time: other load takes that, too.
 TEST_F(AgentTestPlain, RunningThreadsAreSampledAtTheRateAskedFor) {
-  const Ran ran = run("interval=1ms", "2 3000 0 0");
+  const Ran ran = run("interval=1ms", "2 1500 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GE(ran.stats["rate_hz"].get<double>(), 0.9 * ran.stats["rate_asked_hz"].get<double>())
       << ran.stats.dump();
@@ -207,13 +207,13 @@ TEST_F(AgentTestPlain, AJvmThatCannotBeJoinedGoesOn) {
 
 // Threads start and end while the agent is being set up.
 TEST_F(AgentTestPlain, JoinsAJvmThatStartsThreads) {
-  const Ran ran = attach("interval=500us", "2 2000 0 1000");
+  const Ran ran = attach("interval=500us", "2 1000 0 1000");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["samples"], 100) << ran.output;
 }
 
 TEST_F(AgentTestPlain, JoinsAJvmThatRuns) {
-  const Ran ran = attach("interval=500us", "2 2000 2 0");
+  const Ran ran = attach("interval=500us", "2 1000 2 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["samples"], 100) << ran.output;
   EXPECT_NE(ran.read("flames.folded").find("Sampled.fibonacci"), std::string::npos);
@@ -232,7 +232,7 @@ TEST_P(PlantedDefect, IsFoundAndDoesNoHarm) {
   for (const char* mode : {"same-thread", "separate-thread"}) {
     const Ran ran = run(std::string("walker=plugin,plugin=" FRAMESTORM_PLANTED) + GetParam().name +
                             ".so,mode=" + mode + ",interval=100us,threads=all,costly=64",
-                        "2 1000 0 0");
+                        "2 300 0 0");
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
     const nlohmann::json finding = ran.finding(GetParam().kind, GetParam().clause);
@@ -261,7 +261,7 @@ TEST_F(AgentTestPlain, WhatTheVmChangedBetweenTwoWalksIsNoFinding) {
   for (const char* mode : {"same-thread", "separate-thread"}) {
     const Ran ran = run(std::string("walker=plugin,plugin=" FRAMESTORM_PLANTED "moved.so,mode=") +
                             mode + ",interval=100us,costly=1,threads=all",
-                        "1 1000 4 0");
+                        "1 500 4 0");
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_GT(ran.stats["checks"]["determinism"]["made"], 300) << mode;
     std::istringstream lines(ran.findings);
@@ -280,7 +280,7 @@ TEST_F(AgentTestPlain, ATraceThatEndsEarlyIsAFindingUnlessTheWalkerSaysSo) {
     const auto sampled = [&](const std::string& options) {
       const Ran ran = run("walker=plugin,plugin=" FRAMESTORM_DECLARED "=" + options +
                               ",mode=" + mode + ",interval=200us,costly=10",
-                          "2 1500 0 0");
+                          "2 500 0 0");
       EXPECT_EQ(ran.status, 0) << ran.output;
       EXPECT_GT(ran.stats["frames"]["plugin"]["count"], 100) << ran.stats.dump();
       return ran;
@@ -306,10 +306,10 @@ TEST_F(AgentTestPlain, AMissingOutermostFrameIsFound) {
                      ",interval=100us,mode=" + mode,
                  program);
     };
-    const Ran rarely = sampled("outermost+rarely", "2 3000 0 0");
+    const Ran rarely = sampled("outermost+rarely", "2 1000 0 0");
     EXPECT_FALSE(rarely.finding("contract", "not-deterministic").empty())
         << mode << rarely.stats.dump();
-    const Ran always = sampled("outermost", "2 1000 0 0");
+    const Ran always = sampled("outermost", "2 400 0 0");
     EXPECT_TRUE(always.finding("contract", "not-deterministic").empty()) << mode << always.findings;
     EXPECT_FALSE(always.finding("contract", "outermost-frame-differs").empty() &&
                  always.finding("contract", "ends-early").empty())
@@ -338,7 +338,7 @@ TEST_F(AgentTestPlain, AModeThatAWalkerDoesNotDeclareIsRefused) {
 TEST_F(AgentTestPlain, AnAddedOracleIsHeard) {
   agent_ = FRAMESTORM_AGENT_WITH_ADDED_ORACLES;
   for (const char* mode : {"same-thread", "separate-thread"}) {
-    const Ran ran = run(std::string("interval=200us,costly=10,mode=") + mode, "2 1500 0 0",
+    const Ran ran = run(std::string("interval=200us,costly=10,mode=") + mode, "2 500 0 0",
                         "env FRAMESTORM_ADDED_ORACLES=1");
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_FALSE(ran.finding("contract", "added").empty()) << mode << ran.findings;
