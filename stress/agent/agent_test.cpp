@@ -306,7 +306,7 @@ TEST_F(AgentTestPlain, AMissingOutermostFrameIsFound) {
                      ",interval=100us,mode=" + mode,
                  program);
     };
-    const Ran rarely = sampled("outermost+rarely", "2 1000 0 0");
+    const Ran rarely = sampled("outermost+rarely,costly=4", "2 1000 0 0");
     EXPECT_FALSE(rarely.finding("contract", "not-deterministic").empty())
         << mode << rarely.stats.dump();
     const Ran always = sampled("outermost", "2 400 0 0");

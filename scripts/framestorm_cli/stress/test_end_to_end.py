@@ -53,7 +53,7 @@ def run(
 
 def test_ground_truth_beside_the_plain_program(jdk: Jdk, tmp_path: Path) -> None:
     chosen = ("--workload", "method-handles", "--mode", "same-thread")
-    _, data, printed = run(jdk, tmp_path / "out", *chosen, "--duration", "12s", truth=True)
+    _, data, printed = run(jdk, tmp_path / "out", *chosen, "--duration", "6s", truth=True)
     judged = {cell["plain"]: cell["figures"]["truth"] for cell in data["cells"]}
     assert judged[True] is None
     (walker,) = judged[False]["walkers"]
@@ -67,7 +67,7 @@ def test_ground_truth_beside_the_plain_program(jdk: Jdk, tmp_path: Path) -> None
 
 def test_both_modes(jdk: Jdk, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    _, data, printed = run(jdk, out, "--workload", "exceptions", "--duration", "8s")
+    _, data, printed = run(jdk, out, "--workload", "exceptions", "--duration", "5s")
     assert {cell["mode"] for cell in data["cells"]} == {"same-thread", "separate-thread"}
     for cell in data["cells"]:
         assert cell["verdict"] in ("clean", "findings")
@@ -109,7 +109,7 @@ def test_a_running_thread(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> None:
-    arguments = ("--workload", "class-redefinition", "--mode", "same-thread", "--duration", "10s")
+    arguments = ("--workload", "class-redefinition", "--mode", "same-thread", "--duration", "6s")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
     (cell,) = data["cells"]
     assert cell["work"]["work"]["redefinitions"] > 100
@@ -152,7 +152,7 @@ def test_what_is_planted_is_found_and_harms_nobody(
         check=True,
     )  # fmt: skip
     out = tmp_path / "out"
-    arguments = ("--workload", "exceptions", "--mode", "same-thread", "--duration", "7s")
+    arguments = ("--workload", "exceptions", "--mode", "same-thread", "--duration", "3s")
     _, data, _ = run(jdk, out, *arguments, "--walker-plugin", plugin)
     (cell,) = data["cells"]
     assert cell["verdict"] == "findings"
@@ -232,7 +232,7 @@ def test_a_jvm_that_does_not_end_leaves_its_stacks(
     # At an interval that slows no program down.
     matrix.write_text(
         f'workloads = ["{ends_badly} hang"]\nmodes = ["same-thread"]\nintervals = ["1ms"]\n'
-        'seconds = 3\nlimit = "8s"\n'
+        'seconds = 1\nlimit = "5s"\n'
     )
     out = tmp_path / "out"
     code, data, _ = run(jdk, out, "--matrix", matrix)
@@ -250,7 +250,7 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
     names = [name for name in jfr.WALKERS if jfr.excluded(name, jdk) is None]
     assert names
     walkers = [part for name in names for part in ("--walker", name)]
-    _, data, _ = run(jdk, tmp_path / "out", "--workload", "javac", "--duration", "10s", *walkers)
+    _, data, _ = run(jdk, tmp_path / "out", "--workload", "javac", "--duration", "6s", *walkers)
     assert {(cell["walker"], cell["mode"]) for cell in data["cells"]} == {
         (name, "self") for name in names
     }
@@ -259,7 +259,7 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_samplers_side_by_side(jdk: Jdk, tmp_path: Path) -> None:
-    arguments = ("--workload", "javac", "--duration", "12s", "--profiler", "jfr,asgct")
+    arguments = ("--workload", "javac", "--duration", "8s", "--profiler", "jfr,asgct")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
     lines = {line["sampler"]: line for line in data["side_by_side"]}
     own = jfr.EXECUTION if jfr.excluded(jfr.CPU_TIME, jdk) else jfr.CPU_TIME
