@@ -114,7 +114,7 @@ class Gate:
         shutil.rmtree(self.out, ignore_errors=True)
         jdk = self._fakes.tools.jdk.home
         code, out, err = self._run(
-            "gate", "--jdk", jdk, "--minutes", "2", "--seed", "1", "--out", self.out, *more
+            "gate", "--jdk", jdk, "--minutes", "20", "--seed", "1", "--out", self.out, *more
         )
         path = self.out / "gate.json"
         return code, json.loads(path.read_text()) if path.exists() else out + err
