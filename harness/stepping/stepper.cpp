@@ -217,7 +217,8 @@ StepAnswer Stepper::take(ucontext_t* context, bool single_step) {
   ++counts_.steps;
   steps_now_.store(counts_.steps, std::memory_order_relaxed);
   if (counts_.steps >= most_steps_) give_up();
-  const bool native = truth_.blob() == nullptr;
+  // HotSpot finds frames by the return addresses of code that JVMTI has not told of yet, too.
+  const bool native = truth_.blob() == nullptr && !catalog_.in_code_cache(now.pc);
   const bool entered = single_step && native && native_before_ && call_before_;
   native_steps_ = native ? native_steps_ + 1 : 0;
   native_before_ = native;

@@ -163,6 +163,31 @@ TEST_F(StepperTest, ScenariosHaveATruthAtEveryInstruction) {
   }
 }
 
+// Its calls would be run past like those of native code, with their return addresses replaced; but HotSpot
+// reads them.
+TEST_F(StepperTest, CodeThatNobodyHasToldOfIsNotNativeCode) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  {
+    Stepper stepper(session().jvm(), {asgct()}, kSteps);
+    ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
+  }
+  CodeMap& map = session().jvm().code_map();
+  std::vector<uintptr_t> told;
+  for (const CodeEntry& entry : map.entries()) {
+    if (entry.name.starts_with("framestorm/ExceptionUnwind.")) told.push_back(entry.begin);
+  }
+  ASSERT_GE(told.size(), 3U);
+  for (const uintptr_t code : told) map.remove(reinterpret_cast<const void*>(code));
+  map.absorb();
+  Stepper stepper(session().jvm(), {asgct()}, kSteps);
+  ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
+  const auto& lost = stepper.counts().lost;
+  const auto untold = lost.find("code that JVMTI has not told of yet");
+  ASSERT_NE(untold, lost.end());
+  EXPECT_GT(untold->second, 1000U) << stepper.counts().passed << " were passed";
+}
+
 TEST_F(StepperTest, AFindingIsSteppedToAgain) {
   start();
   ASSERT_FALSE(HasFatalFailure());
