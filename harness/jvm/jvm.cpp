@@ -51,6 +51,7 @@ void Jvm::open(void* library, const std::filesystem::path& path) {
   library_path_ = path;
   structs_ = std::make_unique<VmStructs>(library_);
   layout_ = read_layout(*structs_);
+  methods_.set_mark(structs_->required_offset("Method", "_constMethod"));
   code_map_ = std::make_unique<CodeMap>(*structs_);
   handle_signal_ =
       reinterpret_cast<int (*)(int, siginfo_t*, void*, int)>(symbol("JVM_handle_linux_signal"));

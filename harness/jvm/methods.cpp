@@ -1,5 +1,7 @@
 #include "harness/jvm/methods.h"
 
+#include <cstddef>
+
 #include "harness/base/clock.h"
 
 namespace framestorm {
@@ -37,25 +39,46 @@ void MethodTable::take_pending() {
   has_pending_.store(false, std::memory_order_release);
 }
 
+void MethodTable::take_ids() {
+  for (auto& [id, info] : methods_) {
+    const void* const at = method_at(id);
+    if (at == nullptr) continue;
+    Known& known = ids_[at];
+    if (known.id != id) known = {.id = id};
+    if (info.first == nullptr) info.first = at;
+  }
+  ids_of_ = methods_.size();
+  ids_stale_ = false;
+}
+
+const void* MethodTable::mark_of(const void* method) const {
+  return mark_ == 0
+             ? nullptr
+             : *reinterpret_cast<const void* const*>(static_cast<const std::byte*>(method) + mark_);
+}
+
 jmethodID MethodTable::id_of(const void* method) {
+  const auto is_current = [method](const auto& known) { return method_at(known.id) == method; };
   auto found = ids_.find(method);
   const uint64_t now = found == ids_.end() ? monotonic_ns() : 0;
-  // One that was replaced may still run; or a new class's has come where it was.
-  const bool current = found != ids_.end() && method_at(found->second) == method;
+  // One that was replaced may still run; or another one has come where it was.
+  const bool current = found != ids_.end() && is_current(found->second);
+  const bool replaced = !current && found != ids_.end() && method_at(found->second.id) != nullptr;
+  const bool another = replaced && found->second.mark != mark_of(method);
+  const bool never_asked = another && found->second.mark == nullptr;
   const bool late = found == ids_.end() && now - ids_taken_ns_ > kRetakeIds;
-  if (ids_stale_ || late || (!current && ids_of_ != methods_.size())) {
-    for (auto& [id, info] : methods_) {
-      const void* const at = method_at(id);
-      if (at == nullptr) continue;
-      ids_[at] = id;
-      if (info.first == nullptr) info.first = at;
-    }
-    ids_of_ = methods_.size();
+  if (ids_stale_ || late || another || (!current && ids_of_ != methods_.size())) {
+    take_ids();
     ids_taken_ns_ = now;
-    ids_stale_ = false;
     found = ids_.find(method);
   }
-  return found == ids_.end() || method_at(found->second) == nullptr ? nullptr : found->second;
+  if (found == ids_.end() || method_at(found->second.id) == nullptr) return nullptr;
+  if (another && !never_asked && !is_current(found->second)) {
+    ids_.erase(found);
+    return nullptr;
+  }
+  found->second.mark = mark_of(method);
+  return found->second.id;
 }
 
 bool MethodTable::is_replaced(jmethodID id) const {

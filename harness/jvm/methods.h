@@ -42,6 +42,8 @@ class MethodTable {
   // The ID of the method at a Method*, where IDs point at these (JDK 25 and older). Null when no class
   // has it. As find().
   jmethodID id_of(const void* method);
+  // The offset in a Method of what no other has that comes to stand where it stood.
+  void set_mark(size_t offset) { mark_ = offset; }
   // Methods have been replaced, and what was a Method* may be another one's.
   void retake_ids() { ids_stale_ = true; }
   // Whether its class was redefined since id_of() was first asked for anything. As find().
@@ -53,14 +55,22 @@ class MethodTable {
   size_t size() const { return methods_.size(); }
 
  private:
+  struct Known {
+    jmethodID id = nullptr;
+    const void* mark = nullptr;  // when it was asked for last; null before
+  };
+
   void take_pending();
+  void take_ids();
+  const void* mark_of(const void* method) const;
 
   std::mutex mutex_;
   std::vector<std::pair<jmethodID, MethodInfo>> pending_;
   std::atomic<bool> has_pending_{false};
   std::unordered_map<jmethodID, MethodInfo> methods_;
-  std::unordered_map<const void*, jmethodID> ids_;  // by Method*
-  size_t ids_of_ = 0;                               // methods
+  std::unordered_map<const void*, Known> ids_;  // by Method*
+  size_t ids_of_ = 0;                           // methods
+  size_t mark_ = 0;
   uint64_t ids_taken_ns_ = 0;
   bool ids_stale_ = false;
 };

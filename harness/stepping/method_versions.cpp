@@ -1,6 +1,7 @@
 #include "harness/stepping/method_versions.h"
 
 #include "harness/guard/arch.h"
+#include "harness/jvm/agent.h"
 
 namespace framestorm::stepping {
 namespace {
@@ -52,6 +53,14 @@ bool MethodVersions::read_name(jmethodID id, Name* name) const {
   return true;
 }
 
+void MethodVersions::know_frame(JNIEnv* env, jmethodID id) {
+  if (jvm_.methods().find(id) == nullptr) {
+    know_method(env, id);
+  } else {
+    know(id);
+  }
+}
+
 void MethodVersions::know(jmethodID id) {
   Name name = {};
   if (firsts_.contains(id) || !read_name(id, &name)) return;
@@ -67,6 +76,14 @@ jmethodID MethodVersions::first_of(jmethodID id) {
   if (first == by_name_.end()) return id;
   if (jvm_.methods().find(id) == nullptr) jvm_.methods().add_version(id, first->second);
   return firsts_[id] = first->second;
+}
+
+jmethodID MethodVersions::first_of_method(const void* method) const {
+  Name name = {};
+  // An ID is where a Method* stands.
+  if (!read_name(reinterpret_cast<jmethodID>(&method), &name)) return nullptr;
+  const auto first = by_name_.find(name);
+  return first == by_name_.end() ? nullptr : first->second;
 }
 
 }  // namespace framestorm::stepping

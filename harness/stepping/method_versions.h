@@ -18,12 +18,18 @@ class MethodVersions {
  public:
   explicit MethodVersions(Jvm& jvm);
 
+  // A method of which JVMTI gives a frame. It is asked for one that it has not told of: a version that was
+  // replaced. `env`: the calling thread's, outside signal context.
+  void know_frame(JNIEnv* env, jmethodID id);
   // A method that is known to be one.
   void know(jmethodID id);
   // The one that was known first of the same class and loader, name and signature; `id` itself where
   // there is none.
   // One that JVMTI has not told of is told to the JVM's table of methods.
   jmethodID first_of(jmethodID id);
+  // Of the method at a Method*, which may be anything, where no ID is known to be its own; null where none
+  // is known of its class, name and signature.
+  jmethodID first_of_method(const void* method) const;
 
  private:
   // HotSpot's symbols, of which each text has one: class, name, signature. And what it has of the

@@ -105,6 +105,15 @@ TEST_F(MethodVersionsTest, AVersionIsOneOfItsOwnLoadersClass) {
   EXPECT_EQ(all.first_of(second), second) << "the other loader's class has that name, too";
   asked = [] {
     ASSERT_NE(replaced, second) << "the ID goes over to the new version";
+    EXPECT_EQ(versions->first_of_method(MethodTable::method_at(replaced)), second);
+    Jvm& jvm = Jvm::get();
+    jvm.methods().absorb();
+    ASSERT_EQ(jvm.methods().find(replaced), nullptr) << "no event tells of it";
+    versions->know_frame(jvm.env(), replaced);
+    jvm.methods().absorb();
+    const MethodInfo* const told = jvm.methods().find(replaced);
+    ASSERT_NE(told, nullptr);
+    EXPECT_EQ(told->name, std::string(kClass) + ".caller");
     EXPECT_EQ(versions->first_of(replaced), second);
   };
   env()->CallStaticVoidMethod(other, second);
@@ -122,6 +131,7 @@ TEST_F(MethodVersionsTest, WhatIsNoMethodStaysWhatItIs) {
     const auto id = reinterpret_cast<jmethodID>(none);
     all.know(id);
     EXPECT_EQ(all.first_of(id), id);
+    EXPECT_EQ(all.first_of_method(id), nullptr);
   }
 }
 

@@ -18,15 +18,6 @@ bool is_method_entry(const Blob* blob) {
 }
 uintptr_t word_at(uintptr_t address) { return *reinterpret_cast<const uintptr_t*>(address); }
 
-// The method that is entered at `blob`. One that is not known there may have replaced another just now.
-jmethodID id_of_entered(MethodTable& methods, const Blob* blob, uintptr_t method) {
-  const auto* const address = reinterpret_cast<const void*>(method);
-  const jmethodID id = methods.id_of(address);
-  if (id != nullptr || !is_method_entry(blob)) return id;
-  methods.retake_ids();
-  return methods.id_of(address);
-}
-
 // Whether both are the same activation's code, if the registers fit.
 bool same_code(const Blob* a, const Blob* b) {
   return a == b || (is_interpreted(a) && is_interpreted(b));
@@ -34,12 +25,28 @@ bool same_code(const Blob* a, const Blob* b) {
 
 }  // namespace
 
-StackTruth::StackTruth(Jvm& jvm, CodeCatalog& catalog)
+StackTruth::StackTruth(Jvm& jvm, CodeCatalog& catalog, const MethodVersions& versions)
     : jvm_(jvm),
       catalog_(catalog),
+      versions_(versions),
       const_method_(jvm.structs().required_offset("Method", "_constMethod")),
       const_method_size_(jvm.structs().size_of("ConstMethod")),
       code_size_(jvm.structs().required_offset("ConstMethod", "_code_size")) {}
+
+// A version that was replaced may have no ID that is known.
+jmethodID StackTruth::id_of(const void* method) const {
+  const jmethodID id = jvm_.methods().id_of(method);
+  return id != nullptr ? id : versions_.first_of_method(method);
+}
+
+// One that is not known may have replaced another just now.
+jmethodID StackTruth::id_of_entered(const Blob* blob, uintptr_t method) {
+  const auto* const address = reinterpret_cast<const void*>(method);
+  const jmethodID id = jvm_.methods().id_of(address);
+  if (id != nullptr || !is_method_entry(blob)) return id;
+  jvm_.methods().retake_ids();
+  return id_of(address);
+}
 
 void StackTruth::begin(std::span<const DebugInfo::JavaFrame> frames, uintptr_t stack_base,
                        uintptr_t last_java_sp) {
@@ -118,7 +125,7 @@ size_t StackTruth::base_frames_at(const Place& place) const {
       place.at.fp >= stack_base_) {
     return 0;
   }
-  return jvm_.methods().id_of(interpreted_frame(place.at.fp).method) == base_.back().method ? 1 : 0;
+  return id_of(interpreted_frame(place.at.fp).method) == base_.back().method ? 1 : 0;
 }
 
 void StackTruth::start(const Place& place) {
@@ -239,12 +246,12 @@ void StackTruth::follow_jump() {
   }
   if (is_interpreted(now_.blob) && follow_deoptimisation()) return;
   if (is_interpreted(now_.blob) && !running.has_stood && before_.blob != now_.blob) {
-    running.method = id_of_entered(jvm_.methods(), now_.blob, at.method);
+    running.method = id_of_entered(now_.blob, at.method);
     running.unnamed = running.method == nullptr && is_method_entry(now_.blob);
   }
   if (is_interpreted(now_.blob) && !running.has_stood && frame_stands(now_)) {
     running.has_stood = true;
-    running.method = jvm_.methods().id_of(interpreted_frame(at.fp).method);
+    running.method = id_of(interpreted_frame(at.fp).method);
   }
   const Blob* const blob = now_.blob;
   if (!elsewhere || blob == nullptr) return;
@@ -282,7 +289,7 @@ bool StackTruth::follow_interpreter() {
   if (!is_interpreted(catalog_.at(*return_slot(now_.at)))) return false;
   push(before_, at.sp, *return_slot(now_.at), /*implicit=*/false);
   Activation& callee = activations_.back();
-  callee.method = id_of_entered(jvm_.methods(), now_.blob, at.method);
+  callee.method = id_of_entered(now_.blob, at.method);
   callee.unnamed = callee.method == nullptr && is_method_entry(now_.blob);
   return true;
 }
@@ -399,7 +406,7 @@ std::vector<TrueFrame> StackTruth::interpreted(const Place& place, uintptr_t ret
   const Activation& running = activations_.back();
   if (frame_stands(place)) {
     const InterpretedFrame frame = interpreted_frame(place.at.fp);
-    const jmethodID method = jvm_.methods().id_of(frame.method);
+    const jmethodID method = id_of(frame.method);
     return {{.method = method, .bci = return_to == 0 ? kAnyBci : bci_of(frame, place.at.bcp)}};
   }
   // In the frame of the caller, this one taken down.
@@ -433,8 +440,7 @@ std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) 
       return frames;
     }
     case Role::adapter: {
-      const jmethodID entered =
-          jvm_.methods().id_of(reinterpret_cast<const void*>(place.at.method));
+      const jmethodID entered = id_of(reinterpret_cast<const void*>(place.at.method));
       if (entered == nullptr) return {};
       return {{.sort = TrueFrame::Sort::optional, .method = entered}};
     }

@@ -44,6 +44,7 @@
 
 #include "harness/stepping/arch.h"
 #include "harness/stepping/code_catalog.h"
+#include "harness/stepping/method_versions.h"
 
 namespace framestorm::stepping {
 
@@ -78,7 +79,7 @@ enum class Knowledge : uint8_t {
 
 class StackTruth {
  public:
-  StackTruth(Jvm& jvm, CodeCatalog& catalog);
+  StackTruth(Jvm& jvm, CodeCatalog& catalog, const MethodVersions& versions);
 
   // A thread that is about to go on in the innermost of its Java frames `frames`, which are all that
   // it has. Those of native methods have no bci (-1); such a method on top is left before anything is
@@ -161,6 +162,9 @@ class StackTruth {
   bool is_in_call_stub(const Place& place) const;
   // In the code cache, and JVMTI has not told of it yet.
   bool is_unknown(const Place& place) const;
+  jmethodID id_of(const void* method) const;
+  // The method that is entered at `blob`.
+  jmethodID id_of_entered(const Blob* blob, uintptr_t method);
   int32_t bci_of(const InterpretedFrame& frame, uintptr_t bcp) const;
   // Its caller is in the heap, and comes back when it returns.
   bool returns_to_barrier(const Activation& one);
@@ -168,6 +172,7 @@ class StackTruth {
 
   Jvm& jvm_;
   CodeCatalog& catalog_;
+  const MethodVersions& versions_;
   size_t const_method_, const_method_size_, code_size_;  // offsets and size in HotSpot
   std::vector<DebugInfo::JavaFrame> base_;  // below the first activation, outermost first
   bool on_carrier_ = false;                 // a virtual thread

@@ -34,8 +34,7 @@ bool StackTruth::come_back() {
   if (waiting_.front().slot + moved >= stack_base_) return false;
   if (now_.blob != nullptr && now_.blob->role == Role::interpreter) {
     if (now_.at.fp != ended.caller_fp + moved || waiting_below_.empty() ||
-        jvm_.methods().id_of(interpreted_frame(now_.at.fp).method) !=
-            waiting_below_.back().method) {
+        id_of(interpreted_frame(now_.at.fp).method) != waiting_below_.back().method) {
       return false;
     }
   }

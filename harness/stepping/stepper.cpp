@@ -54,8 +54,8 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
       walkers_(std::move(walkers)),
       limits_(limits),
       catalog_(jvm),
-      truth_(jvm, catalog_),
       versions_(jvm),
+      truth_(jvm, catalog_, versions_),
       oracles_(had_here(kOffered)),
       subjects_{{{jvm, Mode::same_thread}, {jvm, Mode::separate_thread}}},
       outside_walks_(jvm),
@@ -119,6 +119,7 @@ bool Stepper::know(jthread thread, std::byte* java_thread, JNIEnv* env, int tid)
   std::vector<DebugInfo::JavaFrame> base;
   for (const jvmtiFrameInfo& frame : std::span(frames).first(static_cast<size_t>(count))) {
     base.push_back({frame.method, static_cast<int32_t>(frame.location)});
+    versions_.know_frame(thread == nullptr ? env : jvm_.env(), frame.method);
   }
   jvm_.code_map().absorb();
   jvm_.methods().absorb();

@@ -265,8 +265,8 @@ class Stepper {
   const std::vector<Walker*> walkers_;
   const StepLimits limits_;
   CodeCatalog catalog_;
-  StackTruth truth_;
   MethodVersions versions_;
+  StackTruth truth_;
   std::vector<TrueFrame> by_versions_;
   Guard::Watch watch_;
   OracleSet oracles_;
