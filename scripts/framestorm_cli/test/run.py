@@ -45,7 +45,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 class Outcome:
     code: int
     words: str = ""  # its closing line
-    failures: tuple[FailedTest, ...] = ()
+    failures: tuple[FailedTest, ...] = ()  # the step itself where its tests are not known
 
 
 @dataclass(frozen=True)
@@ -399,7 +399,10 @@ def _run_step(step: Step) -> tuple[Outcome, float, str]:
             del _log.file
         outcome = result if isinstance(result, Outcome) else Outcome(result)
         log.seek(0)
-        return outcome, time.monotonic() - start, log.read()
+        output = log.read()
+        if outcome.code != 0 and not outcome.failures:
+            outcome = replace(outcome, failures=(FailedTest(step.name, output),))
+        return outcome, time.monotonic() - start, output
 
 
 def _closing(name: str, outcome: Outcome, seconds: float) -> str:

@@ -79,6 +79,18 @@ def test_steps_run_side_by_side_and_those_that_need_others_after_them(
     assert "late: FAILED (exit 3)" in err
 
 
+def test_a_step_whose_tests_are_not_known_is_told_by_what_it_printed() -> None:
+    def prints_and_fails() -> Outcome:
+        testing._call([sys.executable, "-c", "print('the cause')"])
+        return Outcome(1, "exited with 1")
+
+    outcomes = testing._run_side_by_side([Step("one", prints_and_fails), Step("two", lambda: 0)])
+    (failure,) = outcomes["one"][0].failures
+    assert failure.name == "one"
+    assert failure.words.endswith("the cause\n")
+    assert outcomes["two"][0].failures == ()
+
+
 def test_no_step_of_ci_is_left_out() -> None:
     names = [step.name for step in testing._every_step(True, True, ())]
     assert set(testing._QUICK) < set(names)
