@@ -21,6 +21,13 @@ std::string code_of(const CodeMap& code, uintptr_t pc, std::string* kind) {
   }
 }
 
+std::string position_of(const CodeMap& code, uintptr_t pc, std::string* kind) {
+  const std::string name = code_of(code, pc, kind);
+  const auto place = code.describe(pc);
+  if (!place || *kind == "stub" || place->ref.kind == CodeKind::nmethod) return name;
+  return *kind + " " + place->ref.name;
+}
+
 bool may_lack_innermost(const CodeMap& code, uintptr_t pc, int32_t method,
                         const std::function<int32_t(jmethodID)>& number_of) {
   const CodeEntry* const entry = code.find(pc);

@@ -10,6 +10,8 @@ namespace framestorm::stress {
 
 // The code at a pc by name; `kind`: of what sort it is ("c2", "interpreter", "native or VM").
 std::string code_of(const CodeMap& code, uintptr_t pc, std::string* kind);
+// The same, finer: codelets and libjvm's functions by name, these as the linker has them.
+std::string position_of(const CodeMap& code, uintptr_t pc, std::string* kind);
 // Whether the pc's code may be in the midst of what `method`, the innermost of a shadow stack, is
 // inlined in (Against::may_lack_innermost). `number_of`: of an instrumented method, else -1.
 bool may_lack_innermost(const CodeMap& code, uintptr_t pc, int32_t method,

@@ -210,7 +210,7 @@ void Observer::write(const SampleRing::Entry& entry) {
   const bool may_lack = !entries.empty() && may_lack_innermost(jvm_.code_map(), sample.pc(),
                                                                entries.front().method, number_of);
   std::string kind;
-  const std::string place = code_of(jvm_.code_map(), sample.pc(), &kind);
+  const std::string place = position_of(jvm_.code_map(), sample.pc(), &kind);
   const int64_t code = code_at(sample.pc());
   out_ << "handler\t" << sample.tid << '\t' << sample.shadow_owner << '\t'
        << static_cast<int>(sample.shadow_state) << '\t' << sample.shadow_depth << '\t' << stack

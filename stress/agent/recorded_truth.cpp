@@ -212,7 +212,8 @@ class Figures {
     }
     json positions = json::array();
     for (const auto& [key, count] : positions_) {
-      positions.push_back({{"verdict", name_of(key.first)}, {"at", key.second}, {"count", count}});
+      positions.push_back(
+          {{"verdict", name_of(key.first)}, {"error", ""}, {"at", key.second}, {"count", count}});
     }
     const json none = {{"made", 0}, {"broken", 0}};
     return {{"walkers",

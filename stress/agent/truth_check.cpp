@@ -104,7 +104,7 @@ void TruthCheck::count(const Sample& sample, const WalkView& view, TruthVerdict 
   PerWalker& own = walkers_[sample.walk.walker];
   ++own.verdicts[static_cast<size_t>(verdict)];
   std::string kind;
-  const std::string position = code_of(jvm_.code_map(), sample.pc(), &kind);
+  const std::string position = position_of(jvm_.code_map(), sample.pc(), &kind);
   auto& by_code = own.by_code[kind];
   ++by_code[0];
   if (is_wrong(verdict)) ++by_code[1];
@@ -185,7 +185,7 @@ void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Vio
   if (detail.empty()) {
     std::string kind;
     detail = difference(compared, trace, methods, instrumented_) + ", in " +
-             code_of(jvm_.code_map(), sample.pc(), &kind);
+             const std::string position = position_of(jvm_.code_map(), sample.pc(), &kind);
   }
   out->broken("wrong-trace", std::string(name_of(compared.verdict)) + ": " + detail);
 }

@@ -68,7 +68,7 @@ class TruthCheck {
     std::array<uint64_t, static_cast<size_t>(TruthVerdict::count)> verdicts = {};
     std::map<std::string, uint64_t> not_judged;
     std::map<std::string, std::array<uint64_t, 2>> by_code;      // judged, wrong
-    std::map<std::array<std::string, 3>, uint64_t> by_position;  // verdict, error, code blob
+    std::map<std::array<std::string, 3>, uint64_t> by_position;  // verdict, error, position
     Layer safepoint, sandwich;
     uint64_t cut = 0;  // of those that are short: the walker said so
   };

@@ -67,7 +67,8 @@ class ModuleSymbols:
         return sorted(found, key=lambda r: r[0] - r[1])
 
 
-def _demangle(names: list[str]) -> list[str]:
+def demangled(names: list[str]) -> list[str]:
+    """As they are where no program demangles."""
     tool = (
         shutil.which("llvm-cxxfilt-19") or shutil.which("llvm-cxxfilt") or shutil.which("c++filt")
     )
@@ -95,7 +96,7 @@ def load(path: Path) -> ModuleSymbols:
         except (OSError, ValueError, KeyError):
             pass  # not there yet, or torn: read the file itself
     symbols = elf.functions(path)
-    names = _demangle([_CLONE_SUFFIX.sub("", symbol.name) for symbol in symbols])
+    names = demangled([_CLONE_SUFFIX.sub("", symbol.name) for symbol in symbols])
     rows = [(s.start, s.size, name) for s, name in zip(symbols, names, strict=True)]
     if identity.build_id:
         cached.parent.mkdir(parents=True, exist_ok=True)

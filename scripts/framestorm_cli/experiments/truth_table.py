@@ -27,11 +27,12 @@ def _finished(run: Path) -> tuple[Plan, list[CellResult]]:
 
 
 def page(runs: dict[Path, tuple[Plan, list[CellResult]]]) -> str:
-    """Markdown: by JDK and walker, then by what the thread ran, then by workload."""
+    """Markdown: by JDK and walker, then by what the thread ran, roughly and by name, then by
+    workload."""
     by_jdk: dict[str, list[CellResult]] = {}
     for plan, cells in runs.values():
         by_jdk.setdefault(f"{plan.jdk_version}, {Path(plan.jdk_home).name}", []).extend(cells)
-    by_walker, by_code, by_workload, references = [], [], [], []
+    by_walker, by_code, by_position, by_workload, references = [], [], [], [], []
     for version, cells in by_jdk.items():
         total = truth_figures.of(cell.stats for cell in cells)
         assert total is not None
@@ -41,6 +42,11 @@ def page(runs: dict[Path, tuple[Plan, list[CellResult]]]) -> str:
             [version, one.walker, kind, str(wrong)]
             for one in total.walkers
             for kind, wrong in one.by_code.items()
+        ]
+        by_position += [
+            [version, one.walker, at.verdict, at.error, f"`{at.at}`", f"{at.count:,}"]
+            for one in total.walkers
+            for at in one.positions
         ]
         by_workload += [
             [version, workload, one.walker, f"{one.judged:,}", str(one.wrong)]
@@ -64,6 +70,12 @@ def page(runs: dict[Path, tuple[Plan, list[CellResult]]]) -> str:
             "## By what the thread ran",
             "",
             table(["JDK", "walker", "code", "wrong"], by_code),
+            "",
+            "## By code position",
+            "",
+            table(
+                ["JDK", "walker", "verdict", "error", "what the thread ran", "samples"], by_position
+            ),
             "",
             "## By workload",
             "",

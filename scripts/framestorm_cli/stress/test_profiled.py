@@ -111,6 +111,7 @@ def test_a_walker_is_judged_by_shadow_stacks_where_there_are_some(
         "verdicts": verdicts,
         "not_judged": {},
         "by_code": {},
+        "positions": [],
         "safepoint": layer,
         "sandwich": layer,
     }
@@ -140,7 +141,7 @@ def test_with_truth_a_profiler_is_judged_by_the_shadow_stacks_of_its_samples(
     def judge(walker: str, shadows: Path, traces: Path) -> dict[str, Any]:
         assert shadows.parent == traces.parent
         figures = {"wrong": 5, "verdicts": verdicts, "not_judged": {}, "by_code": {},
-                   "safepoint": layer, "sandwich": layer}  # fmt: skip
+                   "positions": [], "safepoint": layer, "sandwich": layer}  # fmt: skip
         return {
             "truth": {"reference": layer, "walkers": {walker: figures}},
             "examples": [example],

@@ -131,6 +131,9 @@ def test_a_wrong_walker_is_noticed_by_both(jdk: Jdk, program: Path, tmp_path: Pa
     assert stats["truth"]["reference"]["broken"] == 0
 
 
+_NATIVE = "native or VM"
+
+
 def test_sums_of_cells() -> None:
     cell = {
         "truth": {
@@ -140,6 +143,16 @@ def test_sums_of_cells() -> None:
                     "verdicts": {"right": 6, "refused": 2, "short": 1, "invented": 1},
                     "not_judged": {"no instrumented frame": 10},
                     "by_code": {"c2": {"judged": 10, "wrong": 2}},
+                    "positions": [
+                        {"verdict": "refused", "error": "unknown_Java", "at": "c1", "count": 2},
+                        {
+                            "verdict": "short",
+                            "error": "",
+                            "at": f"{_NATIVE} _ZN3Foo3barEi",
+                            "count": 1,
+                        },
+                        {"verdict": "invented", "error": "", "at": _NATIVE, "count": 2},
+                    ],
                     "safepoint": {"made": 3, "broken": 0},
                     "sandwich": {"made": 2, "broken": 1},
                 }
@@ -152,6 +165,9 @@ def test_sums_of_cells() -> None:
     (walker,) = found.walkers
     assert (walker.judged, walker.wrong.hits, walker.wrong.trials) == (20, 4, 16)
     assert walker.by_code["c2"].hits == 4
+    assert [(one.at, one.count) for one in walker.positions] == [
+        (_NATIVE, 4), (f"{_NATIVE} Foo::bar", 2), ("c1", 4),
+    ], "what is wrong, then what is refused"  # fmt: skip
     assert (walker.sandwich.hits, walker.sandwich.trials) == (2, 4)
     assert truth_figures.cells(walker)[-3:] == ["50.0%", "0 of 6", "2 of 4"]
     assert len(truth_figures.cells(walker)) == len(truth_figures.HEADS)

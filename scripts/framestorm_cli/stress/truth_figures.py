@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from framestorm_cli.binaries.symbols import demangled
 from framestorm_cli.findings.records import Json
 from framestorm_cli.reports.schema import said
 from framestorm_cli.stress.proportion import Proportion
@@ -16,6 +17,20 @@ HEADS = (
     "walker", "judged", "wrong", *WRONG, "refused", "in transition", "not judged",
     "at safepoints", "sandwich",
 )  # fmt: skip
+
+
+_POSITIONS = 20  # of wrong traces, and as many of refusals
+
+
+class Position(msgspec.Struct, forbid_unknown_fields=True, order=True):
+    """Where samples were wrong, or refused."""
+
+    count: Annotated[int, said("Samples.", ge=1)]
+    verdict: str
+    error: Annotated[str, said("Of a refusal; else empty.")]
+    at: Annotated[
+        str, said("What the thread ran: compiled code by its tier, all else by its name.")
+    ]
 
 
 class WalkerTruth(msgspec.Struct, forbid_unknown_fields=True):
@@ -30,6 +45,9 @@ class WalkerTruth(msgspec.Struct, forbid_unknown_fields=True):
     not_judged: Annotated[dict[str, int], said("By the reason.")]
     by_code: Annotated[
         dict[str, Proportion], said("Wrong of judged samples, by what the thread ran.")
+    ]
+    positions: Annotated[
+        list[Position], said("The most frequent of wrong traces, then of refusals.")
     ]
     safepoint: Annotated[
         Proportion,
@@ -53,6 +71,7 @@ class _Sum:
     verdicts: Counter[str] = field(default_factory=Counter)
     not_judged: Counter[str] = field(default_factory=Counter)
     by_code: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    positions: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     layers: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
 
@@ -68,6 +87,9 @@ def of(stats: Iterable[Json]) -> Truth | None:
             own.not_judged.update(one["not_judged"])
             for kind, counts in one["by_code"].items():
                 own.by_code[kind].update(counts)
+            for place in one["positions"]:
+                key = (place["verdict"], place["error"], place["at"])
+                own.positions[key] += place["count"]
             for layer in ("safepoint", "sandwich"):
                 own.layers[layer].update(one[layer])
     if not sums:
@@ -88,9 +110,24 @@ def _walker(name: str, own: _Sum) -> WalkerTruth:
             kind: Proportion.of(counts["wrong"], counts["judged"])
             for kind, counts in sorted(own.by_code.items())
         },
+        positions=_positions(own.positions),
         safepoint=_layer(own.layers["safepoint"]),
         sandwich=_layer(own.layers["sandwich"]),
     )
+
+
+def _positions(counts: Counter[tuple[str, str, str]]) -> list[Position]:
+    every = sorted((Position(count, *key) for key, count in counts.items()), reverse=True)
+    kept = []
+    for refused in (False, True):
+        kept += [one for one in every if (one.verdict == "refused") is refused][:_POSITIONS]
+    # "native or VM _ZN7JavaThread..." and the like: the last word is what a linker calls it.
+    words = [one.at.rpartition(" ") for one in kept]
+    names = demangled([name for *_, name in words])
+    return [
+        msgspec.structs.replace(one, at=kind + space + name.partition("(")[0])
+        for one, (kind, space, _), name in zip(kept, words, names, strict=True)
+    ]
 
 
 def _layer(counts: Counter[str]) -> Proportion:
