@@ -185,7 +185,7 @@ void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Vio
   if (detail.empty()) {
     std::string kind;
     detail = difference(compared, trace, methods, instrumented_) + ", in " +
-             const std::string position = position_of(jvm_.code_map(), sample.pc(), &kind);
+             code_of(jvm_.code_map(), sample.pc(), &kind);
   }
   out->broken("wrong-trace", std::string(name_of(compared.verdict)) + ": " + detail);
 }
