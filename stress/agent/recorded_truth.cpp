@@ -143,7 +143,9 @@ Answer judge(const Trace* trace, const Handler& handler, const Shadows& shadows)
     if (handler.state == ShadowState::of_carrier) return {"virtual thread comes or goes", {}};
     return {"", {TruthVerdict::refused, "no frame of Java"}};
   }
-  if (handler.state == ShadowState::of_carrier && !trace->instrumented.empty() &&
+  // Its frames may all be in the heap while the shadow stack is still its own.
+  const bool has_frames = !trace->instrumented.empty() || handler.depth > 0;
+  if (handler.state == ShadowState::of_carrier && has_frames &&
       (trace->of_continuation || trace->cut)) {
     return {"virtual thread comes or goes", {}};
   }

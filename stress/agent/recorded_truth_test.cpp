@@ -113,6 +113,17 @@ TEST(RecordedTruthTest, AnErrorIsRefusedAndTwoSamplesOfOneHandlerAreNotJudged) {
   EXPECT_EQ(found["verdicts"]["refused"], 1);
 }
 
+// Its frames are in the heap already, and the shadow stack is still the virtual thread's.
+TEST(RecordedTruthTest, ACarrierThatIsAboutToUnmountIsNotJudged) {
+  std::string noted = shadows();
+  for (size_t at = 0; (at = noted.find("\t9\t1\t1\t3\t", at)) != std::string::npos;) {
+    noted.replace(at, 9, "\t9\t1\t3\t3\t");
+  }
+  const json found = figures(noted, recorded("\tjdk.internal.vm.Continuation.enterSpecial()V@-1"));
+  EXPECT_EQ(found["judged"], 0);
+  EXPECT_EQ(found["not_judged"]["virtual thread comes or goes"], kHandlers);
+}
+
 TEST(RecordedTruthTest, ATraceThatWasCutNeedNotGoOn) {
   std::string traces = recorded(std::string(kInner) + std::string(kOuter));
   EXPECT_EQ(figures(shadows(), traces)["verdicts"]["short"], kHandlers);

@@ -142,7 +142,9 @@ void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Vio
     return is_of_continuation(known(frame.method)->name);
   });
   const std::vector<TraceFrame> trace = instrumented(frames);
-  if (sample.shadow_state == ShadowState::of_carrier && !trace.empty() &&
+  // Its frames may all be in the heap while the shadow stack is still its own.
+  const bool has_frames = !trace.empty() || sample.shadow_depth > 0;
+  if (sample.shadow_state == ShadowState::of_carrier && has_frames &&
       (of_continuation || was_cut(sample.walk))) {
     ++own.not_judged["virtual thread comes or goes"];
     return;

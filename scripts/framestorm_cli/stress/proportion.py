@@ -34,14 +34,19 @@ class Proportion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         high = 1.0 if hits == trials else min(1.0, middle + half)
         return Proportion(hits, trials, p, low, high)
 
+    @property
+    def share(self) -> str:
+        """Without what it is of: "1.2 %"."""
+        return "-" if self.rate is None else percent(self.rate)
+
     def __str__(self) -> str:
         if not self.trials:
             return "-"
-        low, high = _percent(self.low), _percent(self.high)
+        low, high = percent(self.low), percent(self.high)
         return f"{self.hits:,} of {self.trials:,} ({low} to {high})"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Two digits that count, without an exponent: 0.00035 %."""
     value = share * 100
     if value == 0:
