@@ -119,7 +119,7 @@ TEST(RecordedTruthTest, ACarrierThatIsAboutToUnmountIsNotJudged) {
   for (size_t at = 0; (at = noted.find("\t9\t1\t1\t3\t", at)) != std::string::npos;) {
     noted.replace(at, 9, "\t9\t1\t3\t3\t");
   }
-  const json found = figures(noted, recorded("\tjdk.internal.vm.Continuation.enterSpecial()V@-1"));
+  const json found = figures(noted, recorded("\tjdk/internal/vm/Continuation.enterSpecial()V@-1"));
   EXPECT_EQ(found["judged"], 0);
   EXPECT_EQ(found["not_judged"]["virtual thread comes or goes"], kHandlers);
 }
