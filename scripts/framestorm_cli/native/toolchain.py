@@ -138,27 +138,33 @@ def _check_room() -> None:
 
 
 def _configure(folder: Path, include: Path) -> None:
+    options = [f"-DFRAMESTORM_JNI_INCLUDE={include}"]
+    options += [f"-D{name}={value}" for name, value in compiler_launchers().items()]
     key = hashlib.sha256(
-        (paths.CHECKOUT / "CMakePresets.json").read_bytes() + str(include).encode()
+        (paths.CHECKOUT / "CMakePresets.json").read_bytes() + "\n".join(options).encode()
     ).hexdigest()
     stamp = folder / "framestorm-configured"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == key:
         return
     steps.run_logged(
-        [
-            "cmake",
-            "--preset",
-            "default",
-            "-B",
-            str(folder),
-            f"-DFRAMESTORM_JNI_INCLUDE={include}",
-        ],
+        ["cmake", "--preset", "default", "-B", str(folder), *options],
         what="configuring the native build",
         log_name="configure",
         advice=f"See `scripts/framestorm doctor`, or remove {folder} to start from nothing.",
         cwd=paths.CHECKOUT,
     )
     stamp.write_text(key, encoding="utf-8")
+
+
+def compiler_launchers() -> dict[str, str]:
+    """CMake's variables, by which a checkout that comes again at the same path is not compiled anew though
+    its files are younger. Empty without ccache, and where the environment has its own launchers."""
+    names = [f"CMAKE_{language}_COMPILER_LAUNCHER" for language in ("C", "CXX")]
+    program = shutil.which("ccache")
+    if program is None or any(name in os.environ for name in names):
+        return {}
+    folder = f"CCACHE_DIR={paths.cache() / 'ccache'}"
+    return dict.fromkeys(names, ";".join(["cmake", "-E", "env", folder, program]))
 
 
 def _up_to_date(folder: Path, targets: tuple[str, ...]) -> bool:

@@ -272,7 +272,7 @@ def _oss_fuzz() -> Outcome:
         folders = {"OUT": out, "WORK": str(paths.build() / "oss-fuzz")}
         code = _call(
             [str(paths.CHECKOUT / "ci" / "oss-fuzz" / "build.sh")],
-            environment={**_OSS_FUZZ, **folders},
+            environment={**_OSS_FUZZ, **folders, **toolchain.compiler_launchers()},
         )
         if code != 0:
             return Outcome(code, "build.sh failed")
