@@ -21,6 +21,7 @@ class CallsOracle final : public Oracle {
     bool aside = false;
     for (const Complaint& complaint : complaints(*facts)) {
       if (complaint.scope == ComplaintScope::real_context && view.subject.mutated) continue;
+      if (complaint.scope == ComplaintScope::real_poll && !may_poll(view)) continue;
       if (complaint.scope == ComplaintScope::same_frames && view.may_read_itself()) {
         aside = true;
       } else {
@@ -39,6 +40,14 @@ class CallsOracle final : public Oracle {
   }
 
  private:
+  // In method entries and in bytecodes that return, an interpreted frame may be partly built or taken down.
+  static bool may_poll(const WalkView& view) {
+    if (view.subject.mutated) return false;
+    const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
+    if (code == nullptr || code->kind != CodeKind::codelet) return true;
+    return !code->name.starts_with("method entry point") && !code->name.ends_with("return");
+  }
+
   static std::span<const Complaint> complaints(const WalkFacts& facts) {
     return std::span(facts.complaints)
         .first(std::min(facts.complaint_count, facts.complaints.size()));

@@ -419,8 +419,8 @@ void QueueSequence::compare(ASGST_Iterator* iterator, const Walked* wanted, bool
   }
   if (state == ASGST_SAMPLE_LEFT) {
     // No thread polls where a mutated context says.
-    if (!may_be_left && !is_partly_there(*wanted)) {
-      complain("queue-told-left", ComplaintScope::real_context, "state", state, wanted->result);
+    if (!may_be_left) {
+      complain("queue-told-left", ComplaintScope::real_poll, "state", state, wanted->result);
     }
     return;
   }
@@ -443,24 +443,6 @@ void QueueSequence::compare(ASGST_Iterator* iterator, const Walked* wanted, bool
   }
   const int end = wanted->end == 1 ? 1 : api_.next(iterator, &frame);
   if (end != wanted->end) complain("queue-told-end", scope, "after the frames", end, wanted->end);
-}
-
-bool QueueSequence::is_partly_there(const Walked& walked) const {
-  // frame_x86.hpp: interpreter_frame_method_offset.
-  constexpr uintptr_t kMethod = 3 * sizeof(uintptr_t);
-  constexpr uintptr_t kMostOfAFrame = 4096;
-  if (context_ == nullptr || walked.count == 0) return false;
-  const auto& context = *static_cast<const ucontext_t*>(context_);
-  const uintptr_t sp = get_register(context, Register::sp);
-  const uintptr_t fp = get_register(context, Register::fp);
-  const bool is_interrupted =
-      reinterpret_cast<uintptr_t>(walked.frames[0].pc) == get_register(context, Register::pc);
-  // Above compiled code it may be taken down so far that no walk gives it.
-  if (is_interrupted != (walked.frames[0].comp_level == 0)) return false;
-  if (fp < sp + kMethod || fp % sizeof(uintptr_t) != 0) return true;
-  if (fp - sp > kMostOfAFrame) return true;
-  return is_interrupted &&
-         *reinterpret_cast<const ASGST_Method*>(fp - kMethod) != walked.frames[0].method;
 }
 
 // Null where there is none, or the walk's own is no ucontext.

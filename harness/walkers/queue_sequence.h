@@ -93,10 +93,6 @@ class QueueSequence {
   static void on_safepoint(ASGST_Queue* queue, ASGST_Iterator* iterator, void* slot,
                            QueueModel::EventKind kind);
 
-  // Whether the innermost frame is an interpreted one that is being built or has been taken down: no
-  // thread polls there, and what is told of it is that it was left.
-  bool is_partly_there(const Walked& walked) const;
-
   void* context_of(size_t origin);
   const Walked& walked(size_t origin);
   const Walked& walked_at_safepoint();

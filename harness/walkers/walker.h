@@ -62,8 +62,9 @@ struct WalkTarget {
 // Of which walks a complaint is right.
 enum class ComplaintScope : uint8_t {
   always,
-  same_frames,  // not where two calls may read their own stack, see WalkView::may_read_itself
-  real_context  // only of unmutated victims
+  same_frames,   // not where two calls may read their own stack, see WalkView::may_read_itself
+  real_context,  // only of unmutated victims
+  real_poll      // the same, and not where an interpreted frame may be partly there
 };
 
 // Something that an adapter saw its API do wrong, by comparing calls within one walk.

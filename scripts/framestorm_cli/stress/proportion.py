@@ -37,16 +37,16 @@ class Proportion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def share(self) -> str:
         """Without what it is of: "1.2 %"."""
-        return "-" if self.rate is None else percent(self.rate)
+        return "-" if self.rate is None else _percent(self.rate)
 
     def __str__(self) -> str:
         if not self.trials:
             return "-"
-        low, high = percent(self.low), percent(self.high)
+        low, high = _percent(self.low), _percent(self.high)
         return f"{self.hits:,} of {self.trials:,} ({low} to {high})"
 
 
-def percent(share: float) -> str:
+def _percent(share: float) -> str:
     """Two digits that count, without an exponent: 0.00035 %."""
     value = share * 100
     if value == 0:
