@@ -31,8 +31,8 @@ class FakeJava(Planned):
         plan.install(self.folder / "java", "fake_java")
         self.lists(*WORKLOADS)
 
-    def lists(self, *names: str, minimum: int = 17) -> None:
-        line = {"summary": "does things", "minimum_jdk": minimum, "threads": "two"}
+    def lists(self, *names: str, missing: str = "") -> None:
+        line = {"summary": "does things", "missing": missing, "threads": "two"}
         self._plan["workloads"] = [
             {**line, "name": name, "jvm_args": ["-Dnatives={natives}"]} for name in names
         ]

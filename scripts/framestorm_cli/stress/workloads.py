@@ -33,7 +33,7 @@ class Workload:
     program: tuple[str, ...]  # what follows the JVM's arguments
     jvm_args: tuple[str, ...] = ()
     summary: str = ""
-    minimum_jdk: int = 0
+    missing: str = ""  # what it needs and the JDK it was listed by does not have
     own_clock: bool = False
     proves: bool = False
     renaissance: bool = False  # a benchmark of it, whose failures it can tell apart
@@ -96,7 +96,7 @@ def built_in(java: Path, found: BuiltIn) -> list[Workload]:
                         for argument in entry["jvm_args"]
                     ),
                     summary=entry["summary"],
-                    minimum_jdk=int(entry["minimum_jdk"]),
+                    missing=entry["missing"],
                     own_clock=True,
                     proves=True,
                 )
@@ -175,8 +175,8 @@ def resolve(
 def matching(
     names: Sequence[str], every: Sequence[Workload], jdk: Jdk, *, say_left_out: bool = True
 ) -> list[Workload]:
-    """Built-in workloads by name or glob, those that this JDK is too old for left out when a glob
-    names them. Raises FramestormError for one that is named and cannot run, or is not there."""
+    """Built-in workloads by name or glob, those that lack something in this JDK left out when a
+    glob names them. Raises FramestormError for one that is named and cannot run, or is not there."""
     chosen: dict[str, Workload] = {}
     for name in names:
         hits = [one for one in every if fnmatch.fnmatchcase(one.name, name)]
@@ -187,14 +187,14 @@ def matching(
                 "class:MAIN"
             )
         for one in hits:
-            if one.minimum_jdk <= jdk.feature:
+            if not one.missing:
                 chosen[one.name] = one
             elif one.name == name:
                 raise FramestormError(
-                    f"the workload {name} needs JDK {one.minimum_jdk} or later, {jdk} is {jdk.feature}"
+                    f"the workload {name} needs {one.missing}, which {jdk} does not have"
                 )
             elif say_left_out:
-                steps.say(f"without {one.name}: needs JDK {one.minimum_jdk} or later")
+                steps.say(f"without {one.name}: needs {one.missing}")
     return list(chosen.values())
 
 

@@ -83,15 +83,23 @@ enum Catalog {
         "there is no workload " + workload + "; `--list` says which there are");
   }
 
+  /** What it needs and this JDK does not have; empty when it can run. */
+  String missing() {
+    if (Runtime.version().feature() < minimumJdk) {
+      return "JDK " + minimumJdk + " or later";
+    }
+    // A JDK has it, a runtime made from one may not.
+    if (this == JAVAC && ModuleLayer.boot().findModule("jdk.compiler").isEmpty()) {
+      return "the module jdk.compiler";
+    }
+    return "";
+  }
+
   /** Throws IllegalArgumentException with the reason when this JDK has no such workload. */
   Workload create() throws ReflectiveOperationException {
-    if (Runtime.version().feature() < minimumJdk) {
+    if (!missing().isEmpty()) {
       throw new IllegalArgumentException(
-          workload()
-              + " needs JDK "
-              + minimumJdk
-              + " or later, this is "
-              + Runtime.version().feature());
+          workload() + " needs " + missing() + ", this is JDK " + Runtime.version());
     }
     StringBuilder name = new StringBuilder(Catalog.class.getPackageName()).append('.');
     for (String word : workload().split("-")) {
@@ -106,8 +114,8 @@ enum Catalog {
       arguments.append(arguments.length() == 0 ? "" : ",").append('"').append(argument).append('"');
     }
     return String.format(
-        "{\"name\":\"%s\",\"summary\":\"%s\",\"minimum_jdk\":%d,\"jvm_args\":[%s],"
+        "{\"name\":\"%s\",\"summary\":\"%s\",\"missing\":\"%s\",\"jvm_args\":[%s],"
             + "\"threads\":\"--threads workers, by default one a core and at least two\"}",
-        workload(), summary, minimumJdk, arguments);
+        workload(), summary, missing(), arguments);
   }
 }
