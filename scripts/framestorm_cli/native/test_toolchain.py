@@ -87,6 +87,22 @@ def test_a_build_that_fails_shows_the_error(checkout: Path) -> None:
     assert "build.log" in error.value.message
 
 
+def test_a_compiler_cache_that_is_there_is_used(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for language in ("C", "CXX"):
+        monkeypatch.delenv(f"CMAKE_{language}_COMPILER_LAUNCHER", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert toolchain.compiler_launchers() == {}
+    (tmp_path / "ccache").touch(mode=0o755)
+    found = toolchain.compiler_launchers()
+    assert sorted(found) == ["CMAKE_CXX_COMPILER_LAUNCHER", "CMAKE_C_COMPILER_LAUNCHER"]
+    assert all(value.endswith(str(tmp_path / "ccache")) for value in found.values())
+    assert all(f"CCACHE_DIR={paths.cache()}" in value for value in found.values())
+    monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", "own")
+    assert toolchain.compiler_launchers() == {}
+
+
 def test_own_programs_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAMESTORM_BIN", str(tmp_path))
     with pytest.raises(FramestormError, match="FRAMESTORM_BIN"):
