@@ -21,12 +21,14 @@ inline uint64_t monotonic_ns() { return read_clock(CLOCK_MONOTONIC); }
 // CPU time of the calling thread.
 inline uint64_t own_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-// CPU time of a thread; 0 of one that is gone. pthread_getcpuclockid needs a pthread_t; the clock's
-// number as in Linux, include/linux/posix-timers.h: ~tid << 3 | CPUCLOCK_PERTHREAD_MASK |
-// CPUCLOCK_SCHED.
-inline uint64_t thread_cpu_ns(int tid) {
-  return read_clock(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U));
+// The clock of a thread's CPU time. pthread_getcpuclockid needs a pthread_t; the number as in Linux,
+// include/linux/posix-timers.h: ~tid << 3 | CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED.
+inline clockid_t cpu_clock(int tid) {
+  return static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6U);
 }
+
+// CPU time of a thread; 0 of one that is gone.
+inline uint64_t thread_cpu_ns(int tid) { return read_clock(cpu_clock(tid)); }
 
 inline timespec as_timespec(uint64_t ns) {
   return {static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};

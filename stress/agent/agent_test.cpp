@@ -81,6 +81,19 @@ TEST_F(AgentTestPlain, ExtremeRateOfWalksOfARunningThreadLeavesTheProgramItsTime
   EXPECT_GT(ran.stats["lost"].value("throttled", 0), 0) << ran.stats["lost"].dump();
 }
 
+TEST_F(AgentTestPlain, ThreadsWhoseTimersPutThemIntoAQueueAreWalked) {
+  const Ran ran = run("mode=queued,interval=5ms,costly=50", "2 1500 4 200");
+  EXPECT_EQ(ran.status, 0) << ran.output;
+  EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
+  ASSERT_FALSE(ran.stats.empty());
+  EXPECT_EQ(ran.stats["ended"], "vm-death");
+  EXPECT_GT(ran.stats["samples"], 50);
+  EXPECT_EQ(ran.stats["findings"], 0) << ran.findings;
+  EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
+  // Threads that wait have no ticks.
+  EXPECT_LT(ran.stats["idle_samples"].get<double>(), 0.2 * ran.stats["samples"].get<double>());
+}
+
 TEST_F(AgentTestPlain, ChurnOfThreadsIsNormal) {
   const Ran ran = run("threads=all,interval=1ms", "1 1000 0 5000");
   EXPECT_EQ(ran.status, 0) << ran.output;

@@ -8,7 +8,7 @@
 namespace framestorm::stress {
 namespace {
 
-constexpr std::string_view kModes[] = {"same-thread", "separate-thread", "unstopped"};
+constexpr std::string_view kModes[] = {"same-thread", "separate-thread", "queued", "unstopped"};
 constexpr std::string_view kThreads[] = {"all", "running", "random"};
 
 [[noreturn]] void fail(std::string_view key, std::string_view value, const std::string& wanted) {

@@ -17,6 +17,7 @@ namespace framestorm::stress {
 enum class SamplingMode : uint8_t {
   same_thread,      // the walk runs in the signal handler of the sampled thread
   separate_thread,  // the sampler walks a thread that is halted in its signal handler
+  queued,           // so it does, one after the other, with threads whose CPU-time timers expired
   unstopped,        // the sampler walks a thread that runs, from a context it gave before
   count
 };

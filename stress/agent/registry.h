@@ -57,6 +57,10 @@ struct SampledThread {
   uint64_t waiting_cpu = 0;
   uint64_t forwarded_seen = 0;  // its Guard::forwarded_ns() at its last tick
 
+  // TickQueue's.
+  std::atomic<bool> queued{false};
+  SampledThread* behind = nullptr;
+
   void lose(LostCause cause, uint64_t count = 1) {
     lost[static_cast<size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
   }

@@ -9,6 +9,7 @@
 #include "harness/base/clock.h"
 #include "harness/victim/context.h"
 #include "stress/agent/sampler.h"
+#include "stress/agent/thread_timer.h"
 
 namespace framestorm::stress {
 namespace {
@@ -21,17 +22,16 @@ class SameThreadSampler final : public Sampler {
   SameThreadSampler(const Options& options, Jvm& jvm, WalkSetup setup);
 
  private:
-  bool prepare(SampledThread& thread) override;
-  void begin(SampledThread& thread, uint64_t first_ns) override;
-  void end(SampledThread& thread) override;
-  void forget(SampledThread& thread) override;
+  bool prepare(SampledThread& thread) override { return create_timer(thread, CLOCK_MONOTONIC); }
+  void begin(SampledThread& thread, uint64_t first_ns) override {
+    start_timer(thread, first_ns, interval_ns());
+  }
+  void end(SampledThread& thread) override { stop_timer(thread); }
+  void forget(SampledThread& thread) override { delete_timer(thread); }
 
   static void handle(int signo, siginfo_t* info, void* context);
   void tick(SampledThread& thread, const ucontext_t& context);
   void sample_here(SampledThread& thread, const ucontext_t& context, bool waiting);
-  // Counts a timer's expirations: the one being handled, and those that were merged into it. On the
-  // thread itself.
-  void count_ticks(SampledThread& thread, uint64_t overrun) const;
   void put_off(SampledThread& thread, const Rest& rest);
   // A thread that waits does nothing but take signals. `entered_cpu` is its processor time when the
   // handler that found it so began.
@@ -46,38 +46,12 @@ SameThreadSampler::SameThreadSampler(const Options& options, Jvm& jvm, WalkSetup
   install_handler(timer_signal(), &SameThreadSampler::handle);
 }
 
-bool SameThreadSampler::prepare(SampledThread& thread) {
-  if (thread.has_timer) return true;
-  sigevent event = {};
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = timer_signal();
-  event.sigev_value.sival_ptr = &thread;
-  event._sigev_un._tid = thread.tid.load(std::memory_order_relaxed);
-  thread.has_timer = timer_create(CLOCK_MONOTONIC, &event, &thread.timer) == 0;
-  return thread.has_timer;
-}
-
-void SameThreadSampler::begin(SampledThread& thread, uint64_t first_ns) {
-  const itimerspec when = {as_timespec(interval_ns()), as_timespec(first_ns)};
-  timer_settime(thread.timer, 0, &when, nullptr);
-}
-
-void SameThreadSampler::end(SampledThread& thread) {
-  const itimerspec never = {};
-  if (thread.has_timer) timer_settime(thread.timer, 0, &never, nullptr);
-}
-
-void SameThreadSampler::forget(SampledThread& thread) {
-  if (std::exchange(thread.has_timer, false)) timer_delete(thread.timer);
-}
-
 void SameThreadSampler::handle(int, siginfo_t* info, void* context) {
   const Handling handling(*active);
-  // Anybody may send a signal; only a timer's has the address of a record.
-  if (info->si_code != SI_TIMER || active->stopped()) return;
-  auto& thread = *static_cast<SampledThread*>(info->si_value.sival_ptr);
-  active->count_ticks(thread, static_cast<uint64_t>(std::max(info->si_overrun, 0)));
-  active->tick(thread, *static_cast<const ucontext_t*>(context));
+  SampledThread* const thread = thread_of(*info);
+  if (thread == nullptr || active->stopped()) return;
+  count_ticks(*thread, *info, active->interval_ns());
+  active->tick(*thread, *static_cast<const ucontext_t*>(context));
 }
 
 void SameThreadSampler::tick(SampledThread& thread, const ucontext_t& context) {
@@ -93,16 +67,6 @@ void SameThreadSampler::tick(SampledThread& thread, const ucontext_t& context) {
   }
 }
 
-void SameThreadSampler::count_ticks(SampledThread& thread, uint64_t overrun) const {
-  thread.ticks.fetch_add(1 + overrun, std::memory_order_relaxed);
-  const uint64_t forwarded = Guard::forwarded_ns();
-  const uint64_t since = forwarded - thread.forwarded_seen;
-  thread.forwarded_seen = forwarded;
-  const uint64_t blocked = std::min(overrun, since / interval_ns());
-  if (blocked > 0) thread.lose(LostCause::signals_blocked, blocked);
-  if (overrun > blocked) thread.lose(LostCause::timer_overrun, overrun - blocked);
-}
-
 void SameThreadSampler::note_idle_time(SampledThread& thread, uint64_t entered_cpu) {
   // What it took to get here is the signal's.
   const uint64_t since = thread.waiting_cpu != 0
@@ -115,8 +79,7 @@ void SameThreadSampler::note_idle_time(SampledThread& thread, uint64_t entered_c
 void SameThreadSampler::put_off(SampledThread& thread, const Rest& rest) {
   if (rest.ns == 0 || !thread.armed.load()) return;
   const uint64_t interval = interval_ns();
-  const itimerspec when = {as_timespec(interval), as_timespec(std::max(rest.ns, interval))};
-  timer_settime(thread.timer, 0, &when, nullptr);
+  start_timer(thread, std::max(rest.ns, interval), interval);
   // It may have been disarmed meanwhile.
   if (!thread.armed.load()) end(thread);
   const uint64_t missed = rest.ns / interval;

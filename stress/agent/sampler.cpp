@@ -33,9 +33,10 @@ void install_handler(int signo, void (*handler)(int, siginfo_t*, void*)) {
 }
 
 std::unique_ptr<Sampler> make_sampler(const Options& options, Jvm& jvm, WalkSetup setup) {
-  return options.mode == SamplingMode::same_thread
-             ? make_same_thread_sampler(options, jvm, std::move(setup))
-             : make_outside_sampler(options, jvm, std::move(setup));
+  constexpr decltype(&make_same_thread_sampler) kMakers[] = {
+      make_same_thread_sampler, make_separate_thread_sampler, make_queued_sampler,
+      make_unstopped_sampler};
+  return kMakers[static_cast<size_t>(options.mode)](options, jvm, std::move(setup));
 }
 
 Sampler::Sampler(const Options& options, Jvm& jvm, WalkSetup setup)

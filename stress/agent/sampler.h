@@ -2,8 +2,9 @@
 // This is what all modes share; each has a sampler of its own:
 //
 //   same-thread      same_thread_sampler.cpp   the walk runs in the sampled thread's handler
-//   separate-thread  outside_sampler.cpp       another thread walks it while it stands still
-//   unstopped        outside_sampler.cpp       another thread walks it while it runs on
+//   separate-thread  scheduled_sampler.cpp     another thread walks it while it stands still
+//   queued           queued_sampler.cpp        so it does, for threads whose timers told it to
+//   unstopped        scheduled_sampler.cpp     another thread walks it while it runs on
 #pragma once
 
 #include <signal.h>
@@ -111,7 +112,10 @@ void install_handler(int signo, void (*handler)(int, siginfo_t*, void*));
 // One per process and mode; what Sampler's constructor throws.
 std::unique_ptr<Sampler> make_same_thread_sampler(const Options& options, Jvm& jvm,
                                                   WalkSetup setup);
-std::unique_ptr<Sampler> make_outside_sampler(const Options& options, Jvm& jvm, WalkSetup setup);
+std::unique_ptr<Sampler> make_separate_thread_sampler(const Options& options, Jvm& jvm,
+                                                      WalkSetup setup);
+std::unique_ptr<Sampler> make_queued_sampler(const Options& options, Jvm& jvm, WalkSetup setup);
+std::unique_ptr<Sampler> make_unstopped_sampler(const Options& options, Jvm& jvm, WalkSetup setup);
 // That of the options' mode.
 std::unique_ptr<Sampler> make_sampler(const Options& options, Jvm& jvm, WalkSetup setup);
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from framestorm_cli.experiments.measured import CONDITIONS, NONE, Row
-from framestorm_cli.experiments.plots import BLUE, GREEN, GREY, VERMILION, sheet, tidy
+from framestorm_cli.experiments.plots import BLUE, GREEN, GREY, ORANGE, VERMILION, sheet, tidy
 from framestorm_cli.stress import units
 
 _WHAT = (("wall", "wall time, s"), ("user", "user time, s"), ("samples", "samples a run"))
-_COLOURS = dict(zip(CONDITIONS, (GREY, BLUE, GREEN, VERMILION), strict=True))
+_COLOURS = dict(zip(CONDITIONS, (GREY, BLUE, GREEN, ORANGE, VERMILION), strict=True))
 
 
 def draw(rows: Sequence[Row], file: Path, title: str) -> None:

@@ -16,6 +16,7 @@ from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes
 from framestorm_cli.renaissance import outcome, suite
 from framestorm_cli.stress import agent, flames, truth_figures, units
+from framestorm_cli.stress.cells import UNSTOPPED
 from framestorm_cli.stress.tools import Tools
 from framestorm_cli.stress.workloads import Workload, proof
 
@@ -72,7 +73,7 @@ class Planned:
     @property
     def has_truth(self) -> bool:
         """Of what warms up no time counts, so that it can say what is wrong; where threads stand still."""
-        return self.repetition == 0 and self.condition in ("same-thread", "separate-thread")
+        return self.repetition == 0 and self.condition not in (NONE, UNSTOPPED)
 
     def __str__(self) -> str:
         at = f" {units.interval_text(self.interval_ns)}" if self.interval_ns else ""

@@ -107,8 +107,9 @@ def page(rows: Sequence[Row], data: dict[str, Any], picture: str = PICTURE) -> s
         *_wrapped(
             "This is the evaluation of the separate-thread experiment, done again. Every run does the same "
             "work: without an agent, with walks in the signal handler of the sampled thread "
-            "(same-thread), with walks of a halted thread from another one (separate-thread), and with "
-            "walks of a thread that runs on (unstopped, crashes contained). All have "
+            "(same-thread), with walks of a halted thread from another one (separate-thread), the "
+            "same of threads that CPU-time timers put into a queue (queued), and with walks of a thread "
+            "that runs on (unstopped, crashes contained). All have "
             "-XX:+DebugNonSafepoints. Times are those of the whole process."
         ),
         "",

@@ -5,10 +5,11 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from framestorm_cli.stress.cells import MODES
 from framestorm_cli.stress.proportion import Proportion
 
 NONE = "no agent"
-CONDITIONS = (NONE, "same-thread", "separate-thread", "unstopped")
+CONDITIONS = (NONE, *MODES)
 
 
 @dataclass(frozen=True)

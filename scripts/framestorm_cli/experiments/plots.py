@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 # Okabe and Ito's: told apart by those who see few colours, and in print.
-GREY, BLUE, GREEN, VERMILION = "#7f7f7f", "#0072B2", "#009E73", "#D55E00"
+GREY, BLUE, GREEN, ORANGE, VERMILION = "#7f7f7f", "#0072B2", "#009E73", "#E69F00", "#D55E00"
 
 
 @contextmanager

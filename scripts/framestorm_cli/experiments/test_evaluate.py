@@ -64,14 +64,15 @@ def test_a_trace_is_broken_that_does_not_end_at_the_bottom_of_a_thread() -> None
 def test_rounds_hold_every_kind_once_in_an_order_of_their_own() -> None:
     program: Any = "p"
     planned = evaluate_runs.plan([program], [1, 2], 3, seed=5)
-    assert len(planned) == 4 * 7
-    assert {(one.condition, one.has_truth) for one in planned[:7]} == {
-        (NONE, False), ("same-thread", True), ("separate-thread", True), ("unstopped", False),
+    assert len(planned) == 4 * 9
+    assert {(one.condition, one.has_truth) for one in planned[:9]} == {
+        (NONE, False), ("same-thread", True), ("separate-thread", True), ("queued", True),
+        ("unstopped", False),
     }  # fmt: skip
-    assert not any(one.has_truth for one in planned[7:])
+    assert not any(one.has_truth for one in planned[9:])
     kinds = [(one.condition, one.interval_ns) for one in planned]
-    assert set(kinds[:7]) == set(kinds[7:14]) == set(kinds[14:21]) == set(kinds[21:])
-    assert kinds[:7] != kinds[7:14] or kinds[7:14] != kinds[14:]
+    assert set(kinds[:9]) == set(kinds[9:18]) == set(kinds[18:27]) == set(kinds[27:])
+    assert kinds[:9] != kinds[9:18] or kinds[9:18] != kinds[18:]
     assert planned == evaluate_runs.plan([program], [1, 2], 3, seed=5)
 
 
@@ -106,7 +107,7 @@ def test_an_evaluation(
     code, printed, err = evaluate("--interval", "1ms", "--repetitions", "2", "--out", out)
     assert code == 0, err
     data = json.loads((out / "evaluation.json").read_text())
-    assert len(data["runs"]) == 2 * 3 * 4
+    assert len(data["runs"]) == 2 * 3 * 5
     for run in data["runs"]:
         assert run["wall"] > 0
         assert run["user"] > 0
@@ -176,5 +177,5 @@ def test_ctrl_c_keeps_what_is_measured(
     monkeypatch.setattr(evaluate_runs, "_measure", interrupted)
     code, _, err = evaluate("--interval", "1ms", "--out", tmp_path / "out")
     assert code == 2
-    assert "interrupted: 2 of 88 runs only" in err
+    assert "interrupted: 2 of 110 runs only" in err
     assert len(json.loads((tmp_path / "out" / "evaluation.json").read_text())["runs"]) == 2

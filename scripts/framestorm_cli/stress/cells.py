@@ -12,7 +12,7 @@ from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
 from framestorm_cli.stress import units
 
 UNSTOPPED = "unstopped"
-MODES = ("same-thread", "separate-thread", UNSTOPPED)
+MODES = ("same-thread", "separate-thread", "queued", UNSTOPPED)
 SELF_MODE = (
     "self"  # of cells whose sampler is not framestorm's: JFR, a profiler as shipped, or none
 )

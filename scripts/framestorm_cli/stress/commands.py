@@ -21,7 +21,7 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, w
               "program by itself beside them; %i in options is the interval, %o the folder to record into; "
               "repeatable.")  # fmt: skip
 @click.option("--mode", "modes", multiple=True,
-              help="same-thread, separate-thread or unstopped; repeatable.  "
+              help="same-thread, separate-thread, queued or unstopped; repeatable.  "
               "[default: the first two]")  # fmt: skip
 @click.option("--interval", "intervals", multiple=True, metavar="TIME",
               help="Time between two samples of a thread: 100us, 10us, 1us; repeatable.  "

@@ -50,7 +50,7 @@ class PlanRecord(msgspec.Struct, forbid_unknown_fields=True):
 class CellRecord(msgspec.Struct, forbid_unknown_fields=True):
     workload: str
     walker: Annotated[str, said("Several, joined by +, took turns.")]
-    mode: Literal["same-thread", "separate-thread", "unstopped", "self"]
+    mode: Literal["same-thread", "separate-thread", "queued", "unstopped", "self"]
     interval_ns: Number
     gc: str
     jit: str
