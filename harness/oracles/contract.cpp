@@ -151,6 +151,12 @@ class ContractOracle final : public Oracle {
         ((frame.type == FrameType::compiled || frame.type == FrameType::inlined) && tier == 0)) {
       return wrong("tier-disagrees-with-type", "has tier " + std::to_string(tier));
     }
+    // A method may have no ID, and then where it is in the method is known all the same.
+    const bool interpreted = frame.type == FrameType::interpreted ||
+                             (frame.type == FrameType::java && tells_tier && tier == 0);
+    if (interpreted && frame.method == nullptr && frame.bci < 0) {
+      return wrong("interpreted-frame-of-nothing", "is interpreted and has neither method nor bci");
+    }
     const auto native_bci = view.subject.walker->traits().native_bci;
     if (frame.type == FrameType::native && native_bci && frame.bci != *native_bci) {
       return wrong("native-bci", "is of a native method and has bci " + std::to_string(frame.bci));

@@ -34,6 +34,8 @@ bool top_is_inlined = false;
 bool one_more_inlined = false;
 // The top frame's caller left out.
 bool caller_missing = false;
+// The top frame without method and bci.
+bool top_is_nothing = false;
 // If not null, the top frame as if it stood there, at its first bytecode, with nothing on the
 // stack.
 uintptr_t top_without_stack = 0;
@@ -71,6 +73,10 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     out[1].tier = out[2].tier = 4;
     out[2].sp = out[1].sp;
   }
+  if (top_is_nothing) {
+    out[1].method = nullptr;
+    out[1].bci = -1;
+  }
   if (top_without_stack != 0) {
     out[1].pc = top_without_stack;
     out[1].bci = 0;
@@ -101,7 +107,7 @@ class WalkerOracleTest : public JvmTest {
     const Exports exports("stand-in", [library](const char* name) { return dlsym(library, name); });
     for (const WalkerId id : kAddedWalkers) executor().replace_walker(make_walker(id, exports));
     walked_thread.asgct = executor().walker(WalkerId::asgct);
-    top_is_inlined = one_more_inlined = caller_missing = false;
+    top_is_inlined = one_more_inlined = caller_missing = top_is_nothing = false;
     top_without_stack = 0;
   }
 
@@ -377,6 +383,24 @@ TEST_F(WalkerOracleTest, NativeFramesHaveTheBciTheirApiSays) {
   const Walked wrong = walk(plain);
   EXPECT_EQ(std::ranges::count(clauses_of(wrong.findings), "contract:native-bci"), 1)
       << explain(wrong);
+}
+
+// Of a mutated context nothing else is known to be true.
+TEST_F(WalkerOracleTest, AnInterpretedFrameIsOfSomething) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const WalkerId id : {WalkerId::asgst, WalkerId::asgct2}) {
+    top_is_nothing = false;
+    const Walked right = walk(input(id));
+    EXPECT_TRUE(right.findings.empty()) << explain(right);
+    top_is_nothing = true;
+    const Walked wrong = walk(input(id));
+    EXPECT_EQ(
+        std::ranges::count(clauses_of(wrong.findings), "contract:interpreted-frame-of-nothing"), 1)
+        << explain(wrong);
+  }
 }
 
 TEST_F(WalkerOracleTest, AFaultThatTheVmContainedIsAFault) {
