@@ -46,7 +46,7 @@ def detect(**options: Any) -> None:
     \b
     Example: scripts/framestorm detect --list
     Example: scripts/framestorm detect unextended-sp-below-stack --seconds 60
-    Example: scripts/framestorm detect --mutants --sample 50 --seconds 20 --out mutants
+    Example: scripts/framestorm detect --mutants --sample 50 --seconds 6 --out mutants
     Example: scripts/framestorm detect --contestant libfuzzer --contestant step --runs 10 --out detected
     """
     from framestorm_cli.detect.run import detect_command

@@ -7,7 +7,7 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,8 @@ class Looked:
 
 @dataclass(frozen=True)
 class Task:
-    """`wanted`: whether a finding is worth ending the run for. `jvm_args`: of a fuzzer's JVMs."""
+    """`wanted`: whether a finding is worth ending the run for. `jvm_args`: of a fuzzer's JVMs. `parts`: of
+    the contestant, no others look; none: all. `corpus`: what a fuzzer starts from; none: the seeds."""
 
     tools: Toolchain
     walkers: tuple[str, ...]
@@ -64,13 +65,16 @@ class Task:
     symbolizer: Symbolizer
     wanted: Callable[[Finding], bool]
     jvm_args: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    corpus: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
 class Contestant:
     """`variant` of the JDK that it looks on. `replays`: whether its findings have artifacts that replay.
     `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm.
-    `jvm_args`: of the JVMs that it fuzzes, and of those that replay what it found."""
+    `jvm_args`: of the JVMs that it fuzzes, and of those that replay what it found. `parts`: what it looks
+    with, each of which can look alone; none: it is one."""
 
     name: str
     what: str
@@ -79,18 +83,29 @@ class Contestant:
     replays: bool = True
     hears: Callable[[Finding], bool] = lambda _: True
     jvm_args: tuple[str, ...] = ()
+    parts: Callable[[Toolchain, Sequence[str]], tuple[str, ...]] = lambda _tools, _walkers: ()
+    alone: float = 0.0  # seconds that a part has in a survey
+
+
+def _targets(tools: Toolchain, walkers: Sequence[str]) -> tuple[str, ...]:
+    table = walker_table.table(tools.program(NATIVE))
+    return tuple(table.usable_targets(tools.jdk.libjvm, ",".join(walkers))[0])
+
+
+def _scenarios(tools: Toolchain, walkers: Sequence[str]) -> tuple[str, ...]:
+    """None for walkers that do not step."""
+    table = walker_table.table(tools.program(NATIVE))
+    return tuple(table.names["scenarios"]) if _sampling(table, walkers) else ()
 
 
 def _fuzz(task: Task, **more: Any) -> Looked:
     """`more`: of FuzzOptions."""
     if more.get("engine") == "afl":
         afl.ensure(task.tools)
-    walker = ",".join(task.walkers)
-    table = walker_table.table(task.tools.program(NATIVE))
-    targets = table.usable_targets(task.tools.jdk.libjvm, walker)[0]
+    targets = task.parts or _targets(task.tools, task.walkers)
+    given = {"jvm_args": task.jvm_args, "corpus": task.corpus, **more}
     options = FuzzOptions(
-        tuple(targets), task.seconds, None, task.seed, 1, task.out, walker,
-        jvm_args=task.jvm_args, **more,
+        targets, task.seconds, None, task.seed, 1, task.out, ",".join(task.walkers), **given
     )  # fmt: skip
     began = time.monotonic()
     found: list[Timed] = []
@@ -128,9 +143,12 @@ def _offsets(task: Task) -> Looked:
 
 
 def _sampling_walkers(task: Task) -> tuple[str, ...]:
-    """Those of the task that walk threads where they are; none: who needs such a walker finds nothing."""
-    table = walker_table.table(task.tools.program(NATIVE))
-    return tuple(name for name in task.walkers if table.walkers[name].samples)
+    return _sampling(walker_table.table(task.tools.program(NATIVE)), task.walkers)
+
+
+def _sampling(table: walker_table.Table, walkers: Sequence[str]) -> tuple[str, ...]:
+    """Those that walk threads where they are; none: who needs such a walker finds nothing."""
+    return tuple(name for name in walkers if table.walkers[name].samples)
 
 
 def _step(task: Task, *, with_events: bool = False) -> Looked:
@@ -140,7 +158,7 @@ def _step(task: Task, *, with_events: bool = False) -> Looked:
     events = walker_table.table(task.tools.program(NATIVE)).names["events"][1:]
     further = [part for name in events for part in ("--event", name)] if with_events else []
     done = stepping.run(
-        task.tools, task.out, task.seconds, (), names, (), outside.NONE, task.symbolizer, further
+        task.tools, task.out, task.seconds, task.parts, names, (), outside.NONE, task.symbolizer, further
     )  # fmt: skip
     walked = done.results.counts.walked if done.results else 0
     found = [Timed(one.t, one) for one in done.findings]
@@ -204,14 +222,16 @@ def _dies(finding: Finding) -> bool:
 CONTESTANTS = {
     one.name: one
     for one in (
-        Contestant("libfuzzer", "`fuzz`, guided by coverage", "sanitized", _fuzz),
+        Contestant("libfuzzer", "`fuzz`, guided by coverage", "sanitized", _fuzz, parts=_targets,
+                   alone=10),
         Contestant("libfuzzer-unguided", "`fuzz` without coverage's feedback", "sanitized",
                    lambda task: _fuzz(task, unguided=True)),
         Contestant("libfuzzer-z", "`fuzz`, guided, with ZGC", "sanitized", _fuzz,
                    jvm_args=jvm_modes.GCS["z"]),
         Contestant("libfuzzer-plain", "`fuzz` on the build without sanitizers", "plain", _fuzz),
         Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, engine="afl")),
-        Contestant("step", "`step`, all scenarios", "sanitized", _step),
+        Contestant("step", "`step`, all scenarios", "sanitized", _step, parts=_scenarios,
+                   alone=3),
         Contestant("step-events", "`step`, all scenarios, with all events", "sanitized",
                    lambda task: _step(task, with_events=True)),
         Contestant("stress", "`stress`, workloads chosen by the seed", "plain", _stress, replays=False),

@@ -55,13 +55,13 @@ def planted(bug: Bug, variant: str) -> Path:
 def mutated(variant: str) -> Path:
     """The JDK with every mutant, built when it is not there; read_mutants() says which. Raises
     FramestormError."""
-    without = control(variant)
     with writing(store.folder()):
         added = additions.load()
         build = building.build_of(Request(variant=variant), added)
         home = _home(variant, "mutants", build, mutation.rules())
         if home.exists():
             return home
+        without = control(variant)
         steps.say(f"mutating the walkers of {variant}")
         with build.locked() as lock:
             if not home.exists():

@@ -2,30 +2,39 @@
 
 import os
 import resource
+import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
 
-from framestorm_cli.base import steps
+from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.detect import canary, judging
+from framestorm_cli.detect import canary, judging, surveying
 from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Looked, Task, Timed, clean
 from framestorm_cli.detect.judging import Detection, Judgement, Side
 from framestorm_cli.detect.subjects import CONTROLS, Subject, controls, environment
 from framestorm_cli.findings.finding import Finding, Signature
+from framestorm_cli.fuzz import found_inputs
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import Toolchain
+from framestorm_cli.replay.replaying import HALTS
 from framestorm_cli.triage.explain import explain
 
 DATA = "runs.jsonl"
 CONTROL_RUNS = 3
 _ATTEMPTS = 4  # of a run that ended at what was not the bug; the last goes on to its end
+HALTS_AT_MUTANTS = 16  # of a replay
+_ATTEMPTS_AT_MUTANTS = 2  # of whose time to find nothing is said
+
+
+Key = tuple[str, str, tuple[str, ...], int, tuple[str, ...]]
 
 
 class Measured(msgspec.Struct):
@@ -50,15 +59,19 @@ class Measured(msgspec.Struct):
     names_it: bool | None = None
     replayed: int = 0
     replays: int = 0
+    against: int = 0  # JVMs without the bug that were asked for it, and did not show it
     signatures: list[Signature] = []  # all that it reported
     of_control: list[Signature] = []  # those that came back on the JDK without the bug
     whole: bool = False  # it did not end at the first finding that may be the bug
     oracle: str = ""  # that reported it first
     without_it: float | None = None  # found, of a whole run, had that oracle not been there
+    parts: tuple[str, ...] = ()  # of the contestant that looked; none: all
+    acts: dict[int, tuple[int, int]] = {}  # of a survey: mutants' counts (surveying.py)
 
     @property
-    def key(self) -> tuple[str, str, tuple[str, ...], int]:
-        return self.bug, self.contestant, self.walkers, self.repetition
+    def key(self) -> "Key":
+        surveyed = self.parts if self.bug in CONTROLS else ()
+        return self.bug, self.contestant, self.walkers, self.repetition, surveyed
 
     @property
     def ended(self) -> float:
@@ -78,17 +91,30 @@ class Planned:
     replays: int
     out: Path
     whole: bool = False
+    parts: tuple[str, ...] = ()  # of the contestant, that are to look; none: all
+    corpus: tuple[Path, ...] = ()  # that a fuzzer starts from; none: the seeds
 
     @property
     def is_control(self) -> bool:
         return self.subject.id in CONTROLS
 
     @property
-    def key(self) -> tuple[str, str, tuple[str, ...], int]:
-        return self.subject.id, self.contestant, self.subject.walkers, self.repetition
+    def key(self) -> Key:
+        surveyed = self.parts if self.is_control else ()
+        return self.subject.id, self.contestant, self.subject.walkers, self.repetition, surveyed
+
+    @property
+    def folder(self) -> Path:
+        """Of what the run writes."""
+        walkers = "+".join(self.subject.walkers)
+        name = f"{self.repetition:02d}-{self.subject.id}-{self.contestant}-{walkers}"
+        if self.is_control and self.parts:
+            name += "-" + "+".join(self.parts)
+        return self.out / "work" / name
 
     def __str__(self) -> str:
-        return f"{self.subject.id} by {self.contestant}, run {self.repetition}"
+        with_parts = f" ({', '.join(self.parts)})" if self.parts else ""
+        return f"{self.subject.id} by {self.contestant}{with_parts}, run {self.repetition}"
 
 
 def plan(
@@ -108,6 +134,20 @@ def plan(
                 yield Planned(one, name, repetition, at, budget, replays, out, whole)
 
 
+def plan_mutants(
+    subjects: Sequence[Subject], contestants: Sequence[str], seed: int, budget: float, replays: int,
+    out: Path,
+) -> Iterator[Planned]:  # fmt: skip
+    """The surveys first; then mutant by mutant, the contestants in turn."""
+    for name in contestants:
+        for one, part in surveying.parts(subjects, name):
+            alone = CONTESTANTS[name].alone
+            yield Planned(one, name, 1, seed, alone, replays, out, parts=(part,))
+    for one in subjects:
+        for name in contestants:
+            yield Planned(one, name, 1, seed, budget, replays, out)
+
+
 def read(folder: Path) -> list[Measured]:
     """The runs that were made. A torn last line is no run. Raises FramestormError."""
     try:
@@ -123,7 +163,12 @@ def read(folder: Path) -> list[Measured]:
 def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
     """Makes the runs that were not made yet, `jobs` at once, each on a core of its own. Returns all."""
     done = {one.key: one for one in read(folder)}
-    missing = [one for one in planned if one.key not in done]
+    killed = {one.bug for one in done.values() if one.found is not None or one.problem}
+    missing = [
+        one
+        for one in planned
+        if one.key not in done and not (one.subject.mutant and one.subject.id in killed)
+    ]
     groups = [[one for one in missing if one.is_control == wanted] for wanted in (True, False)]
     number = 0
     # What the controls show is asked for by the others.
@@ -131,21 +176,80 @@ def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
         with ProcessPoolExecutor(
             jobs, get_context("spawn"), _pin, (get_context("spawn").Value("i", 0),)
         ) as pool:
-            pending = {pool.submit(run, one): one for one in group}
+            pending = {pool.submit(run_in_turn, turns): turns for turns in _turns(group)}
             try:
                 for future in as_completed(pending):
-                    measured = future.result()
-                    number += 1
-                    steps.say(
-                        f"{number} of {len(missing)}: {pending[future]}: {_outcome(measured)}"
-                    )
-                    with (folder / DATA).open("ab") as file:
-                        file.write(msgspec.json.encode(measured) + b"\n")
-                    done[measured.key] = measured
+                    number += len(pending[future])
+                    for one, measured in zip(pending[future], future.result(), strict=False):
+                        steps.say(f"{number} of {len(missing)}: {one}: {_outcome(measured)}")
+                        with (folder / DATA).open("ab") as file:
+                            file.write(msgspec.json.encode(measured) + b"\n")
+                        done[measured.key] = measured
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     return list(done.values())
+
+
+def _turns(group: Sequence[Planned]) -> list[list[Planned]]:
+    """What has to follow each other: the contestants on a mutant, who are asked until one has killed it."""
+    turns: list[list[Planned]] = []
+    for one in group:
+        if one.subject.mutant and turns and turns[-1][0].subject.id == one.subject.id:
+            turns[-1].append(one)
+        else:
+            turns.append([one])
+    return turns
+
+
+def run_in_turn(turns: Sequence[Planned]) -> list[Measured]:
+    """Runs, the last of which may have found its mutant, or have had no JVM that starts with it."""
+    made: list[Measured] = []
+    for one in turns:
+        if one.is_control and one.parts:
+            made.append(run_survey(one))
+        else:
+            made.append(run_mutant(one) if one.subject.mutant else run(one))
+        if made[-1].found is not None or made[-1].problem:
+            break
+    return made
+
+
+def run_mutant(planned: Planned) -> Measured:
+    """With those parts of the contestant that make it act, from what they reached; where there is none, no
+    run is needed to say that it is not found."""
+    subject = planned.subject
+    done = [one for one in read(planned.out) if one.acts]
+    found = surveying.best(
+        subject.mutant, subject.walkers, planned.contestant, planned.budget, done
+    )
+    if not found:
+        reached = surveying.reached(subject.mutant, subject.walkers, done)
+        return Measured(
+            subject.id, planned.contestant, subject.walkers, planned.repetition, planned.seed, 0.0, 0.0,
+            0.0, 0, reached=reached,
+        )  # fmt: skip
+    parts = tuple(part for one in found for part in one.parts)
+    kept = _reached(planned)
+    more = all(found_inputs.has_inputs(kept / part) for part in parts)
+    try:
+        return run(replace(planned, parts=parts, corpus=(paths.SEEDS, kept) if more else ()))
+    finally:
+        shutil.rmtree(planned.folder, ignore_errors=True)
+
+
+def run_survey(planned: Planned) -> Measured:
+    """Keeps the inputs that it found, by part."""
+    made = run(planned)
+    for part in planned.parts:
+        if found_inputs.has_inputs(found := planned.folder / "corpus" / part):
+            shutil.copytree(found, _reached(planned) / part, dirs_exist_ok=True)
+    return made
+
+
+def _reached(planned: Planned) -> Path:
+    """Inputs that surveys of these walkers found, by fuzz target."""
+    return planned.out / "work" / f"reached-{'+'.join(planned.subject.walkers)}"
 
 
 def _pin(taken) -> None:  # type: ignore[no-untyped-def]
@@ -176,21 +280,24 @@ def run(planned: Planned) -> Measured:
     """
     contestant = CONTESTANTS[planned.contestant]
     subject, against = planned.subject, planned.subject.against()
-    tools = toolchain.prepare(subject.home(contestant.variant))
-    without = toolchain.prepare(against.home(contestant.variant))
+    home, home_without = subject.home(contestant.variant), against.home(contestant.variant)
+    tools = toolchain.prepare(home)
+    without = tools if home_without == home else toolchain.prepare(home_without)
     symbolizer = Symbolizer()
     passed = of_control(planned)
     shown: set[Signature] = set()
-    for attempt in range(_ATTEMPTS):
-        last = planned.whole or attempt == _ATTEMPTS - 1
+    attempts = _ATTEMPTS_AT_MUTANTS if subject.mutant else _ATTEMPTS
+    for attempt in range(attempts):
+        last = planned.whole or attempt == attempts - 1
         made, heard = _look(
             planned, contestant, tools, symbolizer, None if last else frozenset(passed)
         )
         if planned.is_control or made.problem:
             break
-        scratch = planned.out / "work" / _name(planned) / "replays"
-        here = Side(tools, symbolizer, scratch, subject.environment, contestant.jvm_args)
-        there = Side(without, symbolizer, scratch, against.environment, contestant.jvm_args)
+        scratch = planned.folder / "replays"
+        args, halts = contestant.jvm_args, HALTS_AT_MUTANTS if subject.mutant else HALTS
+        here = Side(tools, symbolizer, scratch, subject.environment, args, halts)
+        there = Side(without, symbolizer, scratch, against.environment, args, halts)
         judge = _judge(planned, contestant, frozenset(passed), here, there)
         judged = judge(heard)
         shown |= judged.of_control
@@ -215,7 +322,8 @@ def _judge(
     planned: Planned, contestant: Contestant, control: frozenset[Signature], here: Side, there: Side
 ) -> Callable[[Sequence[Timed]], Judgement]:
     if contestant.replays:
-        return lambda heard: judging.detect(heard, control, here, there, planned.replays)
+        absent = _absent(planned) if planned.subject.mutant else {}
+        return lambda heard: judging.detect(heard, control, here, there, planned.replays, absent)
     return lambda heard: judging.detect_by_signature(heard, control)
 
 
@@ -224,7 +332,7 @@ def _look(
     symbolizer: Symbolizer, passed: frozenset[Signature] | None,
 ) -> tuple[Measured, list[Timed]]:  # fmt: skip
     """What it came to, and what it heard. `passed`: signatures that do not end it; None: nothing does."""
-    out = clean(planned.out / "work" / _name(planned))
+    out = clean(planned.folder)
     file = out / "canary"
     canary.prepare(file)
 
@@ -235,7 +343,7 @@ def _look(
 
     task = Task(
         tools, planned.subject.walkers, planned.budget, planned.seed, out, symbolizer, wanted,
-        contestant.jvm_args,
+        contestant.jvm_args, planned.parts, planned.corpus,
     )  # fmt: skip
     began, cpu = time.monotonic(), _cpu()
     with environment({**planned.subject.environment, canary.VARIABLE: str(file)}):
@@ -248,7 +356,9 @@ def _look(
         planned.budget,
         round(time.monotonic() - began, 3), round(_cpu() - cpu, 3), looked.walks, looked.problem,
     )  # fmt: skip
-    made.whole = planned.whole
+    made.whole, made.parts = planned.whole, planned.parts
+    if planned.is_control:
+        made.acts = canary.read_mutants(file)
     heard = [one for one in looked.found if contestant.hears(one.finding)]
     made.signatures = sorted({one.finding.signature for one in heard}, key=str)
     counted = canary.read(file)
@@ -265,12 +375,7 @@ def _write_down(made: Measured, detection: Detection, subject: Subject) -> None:
     made.oracle = finding.oracle
     made.names_it = judging.names_it(finding, subject.functions)
     made.replayed, made.replays = detection.replayed, detection.replays
-
-
-def _name(planned: Planned) -> str:
-    subject = planned.subject
-    walkers = "+".join(subject.walkers)
-    return f"{planned.repetition:02d}-{subject.id}-{planned.contestant}-{walkers}"
+    made.against = detection.against
 
 
 def of_control(planned: Planned) -> set[Signature]:
@@ -289,6 +394,17 @@ def of_control(planned: Planned) -> set[Signature]:
         elif other and own.replays and other.variant == own.variant:
             known |= set(one.of_control)
     return known
+
+
+def _absent(planned: Planned) -> Counter[Signature]:
+    """Of what killed other mutants, how many JVMs with none in force were asked and did not show it."""
+    runs = read(planned.out)
+    shown = {signature for one in runs for signature in one.of_control}
+    counts: Counter[Signature] = Counter()
+    for one in runs:
+        if one.signature is not None and one.signature not in shown:
+            counts[one.signature] += one.against
+    return counts
 
 
 def _cpu() -> float:

@@ -22,7 +22,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.detect.catalogue import FOLDER, INCLUDE, canary_files
 
 _INCLUDED = FOLDER / "canary" / "src" / "hotspot" / "share"
-_MUTANT = re.compile(r"FRAMESTORM_MUTANT\((\d+)\)")
+_MUTANT = re.compile(r"FRAMESTORM_MUTANT(?:_IF)?\((\d+)[,)]")
 DELETED, OFF_BY_ONE, TURNED = "check deleted", "off by one", "comparison turned"
 _OFF_BY_ONE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 _TURNED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -197,7 +197,7 @@ class _Text:
         site = self._sites[index]
         if not site.operator:
             inner = self.render(site.start, site.end, index + 1)
-            return b"((" + inner + b") && !" + self._add(site, DELETED, "false") + b")"
+            return b"((" + inner + b") && !" + _acts(self._add(site, DELETED, "false")) + b")"
         left = self.render(*site.left, index + 1)
         right = self.render(*site.right, index + 1)
         words = [self._words(*part) for part in (site.left, site.right)]
@@ -205,37 +205,39 @@ class _Text:
             # Each operand is a check by itself.
             keep = b"|| " if site.operator == "&&" else b"&& !"
             operands = [
-                b"((" + part + b") " + keep + self._add(site, DELETED, other) + b")"
+                b"((" + part + b") " + keep + _acts(self._add(site, DELETED, other)) + b")"
                 for part, other in ((left, words[1]), (right, words[0]))
             ]
             return b"(" + operands[0] + f" {site.operator} ".encode() + operands[1] + b")"
         text = b"(" + left + b") " + site.operator.encode() + b" (" + right + b")"
-        for rule, table in ((OFF_BY_ONE, _OFF_BY_ONE), (TURNED, _TURNED)):
-            if other := table.get(site.operator):
-                number = self._add(site, rule, f"{words[0]} {other} {words[1]}")
-                text = (
-                    number
-                    + b" ? ("
-                    + left
-                    + b") "
-                    + other.encode()
-                    + b" ("
-                    + right
-                    + b") : "
-                    + text
-                )
+        if other := _OFF_BY_ONE.get(site.operator):
+            # It acts where the operands are equal, and counts as triggered there only.
+            keep = b"|| " if other.endswith("=") else b"&& !"
+            number = self._add(site, OFF_BY_ONE, f"{words[0]} {other} {words[1]}")
+            equal = b"(" + left + b") == (" + right + b")"
+            mutant = b"FRAMESTORM_MUTANT_IF(" + str(number).encode() + b", " + equal + b")"
+            text = b"(" + text + b") " + keep + mutant
+        if other := _TURNED.get(site.operator):
+            number = self._add(site, TURNED, f"{words[0]} {other} {words[1]}")
+            turned = b"(" + left + b") " + other.encode() + b" (" + right + b")"
+            text = _acts(number) + b" ? " + turned + b" : (" + text + b")"
         return b"(" + text + b")"
 
-    def _add(self, site: _Site, rule: str, becomes: str) -> bytes:
+    def _add(self, site: _Site, rule: str, becomes: str) -> int:
+        """Its number."""
         number = self._numbered + len(self.mutants) + 1
         self._numbers.setdefault(site, set()).add(number)
         line = self._source.count(b"\n", 0, site.start) + 1
         was = self._words(site.start, site.end)
         self.mutants.append(Mutant(number, self._name, line, site.function, rule, was, becomes))
-        return f"FRAMESTORM_MUTANT({number})".encode()
+        return number
 
     def _words(self, start: int, end: int) -> str:
         return " ".join(self._source[start:end].decode(errors="replace").split())
+
+
+def _acts(number: int) -> bytes:
+    return b"FRAMESTORM_MUTANT(%d)" % number
 
 
 def _parsed(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import msgspec
 from rich.table import Table
 
 from framestorm_cli.base import files, paths, run_folder, steps
@@ -16,11 +17,13 @@ from framestorm_cli.detect import catalogue, libraries, measuring, subjects
 from framestorm_cli.detect.catalogue import Bug
 from framestorm_cli.detect.contestants import CONTESTANTS
 from framestorm_cli.detect.measuring import Measured
+from framestorm_cli.detect.mutation import Mutant
 from framestorm_cli.detect.subjects import Subject
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.names import known
 
 _DEFAULT = ("libfuzzer",)
+_SAMPLE = "mutants.json"  # those to be looked for, in --out
 
 
 def detect_command(
@@ -53,10 +56,16 @@ def detect_command(
     )
     run_folder.check_room(folder)
     if not again:
-        chosen = _mutants(names, contestants, sample, seed) if mutants else _bugs(names)
+        if mutants:
+            _check_mutants(contestants, runs, whole=whole)
+            chosen = _mutants(names, contestants, sample, seed, folder)
+        else:
+            chosen = _bugs(names)
         _prepare(chosen, contestants)
         planned = list(
-            measuring.plan(chosen, contestants, runs, seed, seconds, replays, folder, whole)
+            measuring.plan_mutants(chosen, contestants, seed, seconds, replays, folder)
+            if mutants
+            else measuring.plan(chosen, contestants, runs, seed, seconds, replays, folder, whole)
         )
         with steps.termination_interrupts():
             measuring.make(planned, folder, jobs or os.cpu_count() or 1)
@@ -68,17 +77,30 @@ def _bugs(names: tuple[str, ...]) -> list[Subject]:
 
 
 def _mutants(
-    names: tuple[str, ...], contestants: Sequence[str], sample: int | None, seed: int
+    names: tuple[str, ...], contestants: Sequence[str], sample: int | None, seed: int, folder: Path
 ) -> list[Subject]:
-    """Those of these names, or a sample of all by chance. Raises FramestormError for a name that is none."""
+    """Those of these names, or a sample of all by chance, in the order of chance: what was looked for when a
+    run is ended early is a sample, too. Raises FramestormError for a name that is none."""
     variant = CONTESTANTS[contestants[0]].variant
     every = {one.id: one for one in libraries.read_mutants(libraries.mutated(variant))}
     known("mutant", names, list(every))
     chosen = [every[name] for name in names] if names else list(every.values())
     if sample is not None and sample < len(chosen):
-        chosen = sorted(random.Random(seed).sample(chosen, sample), key=lambda one: one.number)
+        chosen = random.Random(seed).sample(chosen, sample)
+    files.write_bytes(folder / _SAMPLE, msgspec.json.encode(chosen))
     table = walkers.table(toolchain.native_program())
     return [subjects.of_mutant(one, table) for one in chosen]
+
+
+def _check_mutants(contestants: Sequence[str], runs: int, *, whole: bool) -> None:
+    if runs > 1 or whole:
+        raise FramestormError("--mutants goes with neither --runs nor --whole: one kill is enough")
+    if no_parts := [name for name in contestants if not CONTESTANTS[name].alone]:
+        able = ", ".join(one.name for one in CONTESTANTS.values() if one.alone)
+        raise FramestormError(
+            f"--mutants goes with contestants that can say where a mutant acts, {able}; not with "
+            f"{', '.join(no_parts)}"
+        )
 
 
 def _prepare(chosen: Sequence[Subject], contestants: Sequence[str]) -> None:
@@ -109,6 +131,8 @@ def _conclude(runs: Sequence[Measured], folder: Path) -> int:
 
     if not runs:
         raise FramestormError(f"{folder} has no run")
+    if (folder / _SAMPLE).exists():
+        return _conclude_mutants(runs, folder)
     text = tables.markdown(runs, machine())
     files.write_bytes(folder / "detect.md", text.encode())
     click.echo(text)
@@ -122,3 +146,14 @@ def _conclude(runs: Sequence[Measured], folder: Path) -> int:
     if failed:
         return 2
     return 1 if tables.missed(runs) else 0
+
+
+def _conclude_mutants(runs: Sequence[Measured], folder: Path) -> int:
+    from framestorm_cli.detect import mutant_tables  # noqa: PLC0415 (as above)
+
+    sample = msgspec.json.decode((folder / _SAMPLE).read_bytes(), type=list[Mutant])
+    text = mutant_tables.markdown(runs, {one.id: one for one in sample})
+    files.write_bytes(folder / "mutants.md", text.encode())
+    click.echo(text)
+    click.echo(paths.shown(folder / measuring.DATA))
+    return 1 if mutant_tables.SURVIVED in mutant_tables.outcomes(runs).values() else 0

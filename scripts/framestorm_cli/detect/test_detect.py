@@ -18,7 +18,9 @@ from framestorm_cli.detect import (
     judging,
     libraries,
     measuring,
+    mutant_tables,
     subjects,
+    surveying,
     tables,
 )
 from framestorm_cli.detect.contestants import CONTESTANTS, Looked, Task, clean
@@ -152,6 +154,96 @@ def test_runs_that_were_made_are_not_made_again(
     plan = [Planned(one, "libfuzzer", 1, 1, 60.0, 3, tmp_path) for one in (ONE.against(), ONE)]
     monkeypatch.setattr(measuring, "run", None)
     assert len(measuring.make(plan, tmp_path, 1)) == 2
+
+
+MUTANT = Mutant(
+    7, "src/hotspot/share/prims/asyncSample.cpp", 3, "f", "off by one", "a < b", "a <= b"
+)
+
+
+def surveyed(part: str, reached: int, acts: int, contestant: str = "libfuzzer") -> Measured:
+    return measured(
+        subjects.UNMUTATED, None, contestant=contestant, parts=[part], acts={7: (reached, acts)}
+    )
+
+
+def test_a_mutant_is_looked_for_with_the_parts_that_make_it_act() -> None:
+    """Those that do most often, as many as there is time for."""
+    done = [
+        surveyed("rarely", 9, 1), surveyed("often", 9, 9), surveyed("never", 9, 0),
+        surveyed("now and then", 9, 5), surveyed("scenario", 9, 9, "step"),
+    ]  # fmt: skip
+
+    def parts(number: int, contestant: str, seconds: float) -> list[tuple[str, ...]]:
+        best = surveying.best(number, ONE.walkers, contestant, seconds, done)
+        return [one.parts for one in best]
+
+    assert parts(7, "libfuzzer", 6.0) == [("often",), ("now and then",)]
+    assert parts(7, "libfuzzer", 1.0) == [("often",)]
+    assert parts(7, "step", 60.0) == [("scenario",)]
+    assert parts(8, "libfuzzer", 60.0) == []
+
+
+def test_the_first_contestant_that_kills_a_mutant_is_the_last_one_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And one that no part makes act needs no run to be told from one that is missed."""
+    mutant = replace(ONE, id=MUTANT.id, control=subjects.UNMUTATED, mutant=MUTANT.number)
+    turns = [
+        replace(planned(tmp_path), subject=mutant, contestant=n) for n in ("libfuzzer", "step")
+    ]
+    asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def run(one: Planned) -> Measured:
+        asked.append((one.contestant, one.parts))
+        found = 1.0 if one.contestant in killers else None
+        return measured(MUTANT.id, found, contestant=one.contestant, triggered=1)
+
+    monkeypatch.setattr(measuring, "run", run)
+    lines = [surveyed("fuzz_call", 2, 2), surveyed("c1", 3, 0, "step")]
+    (tmp_path / measuring.DATA).write_bytes(b"".join(msgspec.json.encode(o) + b"\n" for o in lines))
+    killers: set[str] = set()
+    for became in (mutant_tables.SURVIVED, mutant_tables.KILLED):
+        asked.clear()
+        made = measuring.run_in_turn(turns)
+        assert asked == [("libfuzzer", ("fuzz_call",))]
+        assert mutant_tables.outcomes([*lines, *made]) == {MUTANT.id: became}
+        assert len(made) == 2 - len(killers)  # it was not found by who was asked first
+        killers.add("libfuzzer")
+    (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(lines[1]) + b"\n")
+    asked.clear()
+    made = measuring.run_in_turn(turns)
+    assert not asked
+    assert mutant_tables.outcomes(made) == {MUTANT.id: mutant_tables.IDLE}
+
+
+def test_what_became_of_mutants() -> None:
+    every = {f"mutant-{n}": MUTANT for n in range(5)}
+    runs = [
+        surveyed("c1", 1, 1),
+        measured("mutant-0", 1.0, triggered=2),
+        measured("mutant-1", None, triggered=2),
+        measured("mutant-1", 2.0, contestant="step", triggered=1),
+        measured("mutant-2", None, problem="no JVM"),
+        measured("mutant-3", None, walks=0, reached=4),
+        measured("mutant-4", None, triggered=8),
+    ]
+    assert list(mutant_tables.outcomes(runs).values()) == [
+        mutant_tables.KILLED, mutant_tables.KILLED, mutant_tables.AT_START,
+        mutant_tables.IDLE, mutant_tables.SURVIVED,
+    ]  # fmt: skip
+    text = mutant_tables.markdown(runs, every)
+    assert "5 of 5 mutants looked for" in text
+    assert "| off by one | 2 | 1 | 1 | 1 | 3 of 4 (30 % to 95 %) |" in text
+    assert (
+        "| mutant-4 | asyncSample.cpp:3 | `f` | off by one | `a < b` becomes `a <= b` | 8 |" in text
+    )
+
+
+def test_mutants_are_looked_for_by_who_can_say_where_they_act(framestorm: Run) -> None:
+    code, _, err = framestorm("detect", "--mutants", "--contestant", "stress")
+    assert code == 2
+    assert "libfuzzer, step; not with stress" in err
 
 
 def test_tables_tell_missed_from_never_triggered() -> None:

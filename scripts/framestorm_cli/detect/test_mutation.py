@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.detect import catalogue, mutation
+from framestorm_cli.detect import canary, catalogue, mutation
+from framestorm_cli.detect.canary import Canary
 from framestorm_cli.detect.mutation import DELETED, OFF_BY_ONE, TURNED, Mutant, Mutator
 
 SOURCE = """\
@@ -87,6 +88,24 @@ def test_a_mutant_does_what_is_said_of_it(
 ) -> None:
     (one,) = [m for m in program[1] if (m.line, m.rule, m.becomes) == (line, rule, becomes)]
     assert output(program[0], one.number) == wanted
+
+
+def test_where_none_is_in_force_it_is_said_which_would_have_acted(
+    program: tuple[Path, list[Mutant]], tmp_path: Path
+) -> None:
+    file = tmp_path / "canary"
+    canary.prepare(file)
+    environment = {**os.environ, "FRAMESTORM_MUTANT": "-1", canary.VARIABLE: str(file)}
+    done = subprocess.run([program[0]], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == ORIGINAL
+    acts = canary.read_mutants(file)
+    counted = {(m.line, m.rule, m.becomes): acts.get(m.number, (0, 0)) for m in program[1]}
+    assert counted[10, TURNED, "x != 7"] == (7, 7)
+    assert counted[10, DELETED, "false"] == (1, 1)
+    # 5 becomes 15 before it is compared: no value is at the upper bound, and one is at the lower.
+    assert counted[5, OFF_BY_ONE, "x <= high"] == (2, 0)
+    assert counted[5, OFF_BY_ONE, "x > low"] == (5, 1)
+    assert canary.read(file) == Canary(0, 0, None)
 
 
 def test_macros_constants_and_other_functions_are_left_alone(

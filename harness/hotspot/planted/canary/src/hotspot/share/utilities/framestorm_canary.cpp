@@ -21,12 +21,20 @@
 #include <cstdlib>
 #include <ctime>
 
+constexpr int kMutants = 8192;  // with counts of their own
+
+struct MutantCounts {
+  uint64_t reached;
+  uint64_t triggered;
+};
+
 // As scripts/framestorm_cli/detect/canary.py reads it.
 struct Canary {
   uint64_t reached;
   uint64_t triggered;
-  uint64_t first_reached;    // ns, CLOCK_MONOTONIC
-  uint64_t first_triggered;  // ns, CLOCK_MONOTONIC
+  uint64_t first_reached;          // ns, CLOCK_MONOTONIC
+  uint64_t first_triggered;        // ns, CLOCK_MONOTONIC
+  MutantCounts mutants[kMutants];  // by number; where none is in force
 };
 
 static Canary unread;
@@ -69,7 +77,17 @@ extern "C" void framestorm_canary(bool triggered) {
   }
 }
 
-extern "C" bool framestorm_mutant_acts() {
-  framestorm_canary(true);
-  return true;
+extern "C" bool framestorm_mutant_acts(int number, bool would_act) {
+  if (framestorm_mutant >= 0) {
+    framestorm_canary(would_act);
+    return would_act;
+  }
+  if (number < kMutants) {
+    MutantCounts& counts = canary->mutants[number];
+    __atomic_fetch_add(&counts.reached, 1, __ATOMIC_RELAXED);
+    if (would_act) {
+      __atomic_fetch_add(&counts.triggered, 1, __ATOMIC_RELAXED);
+    }
+  }
+  return false;
 }
