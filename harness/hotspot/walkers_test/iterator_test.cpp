@@ -427,7 +427,7 @@ TEST_F(IteratorTest, AHandlerThatBlocksFaultsIsToldSo) {
 TEST_F(IteratorTest, TheThreadsStateAndTheCapabilities) {
   begin(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
-  EXPECT_EQ(capabilities_(), ASGST_REGISTER_QUEUE);
+  EXPECT_EQ(capabilities_(), ASGST_REGISTER_QUEUE | ASGST_MARK_FRAME);
   {
     const ThreadIdentity::Scoped as_victim(session().jvm().identity(),
                                            victim(scenario_).java_thread);

@@ -14,10 +14,10 @@
 
 #include "prims/asyncQueues.hpp"
 
-#include "memory/allocation.inline.hpp"
 #include "prims/asyncCrashProtection.hpp"
 #include "prims/asyncSample.hpp"
 #include "prims/asyncThreads.hpp"
+#include "prims/asyncTickets.hpp"
 #include "prims/asyncWalkedThread.hpp"
 #include "profile2.h"
 #include "runtime/atomic.hpp"
@@ -34,7 +34,6 @@ AsyncQueues::Memory AsyncQueues::memory = {[](size_t bytes) { return os::malloc(
 namespace {
 
 constexpr int kMaxElements = 1 << 20;
-constexpr int kPlaceBits = 16;
 
 // Room for the elements; those with the numbers n, n + capacity ... have one place.
 struct Ring {
@@ -69,11 +68,9 @@ struct OnSafepoint {
 // One of a thread's queues. Elements are put in by signal handlers on the thread (or while it is
 // stopped), and taken out by the thread itself: so each step of the one is whole to the other, and
 // no lock is needed. What a queue is to whom else is behind the registry's lock.
-//
-// Never freed, but given to others, under another number.
 struct Queue {
   volatile uint64_t number;  // 0: ended
-  Queue* next;               // of the thread; of those that are free
+  Queue* next;               // of the thread
   JavaThread* volatile thread;
   uint64_t place;
   int options;
@@ -96,40 +93,27 @@ struct Queue {
 
 }  // namespace
 
-// All queues: by place, and by thread.
+// All queues: by ticket, and by thread.
 class AsyncQueueRegistry : AllStatic {
+  typedef AsyncTickets<Queue> Tickets;
   static constexpr int kThreads = 1024;  // a power of two
 
-  static Queue* volatile _places[1 << kPlaceBits];
-  static int _used_places;
-  static Queue* _free;
   static Queue* _of_threads[kThreads];  // the queues of all threads with one hash
-  static uint64_t _numbers;
 
   static Queue** of_hash(const Thread* thread) {
     return &_of_threads[(p2u(thread) * UCONST64(0x9e3779b97f4a7c15)) >> 54];
   }
 
  public:
-  // Never held while a handler runs, nor taken by signal handlers.
-  class Lock {
-   public:
-    Lock() {
-      while (Atomic::cmpxchg(&AsyncQueues::_lock, 0, 1) != 0) os::naked_yield();
-    }
-    ~Lock() { Atomic::release_store(&AsyncQueues::_lock, 0); }
+  // Never held while a handler runs.
+  struct Lock : AsyncSpinLock {
+    Lock() : AsyncSpinLock(&AsyncQueues::_lock) {}
   };
 
   // Async-signal-safe. Null for what is no queue, or was one.
-  static Queue* resolve(const ASGST_Queue* ticket) {
-    const uintptr_t word = p2u(ticket);
-    Queue* const queue = Atomic::load_acquire(&_places[word & right_n_bits(kPlaceBits)]);
-    const uint64_t number = word >> kPlaceBits;
-    if (queue == nullptr || number == 0) return nullptr;
-    return Atomic::load_acquire(&queue->number) == number ? queue : nullptr;
-  }
+  static Queue* resolve(const ASGST_Queue* ticket) { return Tickets::resolve(ticket); }
   static ASGST_Queue* ticket_of(const Queue* queue, uint64_t number) {
-    return reinterpret_cast<ASGST_Queue*>((number << kPlaceBits) | queue->place);
+    return static_cast<ASGST_Queue*>(Tickets::ticket_of(queue, number));
   }
 
   // All that follow: with the lock.
@@ -150,18 +134,8 @@ class AsyncQueueRegistry : AllStatic {
 
   // Null when there is no place.
   static Queue* add(JavaThread* thread, Ring* ring) {
-    Queue* queue = _free;
-    if (queue != nullptr) {
-      _free = queue->next;
-    } else {
-      if (_used_places == 1 << kPlaceBits) return nullptr;
-      queue = NEW_C_HEAP_OBJ_RETURN_NULL(Queue, mtThread);
-      if (queue == nullptr) return nullptr;
-      queue->place = _used_places++;
-    }
-    const uint64_t place = queue->place;
-    *queue = {};
-    queue->place = place;
+    Queue* const queue = Tickets::claim();
+    if (queue == nullptr) return nullptr;
     queue->thread = thread;
     queue->ring = ring;
     Queue** link = of_hash(thread);
@@ -170,31 +144,25 @@ class AsyncQueueRegistry : AllStatic {
     Atomic::inc(&AsyncQueues::_live);
     return queue;
   }
-  static void open(Queue* queue) {
-    Atomic::release_store(&queue->number, ++_numbers);
-    Atomic::release_store(&_places[queue->place], queue);
-  }
+  static void open(Queue* queue) { Tickets::open(queue); }
+  // Its elements are not told any more.
+  static void end(Queue* queue) { Tickets::end(queue); }
   // On its thread, or that of nobody: no signal handler is in it.
   static void remove(Queue* queue) {
-    Atomic::release_store(&queue->number, uint64_t(0));
+    end(queue);
     Queue** link = of_hash(queue->thread);
     while (*link != queue) link = &(*link)->next;
     *link = queue->next;
     Ring* const ring = queue->ring;
     queue->ring = nullptr;
     queue->thread = nullptr;
-    queue->next = _free;
-    _free = queue;
+    Tickets::release(queue);
     Atomic::dec(&AsyncQueues::_live);
     Ring::free(ring);
   }
 };
 
-Queue* volatile AsyncQueueRegistry::_places[1 << kPlaceBits];
-int AsyncQueueRegistry::_used_places = 0;
-Queue* AsyncQueueRegistry::_free = nullptr;
 Queue* AsyncQueueRegistry::_of_threads[AsyncQueueRegistry::kThreads];
-uint64_t AsyncQueueRegistry::_numbers = 0;
 
 typedef AsyncQueueRegistry Registry;
 
@@ -435,7 +403,7 @@ JNIEXPORT bool JNICALL ASGST_DeregisterQueue(JNIEnv* env, ASGST_Queue* ticket) {
   if (queue == nullptr || !find_thread(env, &thread) || queue->thread != thread.java_thread()) {
     return false;
   }
-  Atomic::release_store(&queue->number, uint64_t(0));
+  Registry::end(queue);
   if (Thread::current_or_null_safe() == queue->thread && !queue->working) {
     Registry::remove(queue);
   } else {

@@ -15,6 +15,7 @@
 #include "prims/asyncStackIterator.hpp"
 
 #include "prims/asyncCrashProtection.hpp"
+#include "prims/asyncFrameMarks.hpp"
 #include "prims/asyncStackWalker.hpp"
 #include "prims/asyncThreads.hpp"
 #include "prims/asyncWalkedThread.hpp"
@@ -79,6 +80,8 @@ class Iteration {
     seal();
     return result;
   }
+
+  void* mark() const { return _state.looked ? _state.walker.ended_at_mark() : nullptr; }
 
   // Whether there is, at any address, an iteration with this ticket, as it was left.
   static bool is_whole(uintptr_t iteration, uintptr_t ticket) {
@@ -167,6 +170,7 @@ class Iteration {
       case AsyncStackWalker::Stop::end:
         break;
     }
+    if (walker.ended_at_mark() != nullptr) return ASGST_AT_FRAME_MARK;
     return walker.left_out_frozen_frames() ? ASGST_FRAMES_FROZEN : ASGST_NO_FRAME;
   }
 
@@ -306,6 +310,7 @@ AsyncStackWalker AsyncStackIterator::walker_of(const AsyncWalkedThread& thread, 
                                                int options) {
   AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), c_frames);
   if (has(options, ASGST_END_AT_CONTINUATION)) walker.end_at_continuation();
+  if (has(options, ASGST_END_AT_FRAME_MARK)) AsyncFrameMarks::end_at_newest(thread, &walker);
   return walker;
 }
 
@@ -327,7 +332,7 @@ int AsyncStackIterator::error_of(AsyncWalkedThread::Start start) {
 
 extern "C" {
 
-JNIEXPORT int JNICALL ASGST_Capabilities(void) { return ASGST_REGISTER_QUEUE; }
+JNIEXPORT int JNICALL ASGST_Capabilities(void) { return ASGST_REGISTER_QUEUE | ASGST_MARK_FRAME; }
 
 JNIEXPORT int JNICALL ASGST_RunWithIterator(void* ucontext, int32_t options,
                                             ASGST_IteratorHandler fun, void* argument) {
@@ -401,6 +406,11 @@ JNIEXPORT int JNICALL ASGST_State(ASGST_Iterator* iterator) {
   if (iterator == nullptr) return ASGST_NO_FRAME;
   Iteration* const iteration = resolve(iterator);
   return iteration == nullptr ? ASGST_INVALID_ITERATOR : iteration->state();
+}
+
+JNIEXPORT ASGST_FrameMark* JNICALL ASGST_GetFrameMark(ASGST_Iterator* iterator) {
+  const Iteration* const iteration = resolve(iterator);
+  return iteration == nullptr ? nullptr : static_cast<ASGST_FrameMark*>(iteration->mark());
 }
 
 JNIEXPORT int JNICALL ASGST_ThreadState(void) {

@@ -370,6 +370,14 @@ bool AsyncStackWalker::caller() {
   return fail(Stop::bad_frame);
 }
 
+// Frozen frames stand before what entered their continuation.
+bool AsyncStackWalker::is_at_mark() {
+  const Registers& at = _chunk == 0 ? _at : _entry;
+  if (_mark == nullptr || at.sp != _mark_caller.sp || at.pc != _mark_caller.pc) return false;
+  _at_mark = true;
+  return !fail(Stop::end);
+}
+
 void AsyncStackWalker::fill_plain(Frame* frame, FrameType type, Method* method) const {
   const bool in_heap = _chunk != 0;
   *frame = {
@@ -459,7 +467,7 @@ bool AsyncStackWalker::next(Frame* frame) {
         fill_scope(frame);
         return true;
       }
-      if (!caller()) return false;
+      if (!caller() || is_at_mark()) return false;
       continue;
     }
     _given = true;

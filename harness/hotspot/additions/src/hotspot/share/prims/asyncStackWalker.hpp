@@ -130,6 +130,13 @@ class AsyncStackWalker {
   // itself only, at a poll, and as long as it does not leave that.
   void give_frozen_frames() { _gives_frozen = true; }
   void end_at_continuation() { _ends_at_continuation = true; }
+  // Ends when it comes to this frame from a callee; `mark` is for ended_at_mark().
+  void end_before(const Physical& frame, void* mark) {
+    _mark = mark;
+    _mark_caller = {frame.pc, frame.sp, frame.fp};
+  }
+  // Null when it has not ended so.
+  void* ended_at_mark() const { return _at_mark ? _mark : nullptr; }
   // Whether frames were left out since they are in the heap.
   bool left_out_frozen_frames() const { return _left_out_frozen; }
 
@@ -225,6 +232,7 @@ class AsyncStackWalker {
   bool arrive_at_anchor();
 
   bool caller();
+  bool is_at_mark();
   bool caller_of_interpreted();
   bool caller_of_framed();
   bool caller_of_entry(uintptr_t anchor_address);
@@ -312,6 +320,9 @@ class AsyncStackWalker {
   uintptr_t _chunk_bottom = 0;
   uintptr_t _stack_high = 0;
   Registers _entry = {0, 0, 0};
+  void* _mark = nullptr;
+  Registers _mark_caller = {0, 0, 0};
+  bool _at_mark = false;
 };
 
 #endif  // SHARE_PRIMS_ASYNCSTACKWALKER_HPP

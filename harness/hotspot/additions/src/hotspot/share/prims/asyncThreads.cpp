@@ -14,7 +14,7 @@
 
 #include "prims/asyncThreads.hpp"
 
-#include "memory/allocation.inline.hpp"
+#include "prims/asyncTickets.hpp"
 #include "runtime/atomic.hpp"
 #include "runtime/orderAccess.hpp"
 #include "runtime/os.hpp"
@@ -38,6 +38,7 @@ struct Node {
   volatile uintptr_t low;
   volatile uintptr_t high;
   volatile jlong os_thread_id;
+  AsyncMarks* volatile marks;
   Node* next_free;
 };
 
@@ -78,12 +79,8 @@ Node* free_nodes = nullptr;
 bool first_nodes_given = false;
 volatile int lock_word = 0;
 
-class WriterLock {
- public:
-  WriterLock() {
-    while (Atomic::cmpxchg(&lock_word, 0, 1) != 0) os::naked_yield();
-  }
-  ~WriterLock() { Atomic::release_store(&lock_word, 0); }
+struct WriterLock : AsyncSpinLock {
+  WriterLock() : AsyncSpinLock(&lock_word) {}
 };
 
 uint64_t stack_key(uintptr_t granule) { return (uint64_t(granule) << 2) | kStackKind; }
@@ -173,8 +170,8 @@ bool read_node(const Node* node, AsyncThreads::Entry* entry) {
   for (int tries = 0; tries < 8; tries++) {
     const uint32_t before = Atomic::load_acquire(&node->sequence);
     if ((before & 1) != 0) continue;
-    const AsyncThreads::Entry copy = {node->thread, node->kind, node->low, node->high,
-                                      node->os_thread_id};
+    const AsyncThreads::Entry copy = {node->thread, node->kind,         node->low,
+                                      node->high,   node->os_thread_id, node->marks};
     OrderAccess::loadload();
     if (Atomic::load(&node->sequence) != before) continue;
     if (copy.thread == nullptr) return false;
@@ -199,6 +196,7 @@ void write_node(Node* node, Thread* thread, AsyncThreads::Kind kind, uintptr_t l
   node->low = low;
   node->high = high;
   node->os_thread_id = id;
+  node->marks = nullptr;
   Atomic::release_store(&node->sequence, node->sequence + 1);
 }
 
@@ -232,22 +230,27 @@ void for_each_key(Thread* thread, uintptr_t low, uintptr_t high, jlong id, Actio
   for (uintptr_t granule = first; granule <= last; granule++) action(stack_key(granule));
 }
 
-void remove_locked(Thread* thread) {
-  AsyncThreads::Entry entry;
-  Node* node = nullptr;
+Node* node_of(const Thread* thread) {
   const uint64_t key = thread_key(thread);
   for (size_t i = first_index(key, table->capacity); table->slots[i].key != kEmpty;
        i = (i + 1) & (table->capacity - 1)) {
     if (table->slots[i].key == key && table->slots[i].node->thread == thread) {
-      node = table->slots[i].node;
+      return table->slots[i].node;
     }
   }
-  if (node == nullptr || !read_node(node, &entry)) return;
+  return nullptr;
+}
+
+AsyncMarks* remove_locked(Thread* thread) {
+  AsyncThreads::Entry entry;
+  Node* const node = node_of(thread);
+  if (node == nullptr || !read_node(node, &entry)) return nullptr;
   for_each_key(thread, entry.stack_low, entry.stack_high, entry.os_thread_id,
                [&](uint64_t each) { take(each, node); });
   write_node(node, nullptr, AsyncThreads::Kind::other, 0, 0, 0);
   node->next_free = free_nodes;
   free_nodes = node;
+  return entry.marks;
 }
 
 }  // namespace
@@ -264,9 +267,16 @@ void AsyncThreads::add(Thread* thread, address stack_base, size_t stack_size) {
   for_each_key(thread, low, high, id, [&](uint64_t key) { put(table, key, node); });
 }
 
-void AsyncThreads::remove(Thread* thread) {
+AsyncMarks* AsyncThreads::remove(Thread* thread) {
   WriterLock lock;
-  remove_locked(thread);
+  return remove_locked(thread);
+}
+
+bool AsyncThreads::set_marks(const Thread* thread, AsyncMarks* marks) {
+  WriterLock lock;
+  Node* const node = node_of(thread);
+  if (node != nullptr) Atomic::release_store(&node->marks, marks);
+  return node != nullptr;
 }
 
 bool AsyncThreads::find_by_stack(uintptr_t stack_address, Entry* entry) {

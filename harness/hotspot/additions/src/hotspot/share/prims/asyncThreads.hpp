@@ -19,6 +19,7 @@
 #include "utilities/globalDefinitions.hpp"
 
 class Thread;
+struct AsyncMarks;
 
 // Which thread of the VM a stack address, an OS thread id or a Thread* belongs to. Look-ups take
 // constant time, no lock and no hazard pointer, so that any thread may make them, from signal
@@ -35,12 +36,15 @@ class AsyncThreads : AllStatic {
     uintptr_t stack_low;   // lowest address
     uintptr_t stack_high;  // just above the highest
     jlong os_thread_id;
+    AsyncMarks* marks;  // null, or its frame marks (asyncFrameMarks.cpp)
   };
 
   // On the thread itself, when its stack's bounds are known. Allocates.
   static void add(Thread* thread, address stack_base, size_t stack_size);
-  // Before the Thread is freed. Nothing for one that was never added.
-  static void remove(Thread* thread);
+  // Before the Thread is freed. Nothing for one that was never added. Its marks.
+  static AsyncMarks* remove(Thread* thread);
+  // False when there is no such thread.
+  static bool set_marks(const Thread* thread, AsyncMarks* marks);
 
   // Async-signal-safe. False when there is no such thread; *entry is then unchanged.
   static bool find_by_stack(uintptr_t stack_address, Entry* entry);

@@ -37,6 +37,7 @@ AsyncWalkedThread AsyncWalkedThread::from(const AsyncThreads::Entry& entry) {
   }
   walked._low = entry.stack_low;
   walked._high = entry.stack_high;
+  walked._marks = entry.marks;
   return walked;
 }
 

@@ -55,6 +55,7 @@ class AsyncWalkedThread {
   void* env() const;                                 // JNIEnv*, null for one that is not Java's
   uintptr_t low() const { return _low; }
   uintptr_t high() const { return _high; }
+  AsyncMarks* marks() const { return _marks; }  // null when it has none
 
   int kind() const;
   // A subset of the JVMTI thread state; -1 for a thread that is not Java's.
@@ -83,6 +84,7 @@ class AsyncWalkedThread {
   AsyncThreads::Kind _kind = AsyncThreads::Kind::other;
   uintptr_t _low = 0;
   uintptr_t _high = 0;
+  AsyncMarks* _marks = nullptr;
 };
 
 #endif  // SHARE_PRIMS_ASYNCWALKEDTHREAD_HPP

@@ -15,9 +15,6 @@
 /*
  * Stack walking frame by frame, in signal handlers and at safepoints, and methods and classes
  * without jmethodIDs. C and C++.
- *
- * Frame marks (ASGST_MARK_FRAME) are a capability that this VM does not have; see
- * ASGST_Capabilities().
  */
 #ifndef PROFILE2_H
 #define PROFILE2_H
@@ -80,8 +77,9 @@ enum ASGST_Options {
   ASGST_WALK_DURING_UNSAFE_STATES = 4,
   /* The prototype has 2 for this one, which JEP 435 has for another option. */
   ASGST_END_ON_FIRST_JAVA_FRAME = 8, /* ends before the topmost method with bytecodes, see there */
-  ASGST_END_AT_CONTINUATION = 64     /* ends with the first frame of a continuation's entry, instead
+  ASGST_END_AT_CONTINUATION = 64,    /* ends with the first frame of a continuation's entry, instead
                                         of going on into the carrier */
+  ASGST_END_AT_FRAME_MARK = 128      /* ends with the newest marked frame, see there */
 };
 
 /* What the walked thread is doing; results above 0 of ASGST_RunWithIterator. */
@@ -114,8 +112,9 @@ enum ASGST_Error {
   ASGST_INVALID_ARGUMENT = -24,       /* a null handler or frame */
   ASGST_SAMPLE_LEFT = -25,            /* of a queue: the sampled frame had been left, see there */
   ASGST_FAULTS_BLOCKED = -26,         /* the calling thread blocks SIGSEGV or SIGBUS */
-  ASGST_FRAMES_FROZEN = -27           /* come to the end; frames are missing, which are in the heap:
+  ASGST_FRAMES_FROZEN = -27,          /* come to the end; frames are missing, which are in the heap:
                                          where the last ASGST_FRAME_CONTINUATION_FROZEN stood */
+  ASGST_AT_FRAME_MARK = -28           /* come to the end: of a marked frame */
 };
 
 typedef struct ASGST_Iterator ASGST_Iterator;
@@ -299,6 +298,78 @@ JNIEXPORT void JNICALL ASGST_SetOnQueueProcessingEnd(ASGST_Queue* queue, int opt
 /*
  * When the VM ends, threads stop wherever they are: elements that were not told until then are not.
  */
+
+/* ---- Frame marks (ASGST_MARK_FRAME) ----------------------------------------------------------- */
+
+/*
+ * While a frame is on the stack its callers stay what they are. So who has walked them once keeps
+ * them, marks the frame, and walks down to it only (ASGST_END_AT_FRAME_MARK): the frames of that
+ * walk, followed by the kept callers of the marked frame, are what a whole walk gives. This holds
+ * until the mark's handler is called, in signal handlers too, at each instruction.
+ *
+ * A marked frame is a physical one: what is inlined in it belongs to it. It is walked, since its bci
+ * changes. Of its callers type, method, bci, comp_level, pc and sp stay, also when they are going to
+ * be deoptimised. Kept callers are of one way of walking: the same options, and frozen frames, which
+ * handlers are given and signal handlers are not, with both or neither.
+ *
+ * A mark belongs to one thread, and ends with ASGST_RemoveFrameMark or with the thread. One that has
+ * ended is never taken for another: every function refuses it for ever.
+ */
+typedef struct ASGST_FrameMark ASGST_FrameMark;
+
+/*
+ * Called on the mark's thread when its frame is left, before the caller goes on: it returns, throws
+ * or is popped; is deoptimised or replaced on the stack (OSR); its virtual thread yields. It may be
+ * called when that is only tried: a yield that is pinned, a single step (JVMTI) of the marked frame.
+ * The mark then marks no frame, until it is moved. Handlers of frames that are left together are
+ * called for the newest first.
+ *
+ * The iterator is over the frames that stay: from the caller on, frozen ones included; where a virtual
+ * thread yields, from Continuation.enterSpecial on. Where there is no Java frame any more it gives
+ * ASGST_NO_TOP_JAVA_FRAME. It ends with the handler. What a handler may do is as for ASGST_Handler.
+ */
+typedef void (*ASGST_FrameMarkHandler)(ASGST_FrameMark* mark, ASGST_Iterator* iterator, void* arg);
+typedef ASGST_FrameMarkHandler FrameMarkHandler; /* the prototype's name */
+
+/*
+ * A mark for the thread of `env` (null: the calling one), of no frame. `options` (ASGST_Options) hold
+ * for its iterators. Null: the thread is none of Java's or is ending, `handler` is null, there are
+ * 65,536 marks already, or no memory. Any thread; not for signal handlers.
+ */
+JNIEXPORT ASGST_FrameMark* JNICALL ASGST_RegisterFrameMark(JNIEnv* env,
+                                                           ASGST_FrameMarkHandler handler,
+                                                           int options, void* arg);
+
+/*
+ * Marks the Java frame that has `new_sp` (of an ASGST_Frame), and no other any more. Null, and what is
+ * in no frame that can be marked: none, see ASGST_GetFrameMarkStackPointer. Not to be marked: the
+ * thread's topmost Java frame, which may be past the poll of its return; in a mark's handler only
+ * what is left; Continuation.enterSpecial; a frame that is frozen.
+ *
+ * On the mark's thread: in handlers of queues and marks, or in native code. Not for signal handlers.
+ * It takes a walk down to the frame.
+ */
+JNIEXPORT void JNICALL ASGST_MoveFrameMark(ASGST_FrameMark* mark, void* new_sp);
+
+/*
+ * What ASGST_MoveFrameMark was last given; null when no frame is marked, and for what is no mark.
+ * Async-signal-safe.
+ */
+JNIEXPORT void* JNICALL ASGST_GetFrameMarkStackPointer(ASGST_FrameMark* mark);
+
+/*
+ * Ends a mark. Its handler is not called any more; by another thread: it may still be running. Nothing
+ * for what is no mark. Any thread, handlers too; not for signal handlers.
+ */
+JNIEXPORT void JNICALL ASGST_RemoveFrameMark(ASGST_FrameMark* mark);
+
+/*
+ * Which mark an iterator with ASGST_END_AT_FRAME_MARK has ended at (ASGST_State is
+ * ASGST_AT_FRAME_MARK); null before, and when it comes to the end of the stack. It ends at the newest
+ * marked frame, that is the one nearest to the top; of several marks of one frame it tells the one
+ * that was registered first. Async-signal-safe.
+ */
+JNIEXPORT ASGST_FrameMark* JNICALL ASGST_GetFrameMark(ASGST_Iterator* iterator);
 
 /* ---- Methods and classes -------------------------------------------------------------------- */
 

@@ -1,0 +1,383 @@
+// Holds frame marks (profile2.h) to the truth in any program: a JVMTI agent that walks each Java thread
+// in a signal handler twice, wholly and down to the newest mark. The frames of the second walk and the
+// callers that were kept when the mark was set have to be the first one's frames.
+//
+//   java -agentpath:libmark_agent.so=interval=1000,output=mark.json ...
+//
+// Handlers of a queue, and those of the marks themselves, set two marks for each thread, at frames
+// chosen at random. The file says when the program ended: how many samples ended at a mark, and how
+// many of them were put together right.
+//
+// It is also the native half of MarkCases.java.
+#include <jvmti.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <string>
+
+// After jni.h and jvmti.h: it is of the JDK under test, they may be of another.
+#include "profile2.h"
+
+namespace {
+
+constexpr size_t kMaxDepth = 1200;
+constexpr size_t kNearTop = 12;
+
+struct Walked {
+  ASGST_Method method;
+  int bci;
+  int comp_level;
+  uint8_t type;
+  void* pc;
+  void* sp;
+  bool operator==(const Walked&) const = default;
+};
+
+struct Trace {
+  size_t depth = 0;
+  int state = 0;
+  ASGST_FrameMark* mark = nullptr;
+  std::array<Walked, kMaxDepth> frames;
+
+  bool is_cut() const { return depth == kMaxDepth; }
+  // It came to the stack's end, or as far as signal handlers see.
+  bool is_whole() const { return state == ASGST_NO_FRAME || state == ASGST_FRAMES_FROZEN; }
+};
+
+void copy(ASGST_Iterator* iterator, void* argument) {
+  auto* trace = static_cast<Trace*>(argument);
+  ASGST_Frame frame;
+  trace->depth = 0;
+  while (trace->depth < kMaxDepth && ASGST_NextFrame(iterator, &frame) == 1) {
+    trace->frames[trace->depth++] = {frame.method, frame.bci, frame.comp_level,
+                                     frame.type,   frame.pc,  frame.sp};
+  }
+  trace->state = trace->is_cut() ? 1 : ASGST_State(iterator);
+  trace->mark = trace->is_cut() ? nullptr : ASGST_GetFrameMark(iterator);
+}
+
+// A mark, and the callers of its frame.
+struct Kept {
+  ASGST_FrameMark* mark = nullptr;
+  Trace callers;
+};
+
+// Of one thread; never freed, since a signal may come late.
+struct OfThread {
+  ASGST_Queue* queue = nullptr;
+  timer_t timer{};
+  std::array<Kept, 2> kept;
+  Trace stack;  // of handlers
+  Trace whole;  // of the signal handler
+  Trace part;
+  uint64_t random = 0x9e3779b97f4a7c15;
+
+  size_t below(size_t bound) {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    return random % bound;
+  }
+};
+thread_local OfThread* of_thread = nullptr;
+
+std::atomic<long> samples{0}, at_mark{0}, right{0}, wrong{0}, passed_by{0}, short_walks{0};
+std::atomic<long> set{0}, refused{0}, told{0}, told_wrong{0};
+std::atomic<bool> running{false};
+std::mutex print_mutex;
+long interval_us = 1000;
+std::string output = "mark.json";
+
+std::string name_of(ASGST_Method method) {
+  std::array<char, 200> method_name{};
+  ASGST_MethodInfo info{};
+  info.method_name = method_name.data();
+  info.method_name_length = method_name.size();
+  return ASGST_GetMethodInfo(method, &info) == 1 ? method_name.data() : "?";
+}
+
+// Allocates: of findings only.
+void print(const char* what, const Trace& trace) {
+  std::fprintf(stderr, "%s, %zu frames, state %d:\n", what, trace.depth, trace.state);
+  for (size_t i = 0; i < std::min<size_t>(trace.depth, 24); ++i) {
+    const Walked& frame = trace.frames[i];
+    std::fprintf(stderr, "  %s bci %d level %d type %d pc %p sp %p\n",
+                 name_of(frame.method).c_str(), frame.bci, frame.comp_level, frame.type, frame.pc,
+                 frame.sp);
+  }
+}
+
+// Keeps the callers of a frame of the stack, and marks it.
+void keep(OfThread* self, Kept* kept, size_t frame) {
+  const Trace& stack = self->stack;
+  void* const sp = stack.frames[frame].sp;
+  // What is inlined comes before the frame that it is in.
+  while (frame < stack.depth && stack.frames[frame].sp == sp) ++frame;
+  // A signal handler finds no mark while the callers are copied.
+  ASGST_MoveFrameMark(kept->mark, nullptr);
+  kept->callers.depth = stack.depth - frame;
+  kept->callers.state = stack.state;
+  std::copy(stack.frames.begin() + static_cast<long>(frame),
+            stack.frames.begin() + static_cast<long>(stack.depth), kept->callers.frames.begin());
+  ASGST_MoveFrameMark(kept->mark, sp);
+  (ASGST_GetFrameMarkStackPointer(kept->mark) == sp ? set : refused).fetch_add(1);
+}
+
+// At a poll of the thread. A mark that marks a frame mostly stays.
+void keep_some(OfThread* self) {
+  if (ASGST_RunWithIterator(nullptr, 0, &copy, &self->stack) <= 0 || self->stack.depth == 0 ||
+      !self->stack.is_whole()) {
+    return;
+  }
+  for (size_t i = 0; i < self->kept.size(); ++i) {
+    Kept& kept = self->kept[i];
+    if (ASGST_GetFrameMarkStackPointer(kept.mark) != nullptr && self->below(4) != 0) continue;
+    const size_t bound = i == 0 ? std::min(self->stack.depth, kNearTop) : self->stack.depth;
+    keep(self, &kept, self->below(bound));
+  }
+}
+
+void on_left(ASGST_FrameMark* mark, ASGST_Iterator* iterator, void*) {
+  OfThread* const self = of_thread;
+  if (self == nullptr || !running.load()) return;
+  told.fetch_add(1);
+  for (Kept& kept : self->kept) {
+    if (kept.mark != mark) continue;
+    ASGST_Frame caller{};
+    const int state = ASGST_NextFrame(iterator, &caller);
+    const bool is_caller = state == 1 && kept.callers.depth > 0 &&
+                           caller.method == kept.callers.frames[0].method &&
+                           caller.bci == kept.callers.frames[0].bci;
+    // A frame that comes out of the heap, or the carrier's, when a virtual thread yields.
+    const bool is_virtual =
+        state == 1 && (caller.sp == nullptr || kept.callers.depth == 0 ||
+                       caller.type == ASGST_FRAME_CONTINUATION ||
+                       caller.type == ASGST_FRAME_CONTINUATION_FROZEN ||
+                       kept.callers.frames[0].type == ASGST_FRAME_CONTINUATION_FROZEN);
+    const bool is_last = state == ASGST_NO_TOP_JAVA_FRAME || state == ASGST_NO_FRAME;
+    if (!is_caller && !is_virtual && !(is_last && kept.callers.depth == 0) &&
+        told_wrong.fetch_add(1) < 5) {
+      const std::lock_guard lock(print_mutex);
+      std::fprintf(stderr, "told of a caller: state %d, %s bci %d type %d\n", state,
+                   name_of(caller.method).c_str(), caller.bci, caller.type);
+      print("kept callers", kept.callers);
+    }
+  }
+  if (self->below(2) == 0) keep_some(self);
+}
+
+void on_sample(ASGST_Iterator*, void*, void*) {
+  if (of_thread != nullptr) keep_some(of_thread);
+}
+
+// The frames of `part` and those that are kept, against the whole.
+bool is_put_together(const Trace& part, const Trace& kept, const Trace& whole) {
+  const size_t depth = std::min(part.depth + kept.depth, kMaxDepth);
+  if (!whole.is_cut() && !kept.is_cut() && depth != whole.depth) return false;
+  for (size_t i = 0; i < std::min(depth, whole.depth); ++i) {
+    const Walked& frame = i < part.depth ? part.frames[i] : kept.frames[i - part.depth];
+    if (frame != whole.frames[i]) return false;
+  }
+  return true;
+}
+
+// Async-signal-safe.
+void on_signal(int, siginfo_t*, void* ucontext) {
+  const int saved = errno;
+  OfThread* const self = of_thread;
+  if (self != nullptr && running.load(std::memory_order_relaxed)) {
+    if (ASGST_RunWithIterator(ucontext, 0, &copy, &self->whole) == ASGST_JAVA_TRACE &&
+        ASGST_RunWithIterator(ucontext, ASGST_END_AT_FRAME_MARK, &copy, &self->part) ==
+            ASGST_JAVA_TRACE) {
+      samples.fetch_add(1);
+      const Kept* kept = nullptr;
+      bool is_set = false;
+      for (const Kept& each : self->kept) {
+        is_set = is_set || ASGST_GetFrameMarkStackPointer(each.mark) != nullptr;
+        if (self->part.state == ASGST_AT_FRAME_MARK && each.mark == self->part.mark) kept = &each;
+      }
+      if (!self->whole.is_cut() && !self->whole.is_whole()) {
+        short_walks.fetch_add(1);
+      } else if (kept != nullptr) {
+        at_mark.fetch_add(1);
+        if (is_put_together(self->part, kept->callers, self->whole)) {
+          right.fetch_add(1);
+        } else if (wrong.fetch_add(1) < 5) {
+          print("whole", self->whole);
+          print("walked part", self->part);
+          print("kept part", kept->callers);
+        }
+      } else if (is_set) {
+        passed_by.fetch_add(1);
+      }
+    }
+    ASGST_Enqueue(self->queue, ucontext, nullptr);
+  }
+  errno = saved;
+}
+
+void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread) {
+  auto* self = new OfThread;
+  self->random += static_cast<uint64_t>(gettid());
+  self->queue = ASGST_RegisterQueue(jni, 4, 0, &on_sample, nullptr);
+  for (Kept& kept : self->kept) {
+    kept.mark = ASGST_RegisterFrameMark(jni, &on_left, 0, nullptr);
+    if (kept.mark == nullptr || self->queue == nullptr) {
+      std::fprintf(stderr, "mark_agent: no mark or no queue\n");
+      return;
+    }
+  }
+  of_thread = self;
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGPROF;
+  event._sigev_un._tid = gettid();
+  timer_create(CLOCK_MONOTONIC, &event, &self->timer);
+  itimerspec every{};
+  every.it_interval = {interval_us / 1000000, interval_us % 1000000 * 1000};
+  every.it_value = every.it_interval;
+  timer_settime(self->timer, 0, &every, nullptr);
+}
+
+void JNICALL on_thread_end(jvmtiEnv*, JNIEnv*, jthread) {
+  if (of_thread != nullptr) timer_delete(of_thread->timer);
+}
+
+void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread thread) {
+  struct sigaction action{};
+  action.sa_sigaction = &on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGPROF, &action, nullptr);
+  running.store(true);
+  on_thread_start(nullptr, jni, thread);
+}
+
+void JNICALL on_vm_death(jvmtiEnv*, JNIEnv*) {
+  running.store(false);
+  usleep(100'000);  // handlers that run
+  std::ofstream out(output);
+  out << "{\"samples\": " << samples << ", \"at_mark\": " << at_mark << ", \"right\": " << right
+      << ", \"wrong\": " << wrong << ", \"passed_by\": " << passed_by
+      << ", \"short\": " << short_walks << ", \"set\": " << set << ", \"refused\": " << refused
+      << ", \"told\": " << told << ", \"told_wrong\": " << told_wrong << "}\n";
+}
+
+// ---- Of MarkCases.java --------------------------------------------------------------------------
+
+struct Case {
+  ASGST_FrameMark* mark = nullptr;
+  ASGST_Method caller = nullptr;  // of the marked frame
+  std::atomic<int> told{0};
+  std::atomic<int> order{0};
+};
+std::array<Case, 1024> cases;
+std::atomic<size_t> next_case{0};
+std::atomic<int> next_order{1};
+std::atomic<int> wrong_callers{0};
+
+void on_case(ASGST_FrameMark* mark, ASGST_Iterator* iterator, void* argument) {
+  auto* const it = static_cast<Case*>(argument);
+  ASGST_Frame caller{};
+  const bool has_caller = ASGST_NextFrame(iterator, &caller) == 1;
+  const bool yields = caller.type == ASGST_FRAME_CONTINUATION;
+  if (it->mark != mark || ASGST_GetFrameMarkStackPointer(mark) != nullptr ||
+      (!yields && it->caller != (has_caller ? caller.method : nullptr))) {
+    wrong_callers.fetch_add(1);
+  }
+  it->order.store(next_order.fetch_add(1));
+  it->told.fetch_add(1);
+}
+
+// Marks the physical frame that is `up` calls above the topmost, -1: the outermost.
+bool move(Case* it, int up) {
+  thread_local Trace stack;
+  if (ASGST_RunWithIterator(nullptr, 0, &copy, &stack) <= 0) return false;
+  size_t frame = 0;
+  for (int i = 0; i != up; ++i) {
+    size_t next = frame;
+    while (next < stack.depth && stack.frames[next].sp == stack.frames[frame].sp) ++next;
+    if (next == stack.depth) break;
+    frame = next;
+  }
+  void* const sp = stack.frames[frame].sp;
+  while (frame < stack.depth && stack.frames[frame].sp == sp) ++frame;
+  it->caller = frame < stack.depth ? stack.frames[frame].method : nullptr;
+  ASGST_MoveFrameMark(it->mark, sp);
+  return ASGST_GetFrameMarkStackPointer(it->mark) == sp;
+}
+
+}  // namespace
+
+extern "C" {
+
+// The number of a new mark, or -1 when the frame cannot be marked.
+JNIEXPORT jint JNICALL Java_MarkCases_mark(JNIEnv* jni, jclass, jint up) {
+  const size_t number = next_case.fetch_add(1) % cases.size();
+  Case& it = cases[number];
+  ASGST_RemoveFrameMark(it.mark);
+  it.told = it.order = 0;
+  it.mark = ASGST_RegisterFrameMark(jni, &on_case, 0, &it);
+  return it.mark != nullptr && move(&it, up) ? static_cast<jint>(number) : -1;
+}
+
+JNIEXPORT jboolean JNICALL Java_MarkCases_move(JNIEnv*, jclass, jint number, jint up) {
+  return move(&cases[static_cast<size_t>(number)], up) ? JNI_TRUE : JNI_FALSE;
+}
+
+JNIEXPORT jint JNICALL Java_MarkCases_told(JNIEnv*, jclass, jint number) {
+  return cases[static_cast<size_t>(number)].told;
+}
+
+JNIEXPORT jint JNICALL Java_MarkCases_order(JNIEnv*, jclass, jint number) {
+  return cases[static_cast<size_t>(number)].order;
+}
+
+JNIEXPORT jboolean JNICALL Java_MarkCases_isSet(JNIEnv*, jclass, jint number) {
+  const Case& it = cases[static_cast<size_t>(number)];
+  return ASGST_GetFrameMarkStackPointer(it.mark) != nullptr ? JNI_TRUE : JNI_FALSE;
+}
+
+JNIEXPORT void JNICALL Java_MarkCases_remove(JNIEnv*, jclass, jint number) {
+  ASGST_RemoveFrameMark(cases[static_cast<size_t>(number)].mark);
+}
+
+// How often a handler was given another caller than the marked frame had.
+JNIEXPORT jint JNICALL Java_MarkCases_wrongCallers(JNIEnv*, jclass) { return wrong_callers; }
+
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
+  const std::string options = text == nullptr ? "" : text;
+  if (const size_t at = options.find("interval="); at != std::string::npos) {
+    interval_us = std::atol(options.c_str() + at + 9);
+  }
+  if (const size_t at = options.find("output="); at != std::string::npos) {
+    output = options.substr(at + 7, options.find(',', at) - at - 7);
+  }
+  jvmtiEnv* jvmti = nullptr;
+  if (interval_us <= 0 || (ASGST_Capabilities() & ASGST_MARK_FRAME) == 0 ||
+      vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11) != JNI_OK) {
+    return JNI_ERR;
+  }
+  jvmtiEventCallbacks callbacks{};
+  callbacks.VMInit = &on_vm_init;
+  callbacks.VMDeath = &on_vm_death;
+  callbacks.ThreadStart = &on_thread_start;
+  callbacks.ThreadEnd = &on_thread_end;
+  jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks));
+  for (const jvmtiEvent event : {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH,
+                                 JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END}) {
+    jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr);
+  }
+  return JNI_OK;
+}
+
+}  // extern "C"
