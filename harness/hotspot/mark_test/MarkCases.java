@@ -25,6 +25,8 @@ public class MarkCases {
     }
 
     static final int ROUNDS = 2000;
+    static final int OUTERMOST = -1;
+    static final int OUTERMOST_VIRTUAL = -2; // of a virtual thread's, on the stack
     static volatile int sink;
     static volatile int marked; // the mark of the case at hand
     static int early; // told while the frame was still on the stack, as when it is deoptimised
@@ -127,6 +129,23 @@ public class MarkCases {
         check(!isSet(marked), "not set on the stack of another");
     }
 
+    /** Most callers of a deep recursion are in the heap when it comes back from a yield. */
+    static int throwsIntoTheHeap(int depth) throws Left {
+        if (depth > 0) return throwsIntoTheHeap(depth - 1) + leaf(depth);
+        Thread.yield();
+        marked = mark(OUTERMOST_VIRTUAL);
+        check(marked >= 0, "the frame that returns into the heap can be marked");
+        throw new Left();
+    }
+
+    static void deepYields() {
+        try {
+            throwsIntoTheHeap(450);
+        } catch (Left left) {
+            check(told(marked) == 1, "told when it throws into the heap");
+        }
+    }
+
     static void once(String what, Body body) throws Exception {
         try {
             body.run();
@@ -173,10 +192,10 @@ public class MarkCases {
             Object[] objects = {1, 2, i % 10 == 9 ? "other" : 3};
             once("deoptimised", () -> deoptimised(objects, 2));
 
-            started(false, () -> marked = mark(-1));
+            started(false, () -> marked = mark(OUTERMOST));
             check(told(marked) == 1 && !isSet(marked), "told when the outermost frame returns");
             started(false, () -> {
-                marked = mark(-1);
+                marked = mark(OUTERMOST);
                 throw new IllegalStateException();
             });
             check(failure instanceof IllegalStateException, "thrown out of the thread: " + failure);
@@ -184,6 +203,8 @@ public class MarkCases {
             failure = null;
             started(true, MarkCases::yields);
             check(failure == null, "virtual: " + failure);
+            started(true, MarkCases::deepYields);
+            check(failure == null, "deep virtual: " + failure);
         }
         check(wrongCallers() == 0, wrongCallers() + " handlers were given another caller");
         System.out.println("early " + early);
