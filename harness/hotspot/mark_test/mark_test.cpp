@@ -17,34 +17,40 @@ struct Program {
   const char* options;
 };
 
-class MarkPrograms : public testing::TestWithParam<Program> {
- protected:
-  // Ends with 0.
-  static void run_java(const std::string& arguments) {
-    const char* const jdk = std::getenv("FRAMESTORM_TEST_JDK");
-    ASSERT_NE(jdk, nullptr);
-    const std::string command =
-        std::string(jdk) + "/bin/java " + GetParam().options + " " + arguments;
-    ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  }
-};
+constexpr char kNatives[] =
+    "--enable-native-access=ALL-UNNAMED -Dagent=" FRAMESTORM_MARK_AGENT " " FRAMESTORM_MARK_FOLDER;
+
+// It has to end with 0.
+void run_java(const std::string& arguments) {
+  const char* const jdk = std::getenv("FRAMESTORM_TEST_JDK");
+  ASSERT_NE(jdk, nullptr);
+  const std::string command = std::string(jdk) + "/bin/java " + arguments;
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+class MarkPrograms : public testing::TestWithParam<Program> {};
 
 int64_t number(const std::string& json, const std::string& key) {
   const size_t at = json.find("\"" + key + "\": ");
   return at == std::string::npos ? 0 : std::atoll(json.c_str() + at + key.size() + 4);
 }
 
-TEST_P(MarkPrograms, AreToldWhenTheirFrameIsLeft) {
-  run_java(
-      "--enable-native-access=ALL-UNNAMED -XX:CompileCommand=quiet "
-      "-XX:CompileCommand=dontinline,MarkCases::* -Dagent=" FRAMESTORM_MARK_AGENT
-      " " FRAMESTORM_MARK_CASES);
+class MarkCases : public MarkPrograms {};
+
+TEST_P(MarkCases, AreToldWhenTheirFrameIsLeft) {
+  run_java(std::string(GetParam().options) +
+           " -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,MarkCases::* " + kNatives +
+           "/MarkCases.java");
 }
+
+// The program counts the frames of the part that is walked; times are for people.
+TEST(MarkCost, IsThatOfTheWalkedPart) { run_java(std::string(kNatives) + "/MarkCost.java"); }
 
 TEST_P(MarkPrograms, PartsAreTheWhole) {
   const TestFolder folder;
   const std::string output = folder / "mark.json";
-  run_java("-agentpath:" FRAMESTORM_MARK_AGENT "=interval=1000,output=" + output +
+  run_java(std::string(GetParam().options) +
+           " -agentpath:" FRAMESTORM_MARK_AGENT "=interval=1000,output=" + output +
            " " FRAMESTORM_QUEUE_WORKLOAD " 1");
   std::ifstream in(output);
   const std::string json{std::istreambuf_iterator<char>(in), {}};
@@ -57,14 +63,24 @@ TEST_P(MarkPrograms, PartsAreTheWhole) {
       << "a walk comes to a mark that is set";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Modes, MarkPrograms,
-    testing::Values(Program{"interpreter", "-Xint -XX:+UseSerialGC"},
-                    Program{"c1", "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"},
-                    Program{"c2", "-XX:-TieredCompilation -XX:+UseZGC"},
-                    Program{"tiered", "-XX:+UseG1GC"},
-                    Program{"shenandoah", "-XX:+UseShenandoahGC -XX:+PreserveFramePointer"}),
-    [](const auto& info) { return std::string(info.param.name); });
+std::string name_of(const testing::TestParamInfo<Program>& info) { return info.param.name; }
+
+const auto kModes = testing::Values(
+    Program{"interpreter", "-Xint -XX:+UseSerialGC"},
+    Program{"c1", "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"},
+    Program{"c2", "-XX:-TieredCompilation -XX:+UseZGC"}, Program{"tiered", "-XX:+UseG1GC"},
+    Program{"shenandoah", "-XX:+UseShenandoahGC -XX:+PreserveFramePointer"});
+
+INSTANTIATE_TEST_SUITE_P(Modes, MarkPrograms, kModes, name_of);
+INSTANTIATE_TEST_SUITE_P(Modes, MarkCases, kModes, name_of);
+// The outermost frame of a thread, too.
+INSTANTIATE_TEST_SUITE_P(Compiled, MarkCases,
+                         testing::Values(Program{
+                             "c1",
+                             "-Xcomp -XX:TieredStopAtLevel=1 "
+                             "-XX:CompileCommand=compileonly,MarkCases*::* "
+                             "-XX:CompileCommand=compileonly,java.lang.Thread::run*"}),
+                         name_of);
 
 }  // namespace
 }  // namespace framestorm

@@ -282,7 +282,7 @@ void AsyncFrameMarks::end_at_newest(const AsyncWalkedThread& thread, AsyncStackW
   if (thread.marks() == nullptr) return;
   const Mark* const mark = Atomic::load_acquire(&thread.marks()->newest);
   const uint64_t number = mark == nullptr ? 0 : Atomic::load_acquire(&mark->number);
-  if (number != 0) walker->end_before(mark->caller, Tickets::ticket_of(mark, number));
+  if (number != 0) walker->end_before(mark->caller.sp, Tickets::ticket_of(mark, number));
 }
 
 namespace {

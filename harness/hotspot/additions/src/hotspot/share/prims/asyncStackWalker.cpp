@@ -76,7 +76,7 @@ const char* AsyncStackWalker::explain(Stop stop) {
 }
 
 AsyncStackWalker::AsyncStackWalker(JavaThread* thread, uintptr_t low, uintptr_t high, bool c_frames)
-    : _thread(thread), _low(low), _high(high), _c_frames(c_frames), _at{0, 0, 0} {}
+    : _thread(thread), _low(low), _high(high), _at{0, 0, 0}, _c_frames(c_frames) {}
 
 // The code blob whose code, not only its memory, holds pc.
 static CodeBlob* blob_of(uintptr_t pc) {
@@ -372,8 +372,7 @@ bool AsyncStackWalker::caller() {
 
 // Frozen frames stand before what entered their continuation.
 bool AsyncStackWalker::is_at_mark() {
-  const Registers& at = _chunk == 0 ? _at : _entry;
-  if (_mark == nullptr || at.sp != _mark_caller.sp || at.pc != _mark_caller.pc) return false;
+  if (_mark == nullptr || (_chunk == 0 ? _at : _entry).sp != _mark_caller) return false;
   _at_mark = true;
   return !fail(Stop::end);
 }

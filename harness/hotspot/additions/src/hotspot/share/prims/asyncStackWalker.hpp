@@ -130,10 +130,10 @@ class AsyncStackWalker {
   // itself only, at a poll, and as long as it does not leave that.
   void give_frozen_frames() { _gives_frozen = true; }
   void end_at_continuation() { _ends_at_continuation = true; }
-  // Ends when it comes to this frame from a callee; `mark` is for ended_at_mark().
-  void end_before(const Physical& frame, void* mark) {
+  // Ends when it comes to the frame that begins at `sp`, from a callee; `mark` is for ended_at_mark().
+  void end_before(uintptr_t sp, void* mark) {
     _mark = mark;
-    _mark_caller = {frame.pc, frame.sp, frame.fp};
+    _mark_caller = sp;
   }
   // Null when it has not ended so.
   void* ended_at_mark() const { return _at_mark ? _mark : nullptr; }
@@ -179,12 +179,12 @@ class AsyncStackWalker {
     bool blob_is_nmethod() const;
 
     uintptr_t pc = 0;
-    bool interpreter = false;
     CodeBlob* blob = nullptr;      // that has pc in its memory; null in the interpreter
-    bool in_code = false;          // and in its code
-    bool deoptimised = false;      // where nmethods are returned into for deoptimisation
-    bool return_address = false;   // a call may have left pc, in generated code
     const PcDesc* desc = nullptr;  // what the nmethod says of pc itself, as of return addresses
+    bool interpreter = false;
+    bool in_code = false;         // of the blob
+    bool deoptimised = false;     // where nmethods are returned into for deoptimisation
+    bool return_address = false;  // a call may have left pc, in generated code
   };
 
   static constexpr int kMaxScopes = 4096;
@@ -290,39 +290,40 @@ class AsyncStackWalker {
   JavaThread* const _thread;
   uintptr_t _low;  // lower end of what is still to be walked
   uintptr_t _high;
-  const bool _c_frames;
 
   Registers _at;
-  const void* _ucontext = nullptr;  // of the first frame, while it is _at
-  bool _interrupted = false;        // _at.pc is no return address
+  // Small ones side by side: iterators seal all of this at each frame.
+  const bool _c_frames;
+  bool _interrupted = false;  // _at.pc is no return address
   Code _code = Code::c;
-  CodeBlob* _blob = nullptr;
-  const PcDesc* _desc = nullptr;  // as in Place, of _at.pc
   Stop _stop = Stop::none;
   bool _given = false;       // the frame at _at has been given
   bool _has_anchor = false;  // Java frames go on here once the C frames are through
   bool _java_done = false;   // the first Java frame is given: what follows is C/C++
+  bool _caller_known = false;
+  bool _gives_frozen = false;
+  bool _ends_at_continuation = false;
+  bool _left_out_frozen = false;
+  bool _frozen = false;  // of what stands at _at, see Physical
+  bool _at_mark = false;
+  const void* _ucontext = nullptr;  // of the first frame, while it is _at
+  CodeBlob* _blob = nullptr;
+  const PcDesc* _desc = nullptr;  // as in Place, of _at.pc
   AsyncAnchor _anchor = {0, 0, 0};
   // A caller that the architecture's part already found.
-  bool _caller_known = false;
   Registers _caller = {0, 0, 0};
   // The scope to give next, in the debug information of _blob; 0 when there is none.
   int _scope = 0;
   int _scopes = 0;
   Place
       _returned_to;  // where the last step arrived: recursion returns to one place again and again
-  bool _gives_frozen = false;
-  bool _ends_at_continuation = false;
-  bool _left_out_frozen = false;
-  bool _frozen = false;  // of what stands at _at, see Physical
   // The stack chunk that _at is in, where its frames end, and what comes after the last; else 0.
   uintptr_t _chunk = 0;
   uintptr_t _chunk_bottom = 0;
   uintptr_t _stack_high = 0;
   Registers _entry = {0, 0, 0};
   void* _mark = nullptr;
-  Registers _mark_caller = {0, 0, 0};
-  bool _at_mark = false;
+  uintptr_t _mark_caller = 0;
 };
 
 #endif  // SHARE_PRIMS_ASYNCSTACKWALKER_HPP
