@@ -131,6 +131,12 @@ class ContractOracle final : public Oracle {
       if (frame.method != nullptr || frame.bci != kNoBci) {
         return wrong("cpp-frame-of-a-method", "is one of C or C++ and has a method or a bci");
       }
+      // profile.h: the pc is null in stubs and other code the VM made.
+      if (view.subject.walker->layout().is_union() && frame.pc != 0 &&
+          view.subject.jvm->code_map().find(frame.pc) != nullptr) {
+        return wrong("cpp-frame-in-made-code",
+                     "is one of C or C++ and has a pc in code the VM made");
+      }
       // Threads that are not Java's have no others, asked for or not.
       const WalkFacts* facts = view.record.facts_if_any();
       const bool of_java = facts == nullptr || !facts->has_kind || facts->kind == kJavaTrace;

@@ -36,6 +36,8 @@ bool one_more_inlined = false;
 bool caller_missing = false;
 // The top frame without method and bci.
 bool top_is_nothing = false;
+// If not null, where the frame of C at the top stands.
+uintptr_t c_frame_pc = 0;
 // If not null, the top frame as if it stood there, at its first bytecode, with nothing on the
 // stack.
 uintptr_t top_without_stack = 0;
@@ -73,6 +75,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     out[1].tier = out[2].tier = 4;
     out[2].sp = out[1].sp;
   }
+  if (c_frame_pc != 0) out[0].pc = c_frame_pc;
   if (top_is_nothing) {
     out[1].method = nullptr;
     out[1].bci = -1;
@@ -108,7 +111,7 @@ class WalkerOracleTest : public JvmTest {
     for (const WalkerId id : kAddedWalkers) executor().replace_walker(make_walker(id, exports));
     walked_thread.asgct = executor().walker(WalkerId::asgct);
     top_is_inlined = one_more_inlined = caller_missing = top_is_nothing = false;
-    top_without_stack = 0;
+    top_without_stack = c_frame_pc = 0;
   }
 
   // The victim of `scenario` halted in its own code, the stand-ins right.
@@ -382,6 +385,21 @@ TEST_F(WalkerOracleTest, NativeFramesHaveTheBciTheirApiSays) {
   control_->defect = Defect::native_bci_zero;
   const Walked wrong = walk(plain);
   EXPECT_EQ(std::ranges::count(clauses_of(wrong.findings), "contract:native-bci"), 1)
+      << explain(wrong);
+}
+
+TEST_F(WalkerOracleTest, FramesOfCHaveNoPcInCodeTheVmMade) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  Input with_c_frames = input(WalkerId::asgst);
+  with_c_frames.call.options = kIncludeCFrames;
+  const Walked right = walk(with_c_frames);
+  EXPECT_TRUE(right.findings.empty()) << explain(right);
+  c_frame_pc = victim(ScenarioId::c1).pc;
+  const Walked wrong = walk(with_c_frames);
+  EXPECT_EQ(std::ranges::count(clauses_of(wrong.findings), "contract:cpp-frame-in-made-code"), 1)
       << explain(wrong);
 }
 
