@@ -14,6 +14,8 @@ public class MarkCases {
 
     static native int wrongCallers();
 
+    static native int leave(Thread thread, boolean pop);
+
     static class Left extends Exception {
         Left() {
             super(null, null, false, false);
@@ -146,6 +148,31 @@ public class MarkCases {
         }
     }
 
+    static volatile int spinning;
+
+    /** Calls nothing while it spins; never returns by itself. */
+    static int spins() {
+        markCaller();
+        spinning++;
+        while (true) sink++;
+    }
+
+    static void leavesByForce() throws Exception {
+        int[] returned = new int[1];
+        Thread thread = new Thread(() -> returned[0] = spins());
+        int before = spinning;
+        thread.start();
+        while (spinning == before) Thread.sleep(1);
+        int popped = marked;
+        check(leave(thread, true) == 0, "PopFrame");
+        // The call is made again.
+        while (spinning == before + 1) Thread.sleep(1);
+        check(told(popped) == 1, "told when its frame is popped");
+        check(leave(thread, false) == 0, "ForceEarlyReturn");
+        thread.join();
+        check(returned[0] == 7 && told(marked) == 1, "told when its frame is made to return");
+    }
+
     static void once(String what, Body body) throws Exception {
         try {
             body.run();
@@ -206,6 +233,7 @@ public class MarkCases {
             started(true, MarkCases::deepYields);
             check(failure == null, "deep virtual: " + failure);
         }
+        for (int i = 0; i < 10; i++) leavesByForce();
         check(wrongCallers() == 0, wrongCallers() + " handlers were given another caller");
         System.out.println("early " + early);
     }

@@ -8,7 +8,8 @@
 // chosen at random. The file says when the program ended: how many samples ended at a mark, and how
 // many of them were put together right.
 //
-// It is also the native half of MarkCases.java and MarkCost.java.
+// It is also the native half of MarkCases.java and MarkCost.java; with the option `natives` it is
+// nothing else.
 #include <jvmti.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -285,6 +286,7 @@ std::array<Case, 1024> cases;
 std::atomic<size_t> next_case{0};
 std::atomic<int> next_order{1};
 std::atomic<int> wrong_callers{0};
+jvmtiEnv* jvmti_of_cases = nullptr;
 
 void on_case(ASGST_FrameMark* mark, ASGST_Iterator* iterator, void* argument) {
   auto* const it = static_cast<Case*>(argument);
@@ -402,6 +404,16 @@ JNIEXPORT void JNICALL Java_MarkCases_remove(JNIEnv*, jclass, jint number) {
   ASGST_RemoveFrameMark(cases[static_cast<size_t>(number)].mark);
 }
 
+// Ends the topmost frame of another thread, by a return of 7 or so that its call is made again.
+JNIEXPORT jint JNICALL Java_MarkCases_leave(JNIEnv*, jclass, jobject thread, jboolean pop) {
+  const jvmtiError suspended = jvmti_of_cases->SuspendThread(thread);
+  if (suspended != JVMTI_ERROR_NONE) return suspended;
+  const jvmtiError left = pop == JNI_TRUE ? jvmti_of_cases->PopFrame(thread)
+                                          : jvmti_of_cases->ForceEarlyReturnInt(thread, 7);
+  const jvmtiError resumed = jvmti_of_cases->ResumeThread(thread);
+  return left != JVMTI_ERROR_NONE ? left : resumed;
+}
+
 // How often a handler was given another caller than the marked frame had.
 JNIEXPORT jint JNICALL Java_MarkCases_wrongCallers(JNIEnv*, jclass) { return wrong_callers; }
 
@@ -417,6 +429,13 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
   if (interval_us <= 0 || (ASGST_Capabilities() & ASGST_MARK_FRAME) == 0 ||
       vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11) != JNI_OK) {
     return JNI_ERR;
+  }
+  if (options == "natives") {
+    jvmtiCapabilities capabilities{};
+    capabilities.can_suspend = capabilities.can_pop_frame = 1;
+    capabilities.can_force_early_return = 1;
+    jvmti_of_cases = jvmti;
+    return jvmti->AddCapabilities(&capabilities) == JVMTI_ERROR_NONE ? JNI_OK : JNI_ERR;
   }
   jvmtiEventCallbacks callbacks{};
   callbacks.VMInit = &on_vm_init;

@@ -39,8 +39,10 @@ class MarkCases : public MarkPrograms {};
 
 TEST_P(MarkCases, AreToldWhenTheirFrameIsLeft) {
   run_java(std::string(GetParam().options) +
-           " -XX:CompileCommand=quiet -XX:CompileCommand=dontinline,MarkCases::* " + kNatives +
-           "/MarkCases.java");
+           " -agentpath:" FRAMESTORM_MARK_AGENT
+           "=natives -XX:CompileCommand=quiet "
+           "-XX:CompileCommand=dontinline,MarkCases::* " +
+           kNatives + "/MarkCases.java");
 }
 
 // The program counts the frames of the part that is walked; times are for people.
