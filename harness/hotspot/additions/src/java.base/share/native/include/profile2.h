@@ -312,8 +312,9 @@ JNIEXPORT void JNICALL ASGST_SetOnQueueProcessingEnd(ASGST_Queue* queue, int opt
  * be deoptimised. Kept callers are of one way of walking: the same options, and frozen frames, which
  * handlers are given and signal handlers are not, with both or neither.
  *
- * A mark belongs to one thread, and ends with ASGST_RemoveFrameMark or with the thread. One that has
- * ended is never taken for another: every function refuses it for ever.
+ * A mark belongs to one thread, in a virtual thread to its carrier, and ends with
+ * ASGST_RemoveFrameMark or with the thread. One that has ended is never taken for another: every
+ * function refuses it for ever.
  */
 typedef struct ASGST_FrameMark ASGST_FrameMark;
 
