@@ -172,15 +172,14 @@ void Recorded::read(const Fields& fields) {
   for (size_t i = 3; i < fields.size(); ++i) {
     const std::string_view text = fields[i];
     trace.texts.emplace_back(text);
-    if (text != kNotJava) frames.push_back(frame_of(text, i == 3, is_adjacent, &trace));
+    if (text != kNotJava) frames.push_back(frame_of(text, is_adjacent, &trace));
     is_adjacent = text != kNotJava;
   }
   trace.instrumented = instrumented_frames(frames, methods_);
   trace.frames = std::move(frames);
 }
 
-NamedFrame Recorded::frame_of(std::string_view text, bool is_first, bool is_adjacent,
-                              Trace* trace) {
+NamedFrame Recorded::frame_of(std::string_view text, bool is_adjacent, Trace* trace) {
   const size_t descriptor = text.find('(');
   const size_t at = text.rfind('@');
   if (descriptor == std::string_view::npos || at == std::string_view::npos || at < descriptor) {
@@ -191,7 +190,7 @@ NamedFrame Recorded::frame_of(std::string_view text, bool is_first, bool is_adja
   const auto known = methods_.find(name, text.substr(descriptor, at - descriptor));
   const auto bci = number<int32_t>(text.substr(at + 1));
   trace->plain.push_back({names_.id(text.substr(0, at)), bci});
-  return {name, known.value_or(-1), bci, is_first, is_adjacent};
+  return {name, known.value_or(-1), bci, is_adjacent};
 }
 
 }  // namespace framestorm::stress

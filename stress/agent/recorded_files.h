@@ -106,7 +106,7 @@ class Recorded {
 
  private:
   void read(const std::vector<std::string_view>& fields);
-  NamedFrame frame_of(std::string_view text, bool is_first, bool is_adjacent, Trace* trace);
+  NamedFrame frame_of(std::string_view text, bool is_adjacent, Trace* trace);
 
   const InstrumentedMethods& methods_;
   MethodNames& names_;

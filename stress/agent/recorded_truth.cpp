@@ -130,7 +130,7 @@ bool is_other_inlining(const Trace& trace, const Handler& handler, const Shadows
       const std::string_view whole = MethodNames::name(method);
       const std::string_view name = whole.substr(0, whole.find('('));
       const auto known = shadows.methods().find(std::string(name), whole.substr(name.size()));
-      frames.push_back({name, known.value_or(-1), bci, frames.empty(), !frames.empty()});
+      frames.push_back({name, known.value_or(-1), bci, !frames.empty()});
     }
     return instrumented_frames(frames, shadows.methods());
   };

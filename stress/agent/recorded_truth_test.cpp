@@ -90,6 +90,18 @@ TEST(RecordedTruthTest, EachWayToBeWrongHasItsNameWithBothStacks) {
   EXPECT_EQ(example["frames"].size(), 2);
 }
 
+// outer has not pushed yet, or has popped; what is above it is native code or the VM.
+TEST(RecordedTruthTest, TheInnermostFrameMayBeInItsPushBelowOthersThatAreNotJava) {
+  std::string noted = shadows();
+  noted.replace(0, noted.find('\n'), "stack\t0\t0 ");
+  for (const char* above : {"", "\t-", "\t-\t-"}) {
+    for (const char* outer : {"\tT.outer()V@0", "\tT.outer()V@9"}) {
+      const json found = figures(noted, recorded(std::string(above) + outer + std::string(kMain)));
+      EXPECT_EQ(found["verdicts"]["in-transition"], kHandlers) << above << outer << found.dump();
+    }
+  }
+}
+
 TEST(RecordedTruthTest, WhatIsInlinedElsewhereInTheCodeIsToldApart) {
   const auto other = [](const std::string& frames) {
     return figures(shadows(), recorded(frames))["verdicts"]["other-inlining"];

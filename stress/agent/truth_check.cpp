@@ -47,7 +47,7 @@ bool TruthCheck::frames_of(const WalkView& view, std::vector<JavaFrame>* out) {
     const Frame frame = view.frame(i);
     if (frame.method != nullptr) {
       if (known(frame.method) == nullptr) return false;
-      out->push_back({frame.method, frame.bci, i == 0, is_adjacent});
+      out->push_back({frame.method, frame.bci, is_adjacent});
     }
     is_adjacent = frame.method != nullptr;
   }
@@ -58,7 +58,7 @@ std::vector<NamedFrame> TruthCheck::named(std::span<const JavaFrame> frames) {
   std::vector<NamedFrame> all;
   for (const JavaFrame& frame : frames) {
     const Known& method = *known(frame.method);
-    all.push_back({method.name, method.number, frame.bci, frame.is_first, frame.is_adjacent});
+    all.push_back({method.name, method.number, frame.bci, frame.is_adjacent});
   }
   return all;
 }
@@ -85,7 +85,7 @@ bool TruthCheck::is_other_inlining(const Sample& sample, std::span<const JavaFra
   const auto trace_of = [this](std::span<const DebugInfo::JavaFrame> all) {
     std::vector<JavaFrame> other;
     for (const auto& [method, bci] : all) {
-      if (known(method) != nullptr) other.push_back({method, bci, other.empty(), !other.empty()});
+      if (known(method) != nullptr) other.push_back({method, bci, !other.empty()});
     }
     return instrumented(other);
   };
@@ -199,8 +199,7 @@ void TruthCheck::judge_check(const SampleRing::Entry& entry, const WalkView& vie
   jvm_.methods().absorb();
   for (const jvmtiFrameInfo& frame : given) {
     if (known(frame.method) == nullptr) return;
-    reference.push_back({frame.method, static_cast<int32_t>(frame.location), reference.empty(),
-                         !reference.empty()});
+    reference.push_back({frame.method, static_cast<int32_t>(frame.location), !reference.empty()});
   }
   const bool is_whole = given.size() < static_cast<size_t>(kReferenceDepth);
   const std::vector<ShadowEntry> shadow = entry.shadow();

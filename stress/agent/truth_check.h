@@ -50,7 +50,6 @@ class TruthCheck {
   struct JavaFrame {
     jmethodID method = nullptr;
     int32_t bci = 0;
-    bool is_first = false;     // of the trace
     bool is_adjacent = false;  // the frame before it is its callee
   };
   // A sample that waits for the next check of its thread.

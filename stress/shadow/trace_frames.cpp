@@ -20,10 +20,11 @@ std::vector<TraceFrame> instrumented_frames(std::span<const NamedFrame> frames,
   for (size_t i = 0; i < frames.size(); ++i) {
     const NamedFrame& frame = frames[i];
     if (frame.number >= 0) {
-      const bool before = !frame.is_first && methods.is_before_push(frame.number, frame.bci);
+      // Native code and the VM are entered in the midst of the innermost one's pushes and pops, too.
+      const bool before = i > 0 && methods.is_before_push(frame.number, frame.bci);
       // A frame that has called something else than its push before it is not there yet.
       if (!before || above_pushes) {
-        found.push_back({frame.number, i, above_pushes, frame.is_first});
+        found.push_back({frame.number, i, above_pushes, i == 0});
       }
     }
     above_pushes = is_of_push(frame.name);
@@ -58,7 +59,7 @@ Compared compare_frames(std::span<const NamedFrame> frames, std::span<const Trac
   if (!is_right) {
     std::vector<TraceFrame> all;
     for (size_t i = 0; i < frames.size(); ++i) {
-      if (frames[i].number >= 0) all.push_back({frames[i].number, i, false, frames[i].is_first});
+      if (frames[i].number >= 0) all.push_back({frames[i].number, i, false, i == 0});
     }
     if (is_wrong(compare(all, against).verdict)) return compared;
   }

@@ -17,7 +17,6 @@ struct NamedFrame {
   std::string_view name;  // "pkg/Class.method"
   int32_t number = -1;    // -1: not instrumented
   int32_t bci = 0;
-  bool is_first = false;     // of the trace
   bool is_adjacent = false;  // the frame before it is its callee
 };
 
