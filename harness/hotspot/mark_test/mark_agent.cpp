@@ -94,6 +94,11 @@ thread_local OfThread* of_thread = nullptr;
 
 std::atomic<long> samples{0}, at_mark{0}, right{0}, wrong{0}, passed_by{0}, short_walks{0};
 std::atomic<long> set{0}, refused{0}, told{0}, told_wrong{0};
+struct Finding {
+  Trace whole;
+  Trace part;
+  Trace kept;
+} first_wrong;  // printed when the program ends
 std::atomic<bool> running{false};
 std::mutex print_mutex;
 long interval_us = 1000;
@@ -107,7 +112,7 @@ std::string name_of(ASGST_Method method) {
   return ASGST_GetMethodInfo(method, &info) == 1 ? method_name.data() : "?";
 }
 
-// Allocates: of findings only.
+// Allocates.
 void print(const char* what, const Trace& trace) {
   std::fprintf(stderr, "%s, %zu frames, state %d:\n", what, trace.depth, trace.state);
   for (size_t i = 0; i < std::min<size_t>(trace.depth, 24); ++i) {
@@ -213,10 +218,8 @@ void on_signal(int, siginfo_t*, void* ucontext) {
         at_mark.fetch_add(1);
         if (is_put_together(self->part, kept->callers, self->whole)) {
           right.fetch_add(1);
-        } else if (wrong.fetch_add(1) < 5) {
-          print("whole", self->whole);
-          print("walked part", self->part);
-          print("kept part", kept->callers);
+        } else if (wrong.fetch_add(1) == 0) {
+          first_wrong = {self->whole, self->part, kept->callers};
         }
       } else if (is_set) {
         passed_by.fetch_add(1);
@@ -262,6 +265,11 @@ void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread thread) {
 void JNICALL on_vm_death(jvmtiEnv*, JNIEnv*) {
   running.store(false);
   usleep(100'000);  // handlers that run
+  if (wrong != 0) {
+    print("whole", first_wrong.whole);
+    print("walked part", first_wrong.part);
+    print("kept part", first_wrong.kept);
+  }
   std::ofstream out(output);
   out << "{\"samples\": " << samples << ", \"at_mark\": " << at_mark << ", \"right\": " << right
       << ", \"wrong\": " << wrong << ", \"passed_by\": " << passed_by
