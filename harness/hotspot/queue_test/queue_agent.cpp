@@ -258,10 +258,6 @@ void JNICALL on_thread_end(jvmtiEnv*, JNIEnv*, jthread) {
 }
 
 void JNICALL on_vm_init(jvmtiEnv*, JNIEnv* jni, jthread thread) {
-  struct sigaction action{};
-  action.sa_sigaction = &on_signal;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigaction(SIGPROF, &action, nullptr);
   running.store(true);
   on_thread_start(nullptr, jni, thread);
 }
@@ -301,6 +297,11 @@ extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
       vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11) != JNI_OK) {
     return JNI_ERR;
   }
+  // Threads of another agent may start before the VM is initialised.
+  struct sigaction action{};
+  action.sa_sigaction = &on_signal;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGPROF, &action, nullptr);
   jvmtiEventCallbacks callbacks{};
   callbacks.VMInit = &on_vm_init;
   callbacks.VMDeath = &on_vm_death;
