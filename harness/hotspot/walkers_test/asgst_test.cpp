@@ -307,6 +307,54 @@ TEST_F(AsgstTest, AMethodBeingEnteredIsAboveItsCaller) {
   EXPECT_EQ(entered.methods(), expected) << entered.why();
 }
 
+// HotSpot's signal handler has the stub of a poll begin where the thread polled, with nothing pushed.
+TEST_F(AsgstTest, AStubThatAPollWasSentToIsAboveThePollsFrame) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const std::vector<jmethodID> whole = walk(ScenarioId::c1, 0).methods();
+  const Victim& walked = victim(ScenarioId::c1);
+  ucontext_t context;
+  copy_context(*walked.slot->context, &context);
+  // A caller, as if it had called a poll.
+  uintptr_t sp = get_register(context, Register::sp);
+  uintptr_t returns_to = 0;
+  std::vector<jmethodID> expected;
+  const auto is_part = [&] {
+    return expected.size() > 1 && expected.size() < whole.size() &&
+           std::equal(expected.rbegin(), expected.rend(), whole.rbegin());
+  };
+  do {
+    ASSERT_LT(sp, walked.stack_base) << "no caller";
+    returns_to = read_at<uintptr_t>(reinterpret_cast<void*>(sp), 0);
+    sp += sizeof(sp);
+    set_register(&context, Register::pc, returns_to);
+    set_register(&context, Register::sp, sp);
+    expected = walk_context(&context, 0).methods();
+  } while (!is_part());
+
+  const auto stubs = session().jvm().code_map().entries();
+  const auto is_sent_to = [](const CodeEntry& code) {
+    constexpr uint8_t kPushBx = 0x53;
+    return code.name == "SafepointBlob" && *reinterpret_cast<const uint8_t*>(code.begin) == kPushBx;
+  };
+  const auto stub = std::ranges::find_if(stubs, is_sent_to);
+  ASSERT_NE(stub, stubs.end());
+  const VmStructs& structs = session().jvm().structs();
+  auto* const polled_at =
+      reinterpret_cast<uintptr_t*>(static_cast<char*>(walked.java_thread) +
+                                   structs.required_offset("JavaThread", "_saved_exception_pc"));
+  auto* const top = reinterpret_cast<uintptr_t*>(sp);
+  const uintptr_t saved_pc = std::exchange(*polled_at, returns_to);
+  // What an earlier call has left there.
+  const uintptr_t saved_top = std::exchange(*top, returns_to);
+  set_register(&context, Register::pc, (*stub).begin);
+  const Traced traced = walk_context(&context, 0);
+  *polled_at = saved_pc;
+  *top = saved_top;
+  EXPECT_EQ(traced.methods(), expected) << traced.why();
+}
+
 // After its leave a native method's code still looks for an exception.
 TEST_F(AsgstTest, ANativeMethodWhoseFrameIsGoneHasItsCaller) {
   start({ScenarioId::native_method});

@@ -50,6 +50,13 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
                                     : has_cookie  ? sizeof(kPushMinusOne)
                                     : moves_first ? sizeof(kMoveDxToR11)
                                                   : 0);
+  if (of_poll && pc == begin && _thread != nullptr) {
+    // HotSpot's signal handler has sent it here from the poll; what stands at sp is the frame's.
+    const uintptr_t polled_at = p2u(_thread->saved_exception_pc());
+    if (!is_return_address(polled_at)) return false;
+    *caller = {polled_at, _at.sp, _at.fp};
+    return true;
+  }
   if (!begins_with_fp(pushes, end) || pc < pushes) return false;
   if (_blob->is_deoptimization_stub() && !is_saving_registers(pc, begin, end)) return false;
   const int extra = has_cookie ? 1 : 0;
