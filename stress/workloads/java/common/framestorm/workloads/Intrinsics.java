@@ -105,6 +105,11 @@ final class Intrinsics extends Workload {
     sum += wide.substring(i).equals(latin) ? 1 : latin.repeat(2).hashCode();
     sum += latin.getBytes(StandardCharsets.UTF_8).length;
     sum += new StringBuilder(latin).append(i).append(wide).length();
+    // Short ones are copied to the stack where a page ends soon.
+    for (int j = 0; j < 200; j++) {
+      String in = new String(bytes, i + j, 4 + j % 12, StandardCharsets.ISO_8859_1);
+      sum += in.indexOf(new String(bytes, i + j + 1, 2 + j % 2, StandardCharsets.ISO_8859_1));
+    }
     return sum + Base64.getDecoder().decode(Base64.getEncoder().encode(bytes)).length;
   }
 

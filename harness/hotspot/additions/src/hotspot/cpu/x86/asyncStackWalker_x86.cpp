@@ -118,9 +118,36 @@ bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
   return false;
 }
 
+// C2's search in strings copies short ones to the stack. It keeps sp in rcx meanwhile, then on top of the
+// stack until it pops it (C2_MacroAssembler::string_indexof).
+bool AsyncStackWalker::has_kept_sp(Registers* caller) const {
+  static const u1 keep[] = {0x48, 0x8b, 0xcc};  // mov rcx, rsp
+  const ptrdiff_t most_code = K;
+  const uintptr_t most_words = 9;
+  const int number_of_rcx = 1;
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const begin = _blob->code_begin();
+  if (find_bytes(pc - begin > most_code ? pc - most_code : begin, pc, keep) == pc) return false;
+  uintptr_t kept[] = {0, 0};
+  context_register(number_of_rcx, &kept[0]);
+  read(_at.sp, &kept[1]);
+  for (const uintptr_t sp : kept) {
+    if (sp <= _at.sp || sp - _at.sp > most_words * wordSize || !is_aligned(sp, wordSize)) continue;
+    const uintptr_t caller_sp = sp + _blob->frame_size() * wordSize;
+    uintptr_t link = 0, return_pc = 0;
+    if (read(caller_sp - wordSize, &return_pc) && is_return_address(return_pc) &&
+        read(caller_sp - frame::sender_sp_offset * wordSize, &link)) {
+      *caller = {return_pc, caller_sp, link};
+      return true;
+    }
+  }
+  return false;
+}
+
 // As string comparison does, and C1 for the check of a subtype (C2_MacroAssembler::string_compare,
 // LIR_Assembler::emit_arraycopy).
 bool AsyncStackWalker::has_pushed_words(Registers* caller) const {
+  if (has_kept_sp(caller)) return true;
   const int most = 4;
   const uintptr_t sp = _at.sp + _blob->frame_size() * wordSize;
   uintptr_t below = 0, word = 0;

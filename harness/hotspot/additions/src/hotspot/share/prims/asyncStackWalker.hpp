@@ -267,6 +267,7 @@ class AsyncStackWalker {
   bool enters_interpreted(Registers* caller);
   // Words are pushed on top of the whole frame for a while.
   bool has_pushed_words(Registers* caller) const;
+  bool has_kept_sp(Registers* caller) const;
   // Of code that keeps fp as its frame's, from `begin` on. False where it does not.
   bool caller_by_fp(const u1* begin, Registers* caller) const;
   Registers adapter_caller() const;
