@@ -322,7 +322,7 @@ TEST_F(AgentTestPlain, AMissingOutermostFrameIsFound) {
     const Ran rarely = sampled("outermost+rarely,costly=4", "2 1000 0 0");
     EXPECT_FALSE(rarely.finding("contract", "not-deterministic").empty())
         << mode << rarely.stats.dump();
-    const Ran always = sampled("outermost", "2 400 0 0");
+    const Ran always = sampled("outermost,costly=50", "2 400 0 0");
     EXPECT_TRUE(always.finding("contract", "not-deterministic").empty()) << mode << always.findings;
     EXPECT_FALSE(always.finding("contract", "outermost-frame-differs").empty() &&
                  always.finding("contract", "ends-early").empty())
