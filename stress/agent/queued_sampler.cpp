@@ -28,6 +28,7 @@ class QueuedSampler final : public OutsideSampler {
   void end(SampledThread& thread) override { stop_timer(thread); }
   void forget(SampledThread& thread) override { delete_timer(thread); }
   void run() override;
+  void settle() override;
 
   static void handle(int signo, siginfo_t* info, void* context);
   void put_off(SampledThread& thread, const Rest& rest);
@@ -54,9 +55,12 @@ void QueuedSampler::handle(int, siginfo_t* info, void*) {
 void QueuedSampler::run() {
   while (!stopped()) {
     SampledThread* const thread = queue_.pop(kLookPeriod);
-    if (thread == nullptr || !thread->armed.load()) continue;
-    put_off(*thread, sample(*thread));
+    if (thread != nullptr) put_off(*thread, sample(*thread));
   }
+}
+
+void QueuedSampler::settle() {
+  while (SampledThread* const thread = queue_.pop({})) thread->lose(LostCause::timer_overrun);
 }
 
 void QueuedSampler::put_off(SampledThread& thread, const Rest& rest) {

@@ -133,9 +133,11 @@ void Sampler::start() {
 
 void Sampler::stop() {
   const TimerBlocked not_now;
-  if (arming_.stop()) join_own_thread();
+  const bool is_first = arming_.stop();
+  if (is_first) join_own_thread();
   arming_.disarm_all();
   while (in_handlers_.load() != 0) usleep(100);
+  if (is_first) settle();
   registry_.for_each([this](SampledThread& thread) { forget(thread); });
 }
 

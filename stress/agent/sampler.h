@@ -63,6 +63,9 @@ class Sampler : protected Ticks {
   // sampling is over. For modes that need one.
   virtual void start_own_thread() {}
   virtual void join_own_thread() {}
+  // Sampling is over, and no handler and no thread of the mode's own is at work any more: what is due
+  // and was not taken is counted.
+  virtual void settle() {}
 
   // A handler of this sampler's is at work while it lasts; keeps errno.
   class Handling {

@@ -30,18 +30,21 @@ void TickQueue::take_all() {
 }
 
 SampledThread* TickQueue::pop(std::chrono::nanoseconds patience) {
+  const uint64_t until = monotonic_ns() + static_cast<uint64_t>(patience.count());
   if (oldest_ == nullptr) take_all();
-  if (oldest_ == nullptr) {
+  while (oldest_ == nullptr) {
     is_empty_.store(1);
     // Who pushes from here on wakes; who has pushed before is seen.
     take_all();
-    if (oldest_ == nullptr) {
-      const timespec at_most = as_timespec(static_cast<uint64_t>(patience.count()));
-      syscall(SYS_futex, &is_empty_, FUTEX_WAIT_PRIVATE, 1, &at_most, nullptr, 0);
-      take_all();
-    }
-    is_empty_.store(0);
+    if (oldest_ != nullptr) break;
+    const uint64_t now = monotonic_ns();
+    if (now >= until) break;
+    // It may also be woken for a thread that it has seen already.
+    const timespec at_most = as_timespec(until - now);
+    syscall(SYS_futex, &is_empty_, FUTEX_WAIT_PRIVATE, 1, &at_most, nullptr, 0);
+    take_all();
   }
+  is_empty_.store(0, std::memory_order_relaxed);
   SampledThread* const first = oldest_;
   if (first == nullptr) return nullptr;
   oldest_ = first->behind;
