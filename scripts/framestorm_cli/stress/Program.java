@@ -1,5 +1,10 @@
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+
 /** Two threads with a known stack; what a test changes in its classes makes their traces wrong. */
 public final class Program {
+  // By processor time: on a busy machine the program runs longer, so that it is sampled as often.
+  static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   static volatile long sink;
 
   static final class Spinner extends Thread {
@@ -14,9 +19,11 @@ public final class Program {
   }
 
   static void inner() {
-    long end = System.nanoTime() + 1_500_000_000L;
-    while (System.nanoTime() < end) {
-      sink++;
+    long end = THREADS.getCurrentThreadCpuTime() + 1_500_000_000L;
+    while (THREADS.getCurrentThreadCpuTime() < end) {
+      for (int i = 0; i < 1_000_000; i++) {
+        sink++;
+      }
     }
   }
 
