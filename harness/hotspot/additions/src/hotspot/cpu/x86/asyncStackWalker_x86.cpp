@@ -127,7 +127,7 @@ bool AsyncStackWalker::has_kept_sp(Registers* caller) const {
   const int number_of_rcx = 1;
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   const u1* const begin = _blob->code_begin();
-  if (find_bytes(pc - begin > most_code ? pc - most_code : begin, pc, keep) == pc) return false;
+  const u1* const from = pc - begin > most_code ? pc - most_code : begin;
   uintptr_t kept[] = {0, 0};
   context_register(number_of_rcx, &kept[0]);
   read(_at.sp, &kept[1]);
@@ -136,7 +136,8 @@ bool AsyncStackWalker::has_kept_sp(Registers* caller) const {
     const uintptr_t caller_sp = sp + _blob->frame_size() * wordSize;
     uintptr_t link = 0, return_pc = 0;
     if (read(caller_sp - wordSize, &return_pc) && is_return_address(return_pc) &&
-        read(caller_sp - frame::sender_sp_offset * wordSize, &link)) {
+        read(caller_sp - frame::sender_sp_offset * wordSize, &link) &&
+        find_bytes(from, pc, keep) != pc) {
       *caller = {return_pc, caller_sp, link};
       return true;
     }
