@@ -110,7 +110,7 @@ Ran AgentTest::attach(const std::string& options, const std::string& arguments) 
       "until pid=$(pgrep -P $program java); do sleep 0.1; done\n"
       "until grep -q Sampled /proc/$pid/cmdline; do sleep 0.1; done\n" +
       jdk_ + "/bin/jcmd $pid JVMTI.agent_load " FRAMESTORM_AGENT " '\"out=" + out + "," + options +
-      "\"'\n" + "sleep 2; rm " + keep + "; wait $program\n";
+      "\"'\n" + "sleep 1; rm " + keep + "; wait $program\n";
   std::ofstream(folder_ + "/attach.sh") << script;
   const int status = run_command("cd " + folder_ + " && sh attach.sh > attach.txt 2>&1");
   if (status != 0) ADD_FAILURE() << read_file(folder_ + "/attach.txt");

@@ -18,7 +18,7 @@ class Agent : public AgentTest, public testing::WithParamInterface<const char*> 
 
 TEST_P(Agent, SamplesAndDoesNoHarm) {
   const Ran ran =
-      run(std::string("mode=") + GetParam() + ",interval=200us,costly=50", "2 600 4 200");
+      run(std::string("mode=") + GetParam() + ",interval=200us,costly=50", "2 300 4 200");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
   ASSERT_FALSE(ran.stats.empty());
@@ -42,7 +42,7 @@ TEST_P(Agent, SamplesAndDoesNoHarm) {
 }
 
 TEST_P(Agent, ExtremeRateLeavesTheProgramItsTime) {
-  const Ran ran = run(std::string("interval=1us,mode=") + GetParam(), "2 500 0 50");
+  const Ran ran = run(std::string("interval=1us,mode=") + GetParam(), "2 250 0 50");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_LT(ran.stats["rate_share"], 0.9) << "no machine delivers a million samples a second";
   EXPECT_GT(ran.stats["lost"].value("throttled", 0), 0) << ran.stats["lost"].dump();
@@ -62,7 +62,7 @@ using AgentTestPlain = AgentTest;
 constexpr char kUnstopped[] = "mode=unstopped,walker=plugin,plugin=" FRAMESTORM_PLANTED "crash.so,";
 
 TEST_F(AgentTestPlain, CrashesInWalksOfARunningThreadDoNoHarm) {
-  const Ran ran = run(std::string(kUnstopped) + "interval=200us,costly=50", "2 600 4 200");
+  const Ran ran = run(std::string(kUnstopped) + "interval=200us,costly=50", "2 300 4 200");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
   ASSERT_FALSE(ran.stats.empty());
@@ -75,14 +75,14 @@ TEST_F(AgentTestPlain, CrashesInWalksOfARunningThreadDoNoHarm) {
 }
 
 TEST_F(AgentTestPlain, ExtremeRateOfWalksOfARunningThreadLeavesTheProgramItsTime) {
-  const Ran ran = run(std::string(kUnstopped) + "interval=1us", "2 500 0 50");
+  const Ran ran = run(std::string(kUnstopped) + "interval=1us", "2 250 0 50");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_LT(ran.stats["rate_share"], 0.9) << "no machine delivers a million samples a second";
   EXPECT_GT(ran.stats["lost"].value("throttled", 0), 0) << ran.stats["lost"].dump();
 }
 
 TEST_F(AgentTestPlain, ThreadsWhoseTimersPutThemIntoAQueueAreWalked) {
-  const Ran ran = run("mode=queued,interval=5ms,costly=50", "2 1500 4 200");
+  const Ran ran = run("mode=queued,interval=5ms,costly=50", "2 800 4 200");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
   ASSERT_FALSE(ran.stats.empty());
@@ -136,11 +136,11 @@ TEST_F(AgentTestPlain, TicksInHotSpotsOwnHandlersAreToldApart) {
 }
 
 TEST_F(AgentTestPlain, ThreadsThatWaitAreLeftAloneUnlessAskedFor) {
-  const Ran running = run("interval=100us", "1 1000 500 0");
+  const Ran running = run("interval=100us", "1 300 500 0");
   EXPECT_EQ(running.status, 0) << running.output;
   EXPECT_GT(running.stats["lost"].value("waiting", 0), 0) << running.stats["lost"].dump();
   EXPECT_EQ(accounted(running.stats), running.stats["ticks"]) << running.stats.dump();
-  const Ran all = run("threads=all,interval=10ms", "1 1000 500 0");
+  const Ran all = run("threads=all,interval=10ms", "1 300 500 0");
   EXPECT_EQ(all.status, 0) << all.output;
   EXPECT_FALSE(all.stats["lost"].contains("waiting")) << all.stats["lost"].dump();
   EXPECT_GT(all.stats["idle_samples"], 500);
@@ -245,7 +245,7 @@ TEST_P(PlantedDefect, IsFoundAndDoesNoHarm) {
   for (const char* mode : {"same-thread", "separate-thread"}) {
     const Ran ran = run(std::string("walker=plugin,plugin=" FRAMESTORM_PLANTED) + GetParam().name +
                             ".so,mode=" + mode + ",interval=100us,threads=all,costly=64",
-                        "2 300 0 0");
+                        "2 120 0 0");
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_NE(ran.output.find("all results were right"), std::string::npos) << ran.output;
     const nlohmann::json finding = ran.finding(GetParam().kind, GetParam().clause);
@@ -274,7 +274,7 @@ TEST_F(AgentTestPlain, WhatTheVmChangedBetweenTwoWalksIsNoFinding) {
   for (const char* mode : {"same-thread", "separate-thread"}) {
     const Ran ran = run(std::string("walker=plugin,plugin=" FRAMESTORM_PLANTED "moved.so,mode=") +
                             mode + ",interval=100us,costly=1,threads=all",
-                        "1 500 4 0");
+                        "1 200 4 0");
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_GT(ran.stats["checks"]["determinism"]["made"], 300) << mode;
     std::istringstream lines(ran.findings);
@@ -293,7 +293,7 @@ TEST_F(AgentTestPlain, ATraceThatEndsEarlyIsAFindingUnlessTheWalkerSaysSo) {
     const auto sampled = [&](const std::string& options) {
       const Ran ran = run("walker=plugin,plugin=" FRAMESTORM_DECLARED "=" + options +
                               ",mode=" + mode + ",interval=200us,costly=10",
-                          "2 500 0 0");
+                          "2 200 0 0");
       EXPECT_EQ(ran.status, 0) << ran.output;
       EXPECT_GT(ran.stats["frames"]["plugin"]["count"], 100) << ran.stats.dump();
       return ran;
@@ -351,7 +351,7 @@ TEST_F(AgentTestPlain, AModeThatAWalkerDoesNotDeclareIsRefused) {
 TEST_F(AgentTestPlain, AnAddedOracleIsHeard) {
   agent_ = FRAMESTORM_AGENT_WITH_ADDED_ORACLES;
   for (const char* mode : {"same-thread", "separate-thread"}) {
-    const Ran ran = run(std::string("interval=200us,costly=10,mode=") + mode, "2 500 0 0",
+    const Ran ran = run(std::string("interval=200us,costly=10,mode=") + mode, "2 200 0 0",
                         "env FRAMESTORM_ADDED_ORACLES=1");
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_FALSE(ran.finding("contract", "added").empty()) << mode << ran.findings;

@@ -307,7 +307,7 @@ def test_an_expectation_can_name_the_profiler(
     code, said, _ = framestorm(*judged)
     assert code == 0, said
     starts = fakes.starts("replay")
-    assert len(starts) == judging.TRIES
+    assert len(starts) == judging.ROUNDS[0]
     assert all(
         start[start.index("--profiler") + 1].endswith("libQuick.so=start") for start in starts
     )
