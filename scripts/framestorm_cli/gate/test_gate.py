@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -508,10 +509,12 @@ def test_no_stress_is_no_green(gate: Gate, fakes: FakePrograms, stress: dict[str
 
 
 def test_stress_that_cannot_be_run_is_no_green(
-    framestorm: Run, fakes: FakePrograms, tmp_path: Path, crashes: Path,
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path, crashes: Path, own_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(Budget, "stress", lambda _: 2.0)
+    # Its process would make a venv in a cache that has none.
+    (own_cache / Path(sys.prefix).name).symlink_to(sys.prefix)
     fuzz(fakes)
     code, data = Gate(framestorm, fakes, tmp_path)()
     assert code == 2

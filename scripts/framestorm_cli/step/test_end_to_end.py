@@ -31,7 +31,7 @@ def _framestorm(*words: str) -> "subprocess.CompletedProcess[str]":
 
 def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = _step(out, "--scenario", "exception-unwind", "--seconds", "10", "--verify", "1")
+    done = _step(out, "--scenario", "exception-unwind", "--seconds", "6", "--verify", "1")
     # AsyncGetCallTrace loses callers where a frame is taken down before a jump.
     assert done.returncode == 1, done.stdout + done.stderr
     made = results.read(out / "step.json")

@@ -53,7 +53,7 @@ def run(
 
 def test_ground_truth_beside_the_plain_program(jdk: Jdk, tmp_path: Path) -> None:
     chosen = ("--workload", "method-handles", "--mode", "same-thread")
-    _, data, printed = run(jdk, tmp_path / "out", *chosen, "--duration", "12s", truth=True)
+    _, data, printed = run(jdk, tmp_path / "out", *chosen, "--duration", "8s", truth=True)
     judged = {cell["plain"]: cell["figures"]["truth"] for cell in data["cells"]}
     assert judged[True] is None
     (walker,) = judged[False]["walkers"]
@@ -250,7 +250,7 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
     names = [name for name in jfr.WALKERS if jfr.excluded(name, jdk) is None]
     assert names
     walkers = [part for name in names for part in ("--walker", name)]
-    _, data, _ = run(jdk, tmp_path / "out", "--workload", "javac", "--duration", "6s", *walkers)
+    _, data, _ = run(jdk, tmp_path / "out", "--workload", "javac", "--duration", "4s", *walkers)
     assert {(cell["walker"], cell["mode"]) for cell in data["cells"]} == {
         (name, "self") for name in names
     }
@@ -259,7 +259,7 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_samplers_side_by_side(jdk: Jdk, tmp_path: Path) -> None:
-    arguments = ("--workload", "javac", "--duration", "8s", "--profiler", "jfr,asgct")
+    arguments = ("--workload", "javac", "--duration", "5s", "--profiler", "jfr,asgct")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
     lines = {line["sampler"]: line for line in data["side_by_side"]}
     own = jfr.EXECUTION if jfr.excluded(jfr.CPU_TIME, jdk) else jfr.CPU_TIME

@@ -4,6 +4,7 @@ Checks run side by side, each with its output in a log of its own, which is show
 Steps that start JVMs have the machine to themselves: they use all cores by themselves.
 """
 
+import contextlib
 import os
 import re
 import subprocess
@@ -66,6 +67,25 @@ def _cores() -> int:
 
 def _output() -> IO[str]:
     return getattr(_log, "file", sys.stdout)
+
+
+def _call_together(commands: list[list[str]]) -> list[int]:
+    """_call() for several that leave cores idle, at once, each with its output in one piece."""
+    with contextlib.ExitStack() as stack:
+        started = []
+        for command in commands:
+            log = stack.enter_context(tempfile.TemporaryFile("w+", errors="replace"))
+            process = subprocess.Popen(
+                command, cwd=paths.CHECKOUT, stdout=log, stderr=subprocess.STDOUT
+            )
+            started.append((command, log, stack.enter_context(process)))
+        codes = []
+        for command, log, process in started:
+            codes.append(process.wait())
+            _say(command)
+            log.seek(0)
+            _output().write(log.read())
+    return codes
 
 
 def _call(
@@ -233,20 +253,24 @@ def _instrumented() -> Outcome:
             return ["--out", str(Path(folder) / name)]
 
         fuzz = ["fuzz", *jdk_option, "--seed", "1", "--verify", "1"]
-        commands = [
-            (["jdk", "build"], {0}),
-            (["scenarios", *jdk_option], {0}),
-            (["corpus", "check", *jdk_option, "--halts", "6", *out("check")], {0}),
-            (["gate", *jdk_option, *own, "--minutes", "3", "--seed", "1", *out("gate")], {0}),
-            ([*fuzz, "--seconds", "15", *out("libfuzzer")], {0, 1}),
-            ([*fuzz, "--engine", "afl", "--seconds", "20", *out("afl")], {0, 1}),
+        check = ["corpus", "check", *jdk_option, "--halts", "6", *out("check")]
+        # Those of a list at once: one process each.
+        stages = [
+            ([["jdk", "build"]], {0}),
+            ([["scenarios", *jdk_option], check], {0}),
+            ([["gate", *jdk_option, *own, "--minutes", "3", "--seed", "1", *out("gate")]], {0}),
+            ([[*fuzz, "--seconds", "15", *out("libfuzzer")]], {0, 1}),
+            ([[*fuzz, "--engine", "afl", "--seconds", "20", *out("afl")]], {0, 1}),
         ]
-        for arguments, allowed in commands:
-            steps.say(f"framestorm {' '.join(arguments[:2])}")
-            code = _call([str(paths.SCRIPTS / "framestorm"), *arguments])
-            if code not in allowed:
-                return Outcome(code or 1, f"framestorm {' '.join(arguments)} exited with {code}")
-    return Outcome(0, f"{len(commands)} commands as expected")
+        for commands, allowed in stages:
+            for arguments in commands:
+                steps.say(f"framestorm {' '.join(arguments[:2])}")
+            codes = _call_together([[str(paths.SCRIPTS / "framestorm"), *one] for one in commands])
+            for arguments, code in zip(commands, codes, strict=True):
+                if code not in allowed:
+                    words = f"framestorm {' '.join(arguments)} exited with {code}"
+                    return Outcome(code or 1, words)
+    return Outcome(0, f"{sum(len(commands) for commands, _ in stages)} commands as expected")
 
 
 # OSS-Fuzz's variables for its default build, libFuzzer with ASan.
@@ -296,9 +320,11 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
         Step(
             "pytest",
             lambda: _pytest(
-                ci, pytest_args, "not long and not detection" if not pytest_args else "", _cores()
+                ci,
+                pytest_args,
+                "not long and not detection" if not pytest_args else "",
+                2 * _cores(),
             ),
-            alone=True,
         ),
         Step("walkers", lambda: _walkers(ci), alone=True),
         # Replays crashes on what these two build.

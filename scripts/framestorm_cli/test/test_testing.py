@@ -44,6 +44,24 @@ def test_ctest_has_to_have_run_something(line: str, code: int, expected: int) ->
     assert testing._call_counted(command, testing._CTEST_CLOSING).code == expected
 
 
+def test_commands_at_once_have_their_output_and_code_each(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Each waits for the other's file.
+    meet = (
+        "import pathlib, sys, time\n"
+        "own, other, code = sys.argv[1:]\n"
+        "pathlib.Path(own).touch()\n"
+        "while not pathlib.Path(other).exists(): time.sleep(0.01)\n"
+        "print('met', other); sys.exit(int(code))"
+    )
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    python = [sys.executable, "-c", meet]
+    assert testing._call_together([[*python, one, two, "0"], [*python, two, one, "3"]]) == [0, 3]
+    said = capfd.readouterr().out
+    assert said.index(f"met {two}") < said.index(f"met {one}")
+
+
 def test_steps_run_side_by_side_and_those_that_need_others_after_them(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
