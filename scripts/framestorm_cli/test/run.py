@@ -254,13 +254,18 @@ def _instrumented() -> Outcome:
 
         fuzz = ["fuzz", *jdk_option, "--seed", "1", "--verify", "1"]
         check = ["corpus", "check", *jdk_option, "--halts", "6", *out("check")]
-        # Those of a list at once: one process each.
+        # Those of a list at once: each leaves cores idle, the fuzzers while they replay.
         stages = [
             ([["jdk", "build"]], {0}),
             ([["scenarios", *jdk_option], check], {0}),
             ([["gate", *jdk_option, *own, "--minutes", "3", "--seed", "1", *out("gate")]], {0}),
-            ([[*fuzz, "--seconds", "15", *out("libfuzzer")]], {0, 1}),
-            ([[*fuzz, "--engine", "afl", "--seconds", "20", *out("afl")]], {0, 1}),
+            (
+                [
+                    [*fuzz, "--seconds", "15", *out("libfuzzer")],
+                    [*fuzz, "--engine", "afl", "--seconds", "20", *out("afl")],
+                ],
+                {0, 1},
+            ),
         ]
         for commands, allowed in stages:
             for arguments in commands:
