@@ -88,6 +88,15 @@ def test_every_crash_is_described() -> None:
     assert [folder.name for folder in expectations.folders() if folder.name not in text] == []
 
 
+def test_the_readme_counts_them() -> None:
+    states = [
+        json.loads(file.read_text())["state"] for file in paths.CRASHES.glob("*/expected.json")
+    ]
+    text = " ".join((paths.CHECKOUT / "README.md").read_text(encoding="utf-8").split())
+    assert f"describes {len(states)} causes" in text
+    assert f"No mutation at all is needed for {states.count('real')} of them" in text
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
