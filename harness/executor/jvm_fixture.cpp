@@ -7,6 +7,7 @@
 
 #include "harness/input/thread_state.h"
 #include "harness/jvm/modules.h"
+#include "harness/victim/context.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm::jvm_test {
@@ -35,6 +36,13 @@ std::string explain(const Walked& walked) {
   }
   for (const std::string& method : walked.methods) text += "\n  " + method;
   return text;
+}
+
+void at_end_of_handler(ucontext_t* interrupted, ucontext_t* context) {
+  copy_context(*interrupted, context);
+  const auto frame = reinterpret_cast<uintptr_t>(interrupted);
+  set_register(context, Register::pc, read_at<uintptr_t>(interrupted, -sizeof(uintptr_t)));
+  set_register(context, Register::sp, frame);
 }
 
 void JvmTest::start(const std::vector<ScenarioId>& scenarios, const GuardLimits& limits,

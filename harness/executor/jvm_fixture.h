@@ -32,6 +32,10 @@ std::vector<std::string> clauses_of(const std::vector<Finding>& findings);
 // Clauses with their sentences, for failure messages.
 std::string explain(const Walked& walked);
 
+// A context at the end of a signal handler: its trampoline is to return to what the signal
+// interrupted. The kernel's frame of a signal is the address of the trampoline, then the context.
+void at_end_of_handler(ucontext_t* interrupted, ucontext_t* context);
+
 class JvmTest : public testing::Test {
  protected:
   // Starts JVM, guard and these scenarios' victims; every oracle on every walk. Check

@@ -327,15 +327,29 @@ bool StackTruth::follow_deoptimisation() {
     lose("deoptimised frames of code without debug information");
     return true;
   }
+  // An exception's way there tells of no place with debug information, and so not what is inlined. All of
+  // it returns to where the compiled frame did.
+  const bool counted = std::ranges::none_of(
+      frames, [](const TrueFrame& frame) { return frame.sort == TrueFrame::Sort::inlined; });
   std::vector<InterpretedFrame> found;
   std::vector<uintptr_t> pointers;
-  for (uintptr_t fp = now_.at.fp; found.size() < frames.size(); fp = found.back().caller_fp) {
+  const auto is_all = [&] {
+    return counted ? found.size() == frames.size()
+                   : !found.empty() && activations_.back().returns_to(found.back().return_address);
+  };
+  for (uintptr_t fp = now_.at.fp; !is_all(); fp = found.back().caller_fp) {
     if (fp <= now_.at.sp || fp - now_.at.sp > (size_t{1} << 20)) {
       lose("fewer interpreted frames than there were inlined ones");
       return true;
     }
     pointers.push_back(fp);
     found.push_back(interpreted_frame(fp));
+  }
+  if (!counted) {
+    frames.clear();
+    for (const InterpretedFrame& frame : found) {
+      frames.push_back({.method = id_of(frame.method), .bci = bci_of(frame, frame.bcp)});
+    }
   }
   Activation& outermost = activations_.back();
   outermost.slot = found.back().return_slot;

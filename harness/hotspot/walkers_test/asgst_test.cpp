@@ -22,6 +22,7 @@
 namespace framestorm {
 namespace {
 
+using jvm_test::at_end_of_handler;
 using jvm_test::JvmTest;
 
 constexpr uint8_t kEveryKind = 0;
@@ -355,6 +356,99 @@ TEST_F(AsgstTest, AStubThatAPollWasSentToIsAboveThePollsFrame) {
   EXPECT_EQ(traced.methods(), expected) << traced.why();
 }
 
+// The stub that replaces a deoptimised frame saves all registers first, in three ways: behind a return, or to
+// execute a bytecode again, with the return address on the stack; for an exception without, which it has from
+// the thread only when all are saved. Here it is entered in each, by the frame's callee.
+TEST_F(AsgstTest, ADeoptimisedFrameIsBelowTheStubThatSavesRegisters) {
+  start({ScenarioId::deoptimized_caller});
+  halt_in_java(ScenarioId::deoptimized_caller);
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& walked = victim(ScenarioId::deoptimized_caller);
+  std::vector<jmethodID> expected = walk(ScenarioId::deoptimized_caller, 0).methods();
+  const auto is_callee = [&](jmethodID method) {
+    return !session().jvm().methods().find(method)->name.ends_with("inlinedCaller");
+  };
+  expected.erase(expected.begin(), std::ranges::find_if_not(expected, is_callee));
+  ASSERT_GT(expected.size(), 2U);
+  // Where its callee would return to.
+  const CodeMap& codes = session().jvm().code_map();
+  uintptr_t slot = get_register(*walked.slot->context, Register::sp);
+  uintptr_t returned_to = 0;
+  const auto is_deoptimised = [&] {
+    returned_to = read_at<uintptr_t>(reinterpret_cast<void*>(slot));
+    const CodeEntry* const code = codes.find(returned_to);
+    return code != nullptr && code->kind == CodeKind::nmethod && code->deopt_handler == returned_to;
+  };
+  while (slot < walked.stack_base && !is_deoptimised()) slot += sizeof(slot);
+  ASSERT_LT(slot, walked.stack_base);
+  const uintptr_t sp = slot + sizeof(slot);
+
+  const auto entries = codes.entries();
+  const auto stub = std::ranges::find(entries, "DeoptimizationBlob", &CodeEntry::name);
+  ASSERT_NE(stub, entries.end());
+  const auto* const begin = reinterpret_cast<const uint8_t*>((*stub).begin);
+  const auto* const end = reinterpret_cast<const uint8_t*>((*stub).end);
+  const uint8_t saves[] = {0x55, 0x48, 0x8b, 0xec};        // push rbp; mov rbp, rsp
+  const uint8_t has_saved[] = {0x41, 0xbe};                // mov r14d, ..
+  const uint8_t makes_room[] = {0x68, 0, 0, 0, 0};         // push 0
+  const uint8_t has_address[] = {0x48, 0x89, 0x55, 0x08};  // mov [rbp + 8], rdx
+  const auto find = [end](const uint8_t* from, const auto& bytes) {
+    return std::search(from, end, std::begin(bytes), std::end(bytes));
+  };
+
+  const VmStructs& structs = session().jvm().structs();
+  auto* const exception_pc =
+      reinterpret_cast<uintptr_t*>(static_cast<char*>(walked.java_thread) +
+                                   structs.required_offset("JavaThread", "_exception_pc"));
+  auto* const words = reinterpret_cast<uintptr_t*>(sp);
+  const auto fp = get_register(*walked.slot->context, Register::fp);
+  const std::array<uintptr_t, 2> saved = {words[-2], words[-1]};
+  const uintptr_t saved_pc = std::exchange(*exception_pc, 0);
+  const auto expect = [&](const uint8_t* pc, size_t pushed, uintptr_t has_fp, uintptr_t rdx = 0) {
+    ucontext_t context;
+    copy_context(*walked.slot->context, &context);
+    set_register(&context, Register::pc, reinterpret_cast<uintptr_t>(pc));
+    set_register(&context, Register::sp, sp - pushed * sizeof(sp));
+    set_register(&context, Register::fp, has_fp);
+    context.uc_mcontext.gregs[REG_RDX] = static_cast<greg_t>(rdx);
+    const Traced traced = walk_context(&context, 0);
+    EXPECT_EQ(traced.methods(), expected) << "+" << pc - begin << ": " << traced.why();
+  };
+  const auto expect_while_saving = [&](const uint8_t* from, const uint8_t* to) {
+    expect(from, 1, fp);
+    words[-2] = fp;
+    expect(from + 1, 2, fp);
+    for (const uint8_t* pc = from + sizeof(saves); pc <= to; ++pc) {
+      expect(pc, 2, sp - 2 * sizeof(sp));
+    }
+  };
+  words[-1] = returned_to;
+  const uint8_t* next = begin;
+  for (int i = 0; i < 2; ++i) {
+    const uint8_t* const entry = find(next, saves);
+    next = find(entry, has_saved);
+    ASSERT_LT(next - entry, 1024);
+    expect_while_saving(entry, next);
+  }
+  const uint8_t* const room = find(next, makes_room);
+  ASSERT_EQ(find(room, saves), room + sizeof(makes_room));
+  const uint8_t* const stored = find(room, has_address);
+  ASSERT_LT(stored - room, 1024);
+  // It is entered with the address in rdx, which it notes first, then the exception.
+  const uint8_t* const entry = room - 14;
+  ASSERT_EQ(entry[1], 0x89);
+  ASSERT_EQ(entry[2], 0x97);
+  words[-1] = saved[1];
+  expect(entry, 0, fp, returned_to);
+  *exception_pc = returned_to;
+  expect(entry + 7, 0, fp);
+  expect(room, 0, fp);
+  words[-1] = 0;
+  expect_while_saving(room + sizeof(makes_room), stored);
+  std::ranges::copy(saved, words - 2);
+  *exception_pc = saved_pc;
+}
+
 // After its leave a native method's code still looks for an exception.
 TEST_F(AsgstTest, ANativeMethodWhoseFrameIsGoneHasItsCaller) {
   start({ScenarioId::native_method});
@@ -524,15 +618,6 @@ TEST_F(AsgstTest, WhileAThreadDeoptimisesItIsRefused) {
   const Traced walked = walk_context(slot->context, all);
   EXPECT_EQ(walked.trace.kind, ASGST_DEOPT_TRACE);
   EXPECT_GT(walked.count(ASGST_FRAME_CPP), 0U) << walked.why();
-}
-
-// A context at the end of a signal handler: its trampoline is to return to what the signal
-// interrupted. The kernel's frame of a signal is the address of the trampoline, then the context.
-void at_end_of_handler(ucontext_t* interrupted, ucontext_t* context) {
-  copy_context(*interrupted, context);
-  const auto frame = reinterpret_cast<uintptr_t>(interrupted);
-  set_register(context, Register::pc, read_at<uintptr_t>(interrupted, -sizeof(uintptr_t)));
-  set_register(context, Register::sp, frame);
 }
 
 TEST_F(AsgstTest, SignalHandlersStandAboveWhatTheyInterrupted) {

@@ -17,6 +17,22 @@ namespace {
 constexpr std::chrono::seconds kLimit{60};
 constexpr StepLimits kSteps = {.most_steps = 12'000};
 
+// Where three registers do for most: an interpreted method is entered that compiled code has called, and the
+// call says what it passes.
+void expect_entered(const Stepper& stepper) {
+  size_t count = 0;
+  for (const Blob& blob : stepper.catalog().blobs()) {
+    if (blob.entry.name != "method entry point (kind = zerolocals)") continue;
+    for (const auto& [offset, instruction] : stepper.instructions(blob)) {
+      const auto& verdicts = instruction.verdicts[column_of(WalkerId::asgst_frame)];
+      const auto of = [&](Verdict verdict) { return verdicts[static_cast<size_t>(verdict)]; };
+      EXPECT_GE(of(Verdict::right), of(Verdict::refused)) << "+" << offset;
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 10U);
+}
+
 class StepTest : public jvm_test::JvmTest, public testing::WithParamInterface<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Collector, StepTest,
@@ -44,6 +60,7 @@ TEST_P(StepTest, EachInstructionIsWalkedRight) {
     ASSERT_EQ(step_scenario(session().victims(), stepper, scenario, kLimit, {}), "")
         << name_of(scenario);
     EXPECT_GT(stepper.counts().judged, 1000U) << name_of(scenario);
+    if (scenario == ScenarioId::adapters) expect_entered(stepper);
     for (const auto& [key, found] : stepper.findings()) {
       // Others are refused while a collector has stopped the world or is about to, or by asgst-frame,
       // which has pc, sp and fp only; as their headers say.
@@ -52,6 +69,41 @@ TEST_P(StepTest, EachInstructionIsWalkedRight) {
                                    << testing::PrintToString(found.trace) << "\n"
                                    << testing::PrintToString(found.truth);
     }
+  }
+}
+
+// An exception is thrown to a frame that was deoptimised meanwhile.
+class StepEventTest : public jvm_test::JvmTest {};
+
+TEST_F(StepEventTest, DeoptimisationOnAnExceptionsWayIsWalkedRight) {
+  SessionOptions options;
+  options.start_victims = false;
+  start_session(options);
+  ASSERT_FALSE(HasFatalFailure());
+  StepLimits limits = kSteps;
+  limits.events = {StepEvent::deoptimise};
+  Stepper stepper(session().jvm(), {executor().walker(WalkerId::asgst)}, limits);
+  constexpr size_t kRounds = 8;
+  for (size_t round = 0; round < kRounds; ++round) {
+    stepper.set_injecting(round > 0, round);
+    ASSERT_EQ(step_scenario(session().victims(), stepper, ScenarioId::exception_unwind, kLimit, {}),
+              "");
+  }
+  stepper.settle();
+  EXPECT_GT(stepper.events()
+                .counts()
+                .at(ScenarioId::exception_unwind)
+                .at(StepEvent::deoptimise)
+                .effective,
+            3U);
+  const Tally& tally =
+      stepper.event_tallies().at(StepEvent::deoptimise)[column_of(WalkerId::asgst)];
+  EXPECT_GT(tally.verdicts[static_cast<size_t>(Verdict::right)], 1000U);
+  EXPECT_EQ(tally.verdicts[static_cast<size_t>(Verdict::wrong)], 0U);
+  for (const auto& [key, found] : stepper.findings()) {
+    ADD_FAILURE() << key << ", " << found.position << ": " << found.finding.detail << "\n"
+                  << testing::PrintToString(found.trace) << "\n"
+                  << testing::PrintToString(found.truth);
   }
 }
 

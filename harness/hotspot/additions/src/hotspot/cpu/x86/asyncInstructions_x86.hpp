@@ -18,14 +18,8 @@
 #include "code/codeBlob.hpp"
 #include "code/codeCache.hpp"
 
-#include <ucontext.h>
-
 // The instructions by which asyncStackWalker_x86.cpp and asyncStubs_x86.cpp tell how far a frame is
 // built or taken down.
-
-inline uintptr_t register_of(const void* ucontext, int index) {
-  return static_cast<uintptr_t>(static_cast<const ucontext_t*>(ucontext)->uc_mcontext.gregs[index]);
-}
 
 // Whether the bytes at `at`, which may be beyond `end`, are these, all of them below it.
 template <size_t N>
@@ -63,10 +57,13 @@ static const u1 kPushBx[] = {0x53};
 static const u1 kMoveDxToR11[] = {0x4c, 0x8b, 0xda};
 static const u1 kPushDiSiCxAx[] = {0x57, 0x56, 0x51, 0x50};
 static const u1 kLoadSpAboveSp8[] = {0x48, 0x8d, 0x64, 0x24};  // lea rsp, [rsp + 8 bits]
+static const u1 kStoreDxAsReturnAddress[] = {0x48, 0x89, 0x55, 0x08};
 static const u1 kStoreBxAsReturnAddress[] = {0x48, 0x89, 0x5d, 0x08};
 static const u1 kPushMinusOne[] = {0x68, 0xff, 0xff, 0xff, 0xff};
 static const u1 kPushAx[] = {0x50};
 static const u1 kPopAx[] = {0x58};
+static const u1 kPopAxLoadLocals[] = {0x58, 0x4c, 0x8d, 0x74, 0xcc, 0xf8};
+static const u1 kPushZero[] = {0x68, 0, 0, 0, 0};
 static const u1 kPopAxPopBxPushAx[] = {0x58, 0x5b, 0x50};
 static const u1 kMoveSpToR11PopAx[] = {0x4c, 0x8b, 0xdc, 0x58};
 static const u1 kPushFpMoveSpToFp[] = {0x55, 0x48, 0x8b, 0xec};

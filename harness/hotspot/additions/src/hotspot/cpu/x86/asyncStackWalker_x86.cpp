@@ -23,10 +23,15 @@
 #include "prims/asyncMethods.hpp"
 #include "runtime/frame.hpp"
 
+#include <ucontext.h>
+
 // What x86-64 knows of a frame that a thread was interrupted in while it was being built or taken
 // down: the instructions around pc say how far that had come. They are ones that HotSpot's
 // assembler emits for prologues and epilogues (macroAssembler_x86.cpp, c1_MacroAssembler_x86.cpp,
 // x86_64.ad); what else is met falls back to asking which word is a return address.
+
+// Registers, by the numbers that instructions have for them.
+static const int number_of_rax = 0, number_of_rcx = 1, number_of_rbx = 3, number_of_r13 = 13;
 
 // The interpreter's method entries: where frames of interpreted methods are built.
 static const int kMaxEntries = 64;
@@ -67,19 +72,33 @@ void AsyncStackWalker::pd_initialize() {
   }
 }
 
-// By the numbers that instructions have for them.
+// Where a context has a register.
+static uintptr_t place_of(const void* ucontext, int index) {
+  return p2u(ucontext) + offsetof(ucontext_t, uc_mcontext) + offsetof(mcontext_t, gregs) +
+         index * sizeof(greg_t);
+}
+
 bool AsyncStackWalker::context_register(int number, uintptr_t* value) const {
   static const int indexes[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                 REG_R12, REG_R13, REG_R14, REG_R15};
-  if (!_interrupted || _ucontext == nullptr) return false;
-  *value = register_of(_ucontext, indexes[number]);
-  return true;
+  return _interrupted && _ucontext != nullptr &&
+         AsyncMethods::load(place_of(_ucontext, indexes[number]), value);
+}
+
+// Returned to by a handler, the kernel's trampoline has the context on top of the stack.
+bool AsyncStackWalker::pd_is_context(uintptr_t address, const Registers& registers) const {
+  const void* const context = reinterpret_cast<const void*>(address);
+  uintptr_t pc = 0, sp = 0, fp = 0;
+  return read(place_of(context, REG_RIP), &pc) && read(place_of(context, REG_RSP), &sp) &&
+         read(place_of(context, REG_RBP), &fp) && pc == registers.pc && sp == registers.sp &&
+         fp == registers.fp;
 }
 
 uintptr_t AsyncStackWalker::interrupted_bcp() const {
-  if (_ucontext == nullptr || in_method_entry(_at.pc)) return 0;
-  return register_of(_ucontext, REG_R13);
+  uintptr_t bcp = 0;
+  if (!in_method_entry(_at.pc)) context_register(number_of_r13, &bcp);
+  return bcp;
 }
 
 bool AsyncStackWalker::pd_follows_call(const u1* pc, const u1* begin) {
@@ -118,37 +137,46 @@ bool AsyncStackWalker::pd_may_follow_c_call(uintptr_t pc) {
   return false;
 }
 
-// C2's search in strings copies short ones to the stack. It keeps sp in rcx meanwhile, then on top of the
-// stack until it pops it (C2_MacroAssembler::string_indexof).
-bool AsyncStackWalker::has_kept_sp(Registers* caller) const {
-  static const u1 keep[] = {0x48, 0x8b, 0xcc};  // mov rcx, rsp
-  const ptrdiff_t most_code = K;
-  const uintptr_t most_words = 9;
-  const int number_of_rcx = 1;
-  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
-  const u1* const begin = _blob->code_begin();
-  const u1* const from = pc - begin > most_code ? pc - most_code : begin;
-  uintptr_t kept[] = {0, 0};
-  context_register(number_of_rcx, &kept[0]);
-  read(_at.sp, &kept[1]);
-  for (const uintptr_t sp : kept) {
-    if (sp <= _at.sp || sp - _at.sp > most_words * wordSize || !is_aligned(sp, wordSize)) continue;
-    const uintptr_t caller_sp = sp + _blob->frame_size() * wordSize;
-    uintptr_t link = 0, return_pc = 0;
-    if (read(caller_sp - wordSize, &return_pc) && is_return_address(return_pc) &&
-        read(caller_sp - frame::sender_sp_offset * wordSize, &link) &&
-        find_bytes(from, pc, keep) != pc) {
-      *caller = {return_pc, caller_sp, link};
-      return true;
-    }
+// In a search in strings of C2's: what is on top of the frame is told by a word that it keeps, and else by
+// where there is a return address, if there is one such place.
+bool AsyncStackWalker::has_kept_sp(Registers* caller) {
+  if (!_blob->as_nmethod()->is_compiled_by_c2()) return false;
+  uintptr_t in_rcx = 0, on_top = 0;
+  const bool has_rcx = context_register(number_of_rcx, &in_rcx);
+  read(_at.sp, &on_top);
+  const auto words_to = [this](uintptr_t kept) { return (kept - _at.sp) / wordSize; };
+  // The code is searched only where it may be one.
+  const bool may_be_kept =
+      words_to(in_rcx) <= StringSearch::most_words || words_to(on_top) <= StringSearch::most_words;
+  StringSearch search;
+  if ((has_rcx && !may_be_kept) ||
+      !search.find(reinterpret_cast<const u1*>(_at.pc), _blob->code_begin(), _blob->code_end())) {
+    return false;
   }
-  return false;
+  const uintptr_t kept = search.has_pushed() ? on_top : in_rcx;
+  const bool known = search.has_pushed() || has_rcx;
+  int found = 0;
+  for (uintptr_t words = 0; words <= StringSearch::most_words; words++) {
+    if ((known && kept != _at.sp + words * wordSize) ||
+        (!search.has_pushed() && !search.may_be(words))) {
+      continue;
+    }
+    const uintptr_t sp = _at.sp + (words + _blob->frame_size()) * wordSize;
+    Registers to = {0, sp, 0};
+    if (!read(sp - wordSize, &to.pc) || !read(sp - frame::sender_sp_offset * wordSize, &to.fp) ||
+        (known ? !is_return_address(to.pc) : !has_caller(to))) {
+      continue;
+    }
+    *caller = to;
+    found++;
+  }
+  if (found > 1) fail(Stop::bad_frame);
+  return found > 0;
 }
 
 // As string comparison does, and C1 for the check of a subtype (C2_MacroAssembler::string_compare,
 // LIR_Assembler::emit_arraycopy).
 bool AsyncStackWalker::has_pushed_words(Registers* caller) const {
-  if (has_kept_sp(caller)) return true;
   const int most = 4;
   const uintptr_t sp = _at.sp + _blob->frame_size() * wordSize;
   uintptr_t below = 0, word = 0;
@@ -243,11 +271,13 @@ bool AsyncStackWalker::interrupted_compiled_caller(Registers* caller) {
       return true;
     }
     case Built::complete:
-      return has_pushed_words(caller);
+      return has_kept_sp(caller) || has_pushed_words(caller);
     case Built::unknown:
       break;
   }
-  if (nm->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) return has_pushed_words(caller);
+  if (nm->is_frame_complete_at(reinterpret_cast<address>(_at.pc))) {
+    return has_kept_sp(caller) || has_pushed_words(caller);
+  }
   if (is_return_address(top)) {
     *caller = frameless;
     return true;
@@ -285,7 +315,6 @@ bool AsyncStackWalker::between_frames(Registers* caller) {
 // much again, behind the return address.
 bool AsyncStackWalker::loads_referent(Registers* caller) {
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
-  const int number_of_rbx = 3;
   uintptr_t method = 0, return_pc = 0;
   ptrdiff_t pushed = 0;
   if (pc < _reference_get_begin || pc >= _reference_get_end ||
@@ -305,6 +334,28 @@ bool AsyncStackWalker::loads_referent(Registers* caller) {
   return true;
 }
 
+// Without registers: what an interpreted frame had stands where it was, also below sp, where signals leave
+// 128 bytes alone. Its link is in fp already.
+bool AsyncStackWalker::load_left_frame(uintptr_t return_address, LeftFrame* frame) const {
+  const uintptr_t fp = return_address - frame::return_addr_offset * wordSize;
+  const uintptr_t sender_at = fp + frame::interpreter_frame_sender_sp_offset * wordSize;
+  uintptr_t link = 0;
+  return AsyncMethods::load(return_address, &frame->return_pc) && AsyncMethods::load(fp, &link) &&
+         AsyncMethods::load(sender_at, &frame->sender_sp) && link == _at.fp;
+}
+
+// The same when sp is the caller's. Other words there are the method's arguments and locals.
+bool AsyncStackWalker::find_left_frame(LeftFrame* frame) const {
+  const uintptr_t kept_by_signals = 128, fixed = 2 * wordSize;
+  for (uintptr_t below = wordSize; below + fixed <= kept_by_signals; below += wordSize) {
+    if (load_left_frame(_at.sp - below, frame) && frame->sender_sp == _at.sp &&
+        is_return_address(frame->return_pc)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool AsyncStackWalker::leaves_interpreted(Registers* caller) {
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   Leaving leaving;
@@ -313,17 +364,28 @@ bool AsyncStackWalker::leaves_interpreted(Registers* caller) {
   }
   uintptr_t return_pc = 0, sp = 0;
   const int kept = leaving.return_register(), sender = leaving.sender_register();
+  LeftFrame left = {};
   if (kept < 0) {
     read(_at.sp + leaving.return_offset(), &return_pc);
-  } else if (!context_register(kept, &return_pc) && !leaving.moved()) {
-    AsyncMethods::load(_at.sp - wordSize, &return_pc);  // where it was popped from
+  } else if (!context_register(kept, &return_pc)) {
+    // Where it was popped from.
+    if (!leaving.moved()) {
+      AsyncMethods::load(_at.sp - wordSize, &return_pc);
+    } else if (leaving.had_frame() && find_left_frame(&left)) {
+      return_pc = left.return_pc;
+    }
   }
   // Interpreted callers are found by fp.
   const Place place(return_pc);
   if (sender < 0) {
     sp = _at.sp + leaving.above();
-  } else if (!context_register(sender, &sp) && !place.blob_is_nmethod()) {
-    sp = _at.sp + wordSize;
+  } else if (!context_register(sender, &sp)) {
+    if (!place.blob_is_nmethod()) {
+      sp = _at.sp + wordSize;
+    } else if (leaving.had_frame() &&
+               load_left_frame(_at.sp + (kept < 0 ? leaving.return_offset() : -wordSize), &left)) {
+      sp = left.sender_sp;
+    }
   }
   // Method handle linkers pop an argument, as caller_of_interpreted says.
   if (sp == _at.sp - wordSize) sp = _at.sp;
@@ -337,7 +399,7 @@ bool AsyncStackWalker::leaves_interpreted(Registers* caller) {
 
 // The return address is on top of the stack, then (while locals are pushed over it) in a register,
 // then below them again. The caller's sp is in a register until the frame has it: compiled callers
-// need it, others are found by fp.
+// need it, and are asked how many arguments they pass; others are found by fp.
 bool AsyncStackWalker::enters_interpreted(Registers* caller) {
   const int entry = method_entry_of(_at.pc);
   if (_ucontext != nullptr || entry < 0) return false;
@@ -346,22 +408,30 @@ bool AsyncStackWalker::enters_interpreted(Registers* caller) {
   const u1* const end = reinterpret_cast<const u1*>(_method_entries[entry].end);
   const u1* const pushes_fp = find_bytes(begin, end, kPushFpMoveSpToFp);
   const u1* const has_fp = pushes_fp + sizeof(kPushFpMoveSpToFp);
-  uintptr_t return_pc = 0, link = _at.fp, sp = 0, top = 0;
+  const u1* popped = find_bytes(begin, pushes_fp, kPopAxLoadLocals);
+  if (popped == pushes_fp) popped = find_bytes(begin, pushes_fp, kPopAx);
+  const bool has_locals = pc >= pushes_fp;
+  uintptr_t return_pc = 0, link = _at.fp, sp = 0, top = 0, slot = _at.sp;
+  read(_at.sp, &top);
   if (pc >= has_fp) {
     if (_at.sp <= _at.fp + frame::interpreter_frame_method_offset * wordSize) return false;
+    slot = _at.fp + frame::return_addr_offset * wordSize;
     read(_at.fp, &link);
-    read(_at.fp + frame::return_addr_offset * wordSize, &return_pc);
     read(_at.fp + frame::interpreter_frame_sender_sp_offset * wordSize, &sp);
   } else if (pc > pushes_fp) {
+    slot = _at.sp + wordSize;
     read(_at.sp, &link);
-    read(_at.sp + wordSize, &return_pc);
-  } else if (pc == pushes_fp || pc <= find_bytes(begin, pushes_fp, kPopAx)) {
-    read(_at.sp, &return_pc);
-  } else if (read(_at.sp, &top) && top != 0) {
-    AsyncMethods::load(_at.sp - wordSize, &return_pc);  // no local is pushed over it
+  } else if (pc != pushes_fp && pc > popped) {
+    // Unless a local is pushed over it already.
+    const bool is_there = pc < find_bytes(popped, pushes_fp, kPushZero) || top != 0;
+    slot = is_there ? _at.sp - wordSize : 0;
   }
+  if (slot != 0) AsyncMethods::load(slot, &return_pc);
   const Place place(return_pc);
-  if (sp == 0 && !place.blob_is_nmethod()) sp = _at.sp + 2 * wordSize;
+  if (sp == 0) {
+    sp = place.blob_is_nmethod() ? above_arguments(place, slot + wordSize, has_locals)
+                                 : _at.sp + 2 * wordSize;
+  }
   if (!place.return_address || sp <= _at.sp || !on_stack(sp)) {
     fail(Stop::bad_frame);
   } else {
@@ -371,12 +441,13 @@ bool AsyncStackWalker::enters_interpreted(Registers* caller) {
 }
 
 bool AsyncStackWalker::interrupted_interpreted(uintptr_t* method, Registers* caller) const {
-  if (_ucontext == nullptr || !in_method_entry(_at.pc)) return false;
+  uintptr_t in_rbx = 0, in_rax = 0, sender_sp = 0;
+  if (!in_method_entry(_at.pc) || !context_register(number_of_rbx, &in_rbx) ||
+      !context_register(number_of_rax, &in_rax) || !context_register(number_of_r13, &sender_sp)) {
+    return false;
+  }
   // At the entry rbx is the method, r13 the caller's sp; the return address is on top of the stack,
   // then (while locals are pushed) in rax, then below the locals again.
-  const uintptr_t in_rbx = register_of(_ucontext, REG_RBX);
-  const uintptr_t in_rax = register_of(_ucontext, REG_RAX);
-  const uintptr_t sender_sp = register_of(_ucontext, REG_R13);
   uintptr_t top = 0, second = 0;
   if (!AsyncMethods::is_method(in_rbx) || !read(_at.sp, &top)) return false;
   read(_at.sp + wordSize, &second);

@@ -19,8 +19,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// One instruction, of those that adapters and entries of the interpreter have: its size, and what it does
-// to sp.
+// One instruction, of those that adapters, entries of the interpreter and searches in strings have: its
+// size, and what it does to sp.
 class StraightInstruction {
  public:
   StraightInstruction(const u1* at, const u1* end) {
@@ -102,12 +102,16 @@ class StraightInstruction {
 
   void read_long_opcode() {
     const u1 opcode = _code[_size++];
+    const u1 second_map = 0x38, third_map = 0x3a, shift = 0x73;
     if ((opcode & 0xf0) == 0x80) {
       _size += 4;
+    } else if (opcode == second_map || opcode == third_map) {
+      _size++;
+      with_operand(opcode == third_map ? 1 : 0);
     } else if ((opcode & 0xf6) == 0xb6 || (opcode & 0xf0) == 0x40 || opcode == 0x1f ||
                opcode == 0xae || is_vector_move(opcode)) {
       with_operand(0);
-    } else if (opcode == 0xba) {
+    } else if (opcode == 0xba || opcode == shift) {
       with_operand(1);
     } else {
       _size = SIZE_MAX;
@@ -121,9 +125,14 @@ class StraightInstruction {
 
   // By VEX and EVEX.
   void read_vector_move(u1 prefix) {
+    const u1 map = prefix == 0xc4 ? _code[_size] & 0x1f : 1;
     _size += prefix == 0xc5 ? 1 : prefix == 0xc4 ? 2 : 3;
-    const u1 opcode = _code[_size++], zero_upper = 0x77;
-    if (is_vector_move(opcode)) {
+    const u1 opcode = _code[_size++], zero_upper = 0x77, shift = 0x73;
+    if (map == 2) {
+      with_operand(0);
+    } else if (map == 3 || (prefix != 0x62 && opcode == shift)) {
+      with_operand(1);
+    } else if (is_vector_move(opcode)) {
       with_operand(0);
     } else if (opcode != zero_upper) {
       _size = SIZE_MAX;
@@ -179,5 +188,67 @@ inline bool bytes_pushed(const u1* from, const u1* pc, const u1* end, ptrdiff_t*
   }
   return from == pc && known && *bytes >= 0;
 }
+
+// C2's search in strings, which copies short ones to the stack where reading on would leave their page
+// (C2_MacroAssembler::string_indexof). It keeps sp in rcx, makes room or does not, and pushes rcx; in the
+// end it pops sp.
+class StringSearch {
+ public:
+  // False when pc is in none.
+  bool find(const u1* pc, const u1* begin, const u1* end) {
+    static const u1 keep[] = {0x48, 0x8b, 0xcc};  // mov rcx, rsp
+    const ptrdiff_t most = 1024, size = sizeof(keep);
+    for (const u1* at = pc - size; at >= begin && pc - at <= most; at--) {
+      if (end - at > size && memcmp(at, keep, size) == 0 && follow(at + size, pc, end)) return true;
+    }
+    return false;
+  }
+
+  // Whether sp of the frame is on top of the stack already.
+  bool has_pushed() const { return _pushed; }
+  // Until then: whether there may be so many words on top of the frame.
+  bool may_be(uintptr_t words) const { return words <= most_words && ((_words >> words) & 1) != 0; }
+
+  static constexpr uintptr_t most_words = 8;
+
+ private:
+  struct Jump {
+    const u1* to;
+    uint32_t words;
+  };
+
+  bool follow(const u1* at, const u1* pc, const u1* end) {
+    const u1 push_cx = 0x51, pop_sp = 0x5c;
+    const int most_jumps = 8;
+    Jump jumps[most_jumps];
+    int count = 0;
+    _words = 1;  // a bit for each number that there may be
+    _pushed = false;
+    while (at < pc) {
+      const StraightInstruction one(at, end);
+      if (one.size() == 0 || (_pushed && *at == pop_sp)) return false;
+      if (*at == push_cx) {
+        _pushed = true;
+      } else if (!_pushed) {
+        const ptrdiff_t distance = static_cast<int8_t>(at[1]);
+        const u1* const next = at + one.size();
+        if ((*at & 0xf0) == 0x70 && distance > 0) {
+          if (count == most_jumps) return false;
+          jumps[count++] = {next + distance, _words};
+        }
+        const ptrdiff_t words = one.pushed() / static_cast<ptrdiff_t>(sizeof(uintptr_t));
+        const ptrdiff_t most = most_words;
+        if (one.sets_sp() || one.leaves() || words > most || words < -most) return false;
+        _words = words < 0 ? _words >> -words : _words << words;
+      }
+      at += one.size();
+      for (int i = 0; i < count && !_pushed; i++) _words |= jumps[i].to == at ? jumps[i].words : 0;
+    }
+    return at == pc;
+  }
+
+  uint32_t _words = 0;
+  bool _pushed = false;
+};
 
 #endif  // CPU_X86_ASYNCSTRAIGHTCODE_X86_HPP

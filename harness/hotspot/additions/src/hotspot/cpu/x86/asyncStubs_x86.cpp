@@ -28,6 +28,8 @@
 
 // What x86-64 knows of stubs and adapters that a thread was interrupted in, or that call a leaf.
 
+static const int number_of_rdx = 2;
+
 bool AsyncStackWalker::returns_to(uintptr_t word) const {
   return is_return_address(word) || is_leaf_return_address(word) ||
          AsyncUnwindTables::is_code(word) || noted_pc(word) != 0;
@@ -217,7 +219,6 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   if (subtype_check_caller(caller) || thawing_caller(caller)) return true;
   if (_code == Code::framed_stub) {
     if (!interrupted_framed_stub_caller(caller)) return false;
-    const int number_of_rdx = 2;
     uintptr_t rdx = 0;
     if (_stop == Stop::none && !is_return_address(caller->pc) &&
         context_register(number_of_rdx, &rdx) && is_return_address(rdx)) {
@@ -259,10 +260,43 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   return true;
 }
 
+// An exception is thrown to a frame that is deoptimised: the stub that replaces it makes room for the return
+// address, saves all registers, and only then has it from the thread (SharedRuntime::generate_deopt_blob).
+bool AsyncStackWalker::deoptimising_caller(Registers* caller) const {
+  if (!_blob->is_deoptimization_stub() || _thread == nullptr) return false;
+  const DeoptimizationBlob* const stub = _blob->as_deoptimization_blob();
+  const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
+  const u1* const end = _blob->code_end();
+  const u1* const noted = stub->unpack_with_exception_in_tls();
+  const u1* const pushes_fp = noted + sizeof(kPushZero);
+  if (pc < stub->unpack_with_exception() || !bytes_are(noted, end, kPushZero) ||
+      !begins_with_fp(pushes_fp, end) || pc > find_bytes(noted, end, kStoreDxAsReturnAddress)) {
+    return false;
+  }
+  uintptr_t return_pc = 0, fp = _at.fp, slot = _at.sp - wordSize;
+  if (pc != stub->unpack_with_exception()) {
+    return_pc = p2u(_thread->exception_pc());
+  } else {
+    context_register(number_of_rdx, &return_pc);
+  }
+  if (pc == pushes_fp) {
+    slot = _at.sp;
+  } else if (pc > pushes_fp) {
+    const bool is_set = pc >= pushes_fp + sizeof(kPushFpMoveSpToFp);
+    const uintptr_t link_at = is_set ? _at.fp : _at.sp;
+    if (!read(link_at, &fp)) return false;
+    slot = link_at + wordSize;
+  }
+  if (!is_return_address(return_pc)) return false;
+  *caller = {return_pc, slot + wordSize, fp};
+  return true;
+}
+
 bool AsyncStackWalker::interrupted_framed_stub_caller(Registers* caller) {
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   const u1* const begin = _blob->code_begin();
   const u1* const end = _blob->code_end();
+  if (deoptimising_caller(caller)) return true;
   uintptr_t top = 0, second = 0;
   read(_at.sp, &top);
   read(_at.sp + wordSize, &second);
@@ -295,7 +329,8 @@ bool AsyncStackWalker::interrupted_framed_stub_caller(Registers* caller) {
   }
   if (_blob->is_exception_stub() && pc == begin) {
     // Jumped to, with the pc of the exception in rdx.
-    const uintptr_t exception_pc = _ucontext == nullptr ? 0 : register_of(_ucontext, REG_RDX);
+    uintptr_t exception_pc = 0;
+    context_register(number_of_rdx, &exception_pc);
     if (!returns_to(exception_pc)) {
       fail(Stop::bad_frame);
     } else {

@@ -34,7 +34,11 @@ class Leaving {
                          (bytes_are(next, end, kClearCriticalSection) || pop_of(next, end) >= 0);
       const bool frameless =
           pop_of(at, end) >= 0 && *at != 0x41 && bytes_are(next, end, kMoveR13ToSp);
-      if ((leave && follow(next, pc, end)) || (frameless && follow(at, pc, end))) return true;
+      if (leave && follow(next, pc, end)) {
+        _had_frame = true;
+        return true;
+      }
+      if (frameless && follow(at, pc, end)) return true;
     }
     return false;
   }
@@ -47,6 +51,8 @@ class Leaving {
   ptrdiff_t above() const { return _above; }
   // Whether sp has left the return address behind, below it.
   bool moved() const { return _moved; }
+  // Whether there was a frame.
+  bool had_frame() const { return _had_frame; }
 
  private:
   static int pop_of(const u1* at, const u1* end) {
@@ -147,6 +153,7 @@ class Leaving {
   ptrdiff_t _above = 0;
   bool _moved = false;
   bool _aligned = false;
+  bool _had_frame = false;
 };
 
 // The adapters of a blob (SharedRuntime::generate_i2c2i_adapters): how far sp is below the return

@@ -14,9 +14,17 @@
 
 #include "prims/asyncStackWalker.hpp"
 
+#include "classfile/vmSymbols.hpp"
 #include "code/codeBlob.hpp"
 #include "code/codeCache.hpp"
-#include "code/nmethod.hpp"
+#include "code/debugInfo.hpp"
+#include "code/nmethod.inline.hpp"
+#include "code/pcDesc.hpp"
+#include "interpreter/bytecodes.hpp"
+#include "oops/constantPool.inline.hpp"
+#include "oops/cpCache.inline.hpp"
+#include "oops/method.inline.hpp"
+#include "oops/resolvedMethodEntry.hpp"
 #include "prims/asyncContinuations.hpp"
 #include "prims/asyncMethods.hpp"
 #include "prims/asyncUnwindTables.hpp"
@@ -25,6 +33,7 @@
 #include "runtime/frame.hpp"
 #include "runtime/javaFrameAnchor.hpp"
 #include "runtime/javaThread.hpp"
+#include "runtime/signature.hpp"
 
 // Goes to a caller, if it can be one.
 bool AsyncStackWalker::arrive(const Registers& caller) {
@@ -199,4 +208,66 @@ address AsyncStackWalker::deopt_handler_around(const nmethod* nm, address pc) {
     if (nm->stub_contains(entry) && pc > entry && pc - entry < most && entry > found) found = entry;
   }
   return found;
+}
+
+bool AsyncStackWalker::has_caller(const Registers& frame) const {
+  const Place place(frame.pc);
+  uintptr_t word = 0;
+  if (!place.return_address) return false;
+  if (place.interpreter) return frame.fp >= frame.sp && read(frame.fp, &word);
+  if (!place.blob_is_nmethod()) return true;
+  const uintptr_t sp = frame.sp + place.blob->frame_size() * wordSize;
+  return read(sp - wordSize, &word) && is_return_address(word);
+}
+
+// Words that the bytecode of a compiled call passes; -1 where none says.
+static int words_passed(nmethod* nm, const PcDesc* desc) {
+  if (desc == nullptr || desc->should_reexecute()) return -1;
+  DebugInfoReadStream stream(nm, desc->scope_decode_offset());
+  stream.read_int();  // its caller's scope
+  Method* const method = stream.read_method();
+  const int bci = stream.read_bci(), size_of_call = 3;
+  if (!AsyncMethods::is_method(p2u(method)) || bci < 0 ||
+      bci + size_of_call > method->code_size()) {
+    return -1;
+  }
+  const u1* const bcp = method->code_base() + bci;
+  if (*bcp >= Bytecodes::number_of_codes) return -1;
+  const Bytecodes::Code internal = static_cast<Bytecodes::Code>(*bcp);
+  const Bytecodes::Code code = Bytecodes::java_code(internal);
+  const bool calls = code == Bytecodes::_invokevirtual || code == Bytecodes::_invokespecial ||
+                     code == Bytecodes::_invokestatic || code == Bytecodes::_invokeinterface;
+  ConstantPool* const constants = method->constants();
+  const int index = Bytes::get_native_u2(const_cast<u1*>(bcp) + 1);
+  if (!calls || internal == Bytecodes::_invokehandle || constants->cache() == nullptr ||
+      index >= constants->resolved_method_entries_length()) {
+    return -1;
+  }
+  const int reference = constants->resolved_method_entry_at(index)->constant_pool_index();
+  // What method handles lead to may have other arguments.
+  const Symbol* const holder = constants->uncached_klass_ref_at_noresolve(reference);
+  if (holder == vmSymbols::java_lang_invoke_MethodHandle()) return -1;
+  const int receiver = code == Bytecodes::_invokestatic ? 0 : 1;
+  return ArgumentSizeComputer(constants->uncached_signature_ref_at(reference)).size() + receiver;
+}
+
+uintptr_t AsyncStackWalker::above_arguments(const Place& caller, uintptr_t address,
+                                            bool with_locals) const {
+  const int passed = words_passed(caller.blob->as_nmethod(), caller.desc), most_locals = 64;
+  if (passed < 0) return 0;
+  const uintptr_t size = align_up(passed, 2) * wordSize;
+  uintptr_t found = 0;
+  for (int locals = 0; locals < most_locals; locals++, address += wordSize) {
+    const uintptr_t sp = address + size + caller.blob->frame_size() * wordSize;
+    Registers to = {0, sp, 0};
+    uintptr_t local = 0;
+    if (read(sp - wordSize, &to.pc) && read(sp - frame::sender_sp_offset * wordSize, &to.fp) &&
+        has_caller(to)) {
+      if (found != 0) return 0;
+      found = address + size;
+    }
+    // Locals are zero yet.
+    if (!with_locals || !read(address, &local) || local != 0) return found;
+  }
+  return 0;
 }

@@ -321,9 +321,11 @@ bool AsyncStackWalker::arrive_at_interrupted(const Registers& registers) {
   if (registers.sp <= _at.sp || !on_stack(registers.sp)) return fail(Stop::bad_stack);
   const Place place(registers.pc);
   if (_java_done && place.in_code_cache()) return fail(Stop::bad_pc);
+  // The first context, if any, is of another frame.
+  const bool has_context = pd_is_context(_at.sp, registers);
+  _ucontext = has_context ? reinterpret_cast<const void*>(_at.sp) : nullptr;
   _at = registers;
   _low = registers.sp;
-  _ucontext = nullptr;  // it is of another frame
   _interrupted = true;
   return classify(place);
 }

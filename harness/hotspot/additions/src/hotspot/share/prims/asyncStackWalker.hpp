@@ -267,9 +267,22 @@ class AsyncStackWalker {
   bool enters_interpreted(Registers* caller);
   // Words are pushed on top of the whole frame for a while.
   bool has_pushed_words(Registers* caller) const;
-  bool has_kept_sp(Registers* caller) const;
+  bool has_kept_sp(Registers* caller);
+  // What an interpreted frame that is left had.
+  struct LeftFrame {
+    uintptr_t return_pc;
+    uintptr_t sender_sp;
+  };
+  bool load_left_frame(uintptr_t return_address, LeftFrame* frame) const;
+  bool find_left_frame(LeftFrame* frame) const;
+  // Whether what returns there may have a caller. Other words that look like return addresses have none.
+  bool has_caller(const Registers& frame) const;
+  // sp of a compiled caller whose call an adapter has laid out for the interpreter, from `address` on.
+  // `with_locals`: those may stand before the arguments. 0 where that is not told.
+  uintptr_t above_arguments(const Place& caller, uintptr_t address, bool with_locals) const;
   // Of code that keeps fp as its frame's, from `begin` on. False where it does not.
   bool caller_by_fp(const u1* begin, Registers* caller) const;
+  bool deoptimising_caller(Registers* caller) const;
   Registers adapter_caller() const;
   bool method_handle_caller(Registers* caller) const;
   // The caller of a stub without a frame, while the stub calls a leaf. False when it cannot be
@@ -281,7 +294,9 @@ class AsyncStackWalker {
   bool returns_to(uintptr_t word) const;
   // The first instruction of the stub at _at.pc, of those in its blob.
   const u1* stub_begin() const;
-  // Of the register with that number, 0 where the context is not known.
+  // Whether a signal's context stands there, and has these registers.
+  bool pd_is_context(uintptr_t address, const Registers& registers) const;
+  // Of the register with that number. False where the context is not known.
   bool context_register(int number, uintptr_t* value) const;
   // An interpreted frame under construction: its method and its caller.
   bool interrupted_interpreted(uintptr_t* method, Registers* caller) const;
