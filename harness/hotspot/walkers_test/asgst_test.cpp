@@ -445,6 +445,21 @@ TEST_F(AsgstTest, ADeoptimisedFrameIsBelowTheStubThatSavesRegisters) {
   expect(room, 0, fp);
   words[-1] = 0;
   expect_while_saving(room + sizeof(makes_room), stored);
+  // C1's stub for an exception goes there as if it returned.
+  const auto c1 = std::ranges::find_if(entries, [](const CodeEntry& code) {
+    return code.name.find("handle_exception_from_callee") != std::string::npos;
+  });
+  ASSERT_NE(c1, entries.end());
+  const uint8_t leaves[] = {0xc9, 0x59, 0xff, 0xe1};  // leave; pop rcx; jmp rcx
+  const auto* const end_of_c1 = reinterpret_cast<const uint8_t*>((*c1).end);
+  const auto* const leave = std::search(reinterpret_cast<const uint8_t*>((*c1).begin), end_of_c1,
+                                        std::begin(leaves), std::end(leaves));
+  ASSERT_NE(leave, end_of_c1);
+  words[-1] = reinterpret_cast<uintptr_t>(room);
+  words[-2] = fp;
+  expect(leave, 2, sp - 2 * sizeof(sp));
+  expect(leave + 1, 1, fp);
+  expect(leave + 2, 0, fp);
   std::ranges::copy(saved, words - 2);
   *exception_pc = saved_pc;
 }

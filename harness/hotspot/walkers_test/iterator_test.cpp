@@ -378,6 +378,58 @@ TEST_F(IteratorTest, EachPhysicalFrameStartsTheRest) {
   }
 }
 
+// Behind a call that never returns may stand what a poll jumps to, the frame gone. Where it could be either,
+// it is neither.
+TEST_F(IteratorTest, APollBehindACallThatNeverReturnsIsNotTakenForAFrame) {
+  begin(ScenarioId::exception_unwind);
+  ASSERT_FALSE(HasFatalFailure());
+  std::vector<ASGST_Frame> callers;
+  for (int i = 0; i < 20 && callers.empty(); ++i) {
+    halt_in_java(scenario_);
+    ASSERT_FALSE(HasFatalFailure());
+    run([&](ASGST_Iterator* it) { callers = rest(it); });
+    const auto caller = std::ranges::find_if(callers, [&](const ASGST_Frame& frame) {
+      return frame.sp != callers.front().sp && frame.comp_level > 0;
+    });
+    callers.erase(callers.begin(), caller);
+  }
+  ASSERT_GT(callers.size(), 2U);
+  auto* const slot = static_cast<uintptr_t*>(callers.front().sp) - 1;
+  const CodeMap& codes = session().jvm().code_map();
+  const CodeEntry* const code_of_caller =
+      codes.find(reinterpret_cast<uintptr_t>(callers.front().pc));
+  ASSERT_NE(code_of_caller, nullptr);
+  const uint8_t load_pc[] = {0x49, 0xba};  // mov r10, ..
+  size_t count = 0;
+  for (const CodeEntry& code : codes.entries()) {
+    if (code.kind != CodeKind::nmethod || code.frame_bytes < 4 * sizeof(*slot)) continue;
+    const auto* const end = reinterpret_cast<const uint8_t*>(code.end);
+    for (const auto* at = reinterpret_cast<const uint8_t*>(code.begin) + 5;
+         (at = std::search(at, end, std::begin(load_pc), std::end(load_pc))) != end; ++at) {
+      const uint8_t call = 0xe8, store[] = {0x4d, 0x89, 0x97};
+      if (at[-5] != call || !std::equal(std::begin(store), std::end(store), at + 10)) continue;
+      ++count;
+      // Frames of both that are whole, one above the other.
+      uintptr_t* const other = slot + code.frame_bytes / sizeof(*slot) - 1;
+      uintptr_t* const next = other + code_of_caller->frame_bytes / sizeof(*slot);
+      const std::array<uintptr_t, 3> saved = {*slot, *other, *next};
+      *slot = reinterpret_cast<uintptr_t>(callers.front().pc);
+      *other = *slot;
+      *next = reinterpret_cast<uintptr_t>(callers.back().pc);
+      std::vector<ASGST_Frame> frames;
+      const ASGST_Frame from = {
+          .pc = const_cast<uint8_t*>(at), .sp = slot, .fp = callers.front().fp};
+      run_from(from, [&](ASGST_Iterator* it) { frames = rest(it); });
+      const bool skips = frames.size() > 1 && frames[1].sp == other + 1;
+      *slot = saved[0];
+      *other = saved[1];
+      *next = saved[2];
+      EXPECT_FALSE(skips) << code.name << " +" << reinterpret_cast<uintptr_t>(at) - code.begin;
+    }
+  }
+  EXPECT_GT(count, 0U);
+}
+
 // What frames do not have of it is in the registers, which the handler's context on the stack has.
 TEST_F(IteratorTest, AMethodThatIsEnteredIsThereBelowASignalHandler) {
   begin(ScenarioId::interpreted_recursion);

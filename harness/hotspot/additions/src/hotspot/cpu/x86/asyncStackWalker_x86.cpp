@@ -95,6 +95,10 @@ bool AsyncStackWalker::pd_is_context(uintptr_t address, const Registers& registe
          fp == registers.fp;
 }
 
+bool AsyncStackWalker::pd_may_be_gone() const {
+  return is_taken_down(reinterpret_cast<const u1*>(_at.pc), _blob->code_begin(), _blob->code_end());
+}
+
 uintptr_t AsyncStackWalker::interrupted_bcp() const {
   uintptr_t bcp = 0;
   if (!in_method_entry(_at.pc)) context_register(number_of_r13, &bcp);

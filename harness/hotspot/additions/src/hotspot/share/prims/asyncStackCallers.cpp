@@ -271,3 +271,22 @@ uintptr_t AsyncStackWalker::above_arguments(const Place& caller, uintptr_t addre
   }
   return 0;
 }
+
+const char* AsyncStackWalker::explain(Stop stop) {
+  switch (stop) {
+    case Stop::none:
+    case Stop::end:
+      return nullptr;
+    case Stop::bad_stack:
+      return "the stack pointer left the thread's stack or did not advance";
+    case Stop::bad_pc:
+      return "no return address that a call leaves";
+    case Stop::bad_frame:
+      return "the frame of interpreted code or of a call into Java does not look like one";
+    case Stop::no_unwind_info:
+      return "C/C++ code without frame pointer and unwind table";
+    case Stop::too_deep:
+      return "more inlined scopes than a compiled frame can have";
+  }
+  return nullptr;
+}

@@ -56,25 +56,6 @@ void AsyncStackWalker::initialize() {
   pd_initialize();
 }
 
-const char* AsyncStackWalker::explain(Stop stop) {
-  switch (stop) {
-    case Stop::none:
-    case Stop::end:
-      return nullptr;
-    case Stop::bad_stack:
-      return "the stack pointer left the thread's stack or did not advance";
-    case Stop::bad_pc:
-      return "no return address that a call leaves";
-    case Stop::bad_frame:
-      return "the frame of interpreted code or of a call into Java does not look like one";
-    case Stop::no_unwind_info:
-      return "C/C++ code without frame pointer and unwind table";
-    case Stop::too_deep:
-      return "more inlined scopes than a compiled frame can have";
-  }
-  return nullptr;
-}
-
 AsyncStackWalker::AsyncStackWalker(JavaThread* thread, uintptr_t low, uintptr_t high, bool c_frames)
     : _thread(thread), _low(low), _high(high), _at{0, 0, 0}, _c_frames(c_frames) {}
 
@@ -122,6 +103,12 @@ bool AsyncStackWalker::is_framed(const CodeBlob* blob) {
           blob->is_uncommon_trap_stub() || blob->is_exception_stub());
 }
 
+// Where a stub goes on instead of returning: an exception is thrown to a frame that is deoptimised.
+static bool is_exception_entry(const CodeBlob* blob, address pc) {
+  return blob->is_deoptimization_stub() &&
+         pc == blob->as_deoptimization_blob()->unpack_with_exception_in_tls();
+}
+
 AsyncStackWalker::Place::Place(uintptr_t pc) : pc(pc) {
   const address at = reinterpret_cast<address>(pc);
   if (Interpreter::contains(at)) {
@@ -134,7 +121,8 @@ AsyncStackWalker::Place::Place(uintptr_t pc) : pc(pc) {
   if (!in_code) return;
   if (!blob->is_nmethod()) {
     return_address = StubRoutines::returns_to_call_stub(at) || blob->is_upcall_stub() ||
-                     is_framed(blob) || Continuation::is_return_barrier_entry(at);
+                     (is_framed(blob) && !is_exception_entry(blob, at)) ||
+                     Continuation::is_return_barrier_entry(at);
     return;
   }
   nmethod* const nm = blob->as_nmethod();
@@ -170,6 +158,10 @@ bool AsyncStackWalker::is_leaf_return_address(uintptr_t pc) {
 uintptr_t AsyncStackWalker::noted_pc(uintptr_t returns_to) const {
   if (_thread == nullptr || _code != Code::framed_stub) return 0;
   const CodeBlob* const blob = blob_of(returns_to);
+  if (blob != nullptr && is_exception_entry(blob, reinterpret_cast<address>(returns_to))) {
+    const uintptr_t noted = p2u(_thread->exception_pc());
+    return is_return_address(noted) ? noted : 0;
+  }
   if (blob == nullptr || !blob->is_nmethod()) return 0;
   const bool polled = _blob->is_safepoint_stub();
   const uintptr_t noted = p2u(polled ? _thread->saved_exception_pc() : _thread->exception_pc());
@@ -207,10 +199,16 @@ bool AsyncStackWalker::start_at_frame(const AsyncContext& frame) {
                                      (!calls || pd_follows_call(reinterpret_cast<const u1*>(_at.pc),
                                                                 _blob->code_begin()));
   // The place behind a call that never returns may be a poll's, where the frame is gone.
-  uintptr_t returns_to = 0;
-  const bool gone = _code == Code::compiled &&
-                    (!read(_at.sp + (_blob->frame_size() - 1) * wordSize, &returns_to) ||
-                     !is_return_address(returns_to));
+  bool gone = false;
+  if (_code == Code::compiled && returned_to) {
+    const uintptr_t sp = _at.sp + _blob->frame_size() * wordSize;
+    Registers whole = {0, sp, 0}, left = {0, _at.sp + wordSize, _at.fp};
+    gone = !read(sp - wordSize, &whole.pc) ||
+           !read(sp - frame::sender_sp_offset * wordSize, &whole.fp) || !has_caller(whole);
+    if (!gone && pd_may_be_gone() && read(_at.sp, &left.pc) && has_caller(left)) {
+      return fail(Stop::bad_frame);
+    }
+  }
   _interrupted = !returned_to || gone;
   return true;
 }

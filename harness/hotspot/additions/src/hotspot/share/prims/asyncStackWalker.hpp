@@ -294,6 +294,8 @@ class AsyncStackWalker {
   bool returns_to(uintptr_t word) const;
   // The first instruction of the stub at _at.pc, of those in its blob.
   const u1* stub_begin() const;
+  // Whether the compiled frame at _at is taken down there, if it was interrupted.
+  bool pd_may_be_gone() const;
   // Whether a signal's context stands there, and has these registers.
   bool pd_is_context(uintptr_t address, const Registers& registers) const;
   // Of the register with that number. False where the context is not known.
