@@ -401,6 +401,8 @@ Outcome Executor::execute(const Input& input) {
   // A thread that only starts or ends may not be there to answer.
   outcome.has_request = record.end == WalkEnd::returned && record.thread_state == kThreadInJava &&
                         scenario_info(input.scenario).java && prepared.walker->has_request();
+  const WalkFacts* const facts = prepared.walker->facts();
+  outcome.put_together = record.end == WalkEnd::returned && facts != nullptr && facts->put_together;
   outcome.contained_faults = prepared.incidents.contained.count;
   outcome.not_reusable = ends_reuse(record, *prepared.walker);
   const Subject subject = {.input = &input,

@@ -40,6 +40,7 @@ struct Outcome {
   bool kept = true;
   // The walker noted a request that the victim answers once it runs on (poll_answer.h).
   bool has_request = false;
+  bool put_together = false;      // WalkFacts::put_together
   uint32_t contained_faults = 0;  // by the walker itself
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
   std::vector<Finding> findings;

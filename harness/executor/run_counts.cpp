@@ -40,6 +40,7 @@ void RunCounts::Counts::note(const Outcome& outcome) {
   if (outcome.unmutated && outcome.succeeded()) ++unmutated_succeeded;
   if (outcome.end != WalkEnd::returned) ++contained;
   contained_faults += outcome.contained_faults;
+  if (outcome.put_together) ++put_together;
   if (outcome.unmutated && outcome.end == WalkEnd::returned) {
     count_error(outcome.result, &unmutated_errors);
   }
@@ -156,6 +157,7 @@ json RunCounts::summary() const {
       record["asked_at_poll"] = counts.asked_at_poll;
       record["answered_at_poll"] = counts.answered_at_poll;
     }
+    if (counts.put_together != 0) record["put_together"] = counts.put_together;
     if (walker.keeps_its_traces) {
       for (const auto& [verdict, count] : recorded_) {
         record["recorded"][std::string(verdict)] = count;

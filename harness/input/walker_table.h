@@ -30,6 +30,7 @@ enum class WalkerId : uint8_t {
   jfr_trace,       // JfrThreadSampling and JfrStackTrace: the trace it makes of that at a poll
   profiler,        // the signal handler of the one given with --profiler
   asgst_queue,     // what ASGST_Enqueue notes, told as at a poll
+  asgst_mark,      // iterators that end at a marked frame, and the callers that were kept of it
   count
 };
 
@@ -116,6 +117,9 @@ struct WalkerTraits {
   bool masks = false;    // accepted_kinds, accepted_states
   bool iterator_calls = false;
   bool queue_calls = false;
+  // It asks for polls of the threads it walks and has their frames marked, so that they run
+  // otherwise than without it: only where it is asked for.
+  bool acts_on_threads = false;
   // It is called as the kernel calls a handler: the context is always whole, and there is no depth.
   bool called_as_handler = false;
   FindsVictim finds_victim = FindsVictim::as_caller;
@@ -172,6 +176,8 @@ struct WalkerTraits {
   constexpr bool gives_traces() const { return layout.method >= 0; }
   // Whether it may walk beside others, in a program that runs on.
   constexpr bool is_comparable() const { return is_fuzzed() && gives_traces() && !at_polls_only; }
+  // Whether it does so for the sake of others that walk there.
+  constexpr bool is_compared() const { return is_comparable() && !acts_on_threads; }
   constexpr bool borrows_identity() const { return finds_victim == FindsVictim::as_caller; }
   // Null for a code that is not listed.
   constexpr const WalkerError* find_error(int32_t code) const {
@@ -436,6 +442,18 @@ inline constexpr std::array kRows = {
                  .errors = kIteratorErrors,
                  .native_bci = kNoBci,
                  .walks_carriers = true},
+    WalkerTraits{
+        .id = WalkerId::asgst_mark,
+        .name = "asgst-mark",
+        .description = "iterators down to a marked frame, and what was kept of its callers",
+        .symbol = "ASGST_RegisterFrameMark",
+        .origin = WalkerOrigin::added,
+        .layout = kIteratorLayout,
+        .options = kAsgstOptions,
+        .acts_on_threads = true,
+        .errors = kIteratorErrors,
+        .native_bci = kNoBci,
+        .walks_carriers = true},
 };
 
 constexpr bool is_in_order() {

@@ -220,7 +220,7 @@ class AgreementOracle final : public Oracle {
 
   static bool is_comparable(const WalkView& view, WalkerId other) {
     const WalkerTraits& traits = traits_of(other);
-    return other != view.record.walker && traits.gives_traces() &&
+    return other != view.record.walker && traits.gives_traces() && !traits.acts_on_threads &&
            traits.walks_in(view.subject.input->mode);
   }
 

@@ -20,7 +20,7 @@ namespace framestorm {
 namespace {
 
 constexpr bool tells_places(const WalkerTraits& walker) {
-  return walker.is_comparable() && walker.layout.sp >= 0 && walker.layout.pc >= 0 &&
+  return walker.is_compared() && walker.layout.sp >= 0 && walker.layout.pc >= 0 &&
          walker.layout.tier >= 0 && !walker.needs_registers_only;
 }
 constexpr const WalkerTraits& kWitness = *std::ranges::find_if(kWalkers, tells_places);

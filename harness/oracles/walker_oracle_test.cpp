@@ -239,7 +239,7 @@ TEST_F(WalkerOracleTest, TheIdentityIsLentToThoseThatBorrowIt) {
     const bool lent = seen_thread == victim(ScenarioId::c1).java_thread;
     EXPECT_EQ(lent, walker == WalkerId::asgct2 || walker == WalkerId::asgst_iterator ||
                         walker == WalkerId::jfr_request || walker == WalkerId::jfr_trace ||
-                        walker == WalkerId::asgst_queue)
+                        walker == WalkerId::asgst_queue || walker == WalkerId::asgst_mark)
         << name_of(walker);
     session().release_world();
   }

@@ -7,11 +7,13 @@
 #include <random>
 #include <set>
 #include <span>
+#include <thread>
 
 #include "harness/input/canonical.h"
 #include "harness/input/text.h"
 #include "harness/input/walker_table.h"
 #include "harness/victim/context.h"
+#include "harness/walkers/frame_marks.h"
 #include "harness/walkers/iterator_model.h"
 #include "harness/walkers/stand_in/stand_in.h"
 #include "harness/walkers/walker.h"
@@ -245,6 +247,95 @@ TEST_F(AdaptersTest, FrameWalksBeginAtTheContextsRegisters) {
   ASSERT_EQ(frames.size(), 4U);
   EXPECT_EQ(frames[0].method, method(2));
   EXPECT_FALSE(walker->traits().borrows_identity());
+}
+
+// A thread of the stand-in that has marks, set at its next polls.
+class MarkedThreadTest : public AdaptersTest {
+ protected:
+  MarkedThreadTest() : walker_(make_walker(WalkerId::asgst_mark, exports_)) {
+    // Another thread for each test: what was marked is the process's.
+    static uintptr_t threads = 0x100000;
+    target_.java_thread = reinterpret_cast<void*>(threads += 0x1000);
+    const FrameMarks& marks = FrameMarks::of(exports_);
+    while (!marks.is_known(target_.java_thread)) {
+      walk(*walker_);
+      std::this_thread::yield();
+    }
+    target_.options = kIncludeCFrames;
+    whole_ = walk(*walker_);
+    EXPECT_FALSE(put_together());
+    EXPECT_TRUE(walker_->keeps_state_in_thread()) << "its poll is armed";
+    poll();
+    EXPECT_FALSE(walker_->keeps_state_in_thread());
+  }
+  ~MarkedThreadTest() override {
+    control_->defect = Defect::none;
+    control_->leaves_frames = true;
+    walk(*walker_);
+    // The thread ends, and its queue.
+    reinterpret_cast<int (*)(void* (*)(size_t), void (*)(void*))>(
+        dlsym(library_, "framestorm_queues_begin"))(nullptr, nullptr);
+  }
+
+  bool put_together() const { return walker_->facts()->put_together; }
+  void poll() {
+    reinterpret_cast<void (*)(void*)>(dlsym(library_, "framestorm_queues_poll"))(&context_);
+  }
+  // A new method runs where the topmost one did.
+  static size_t other_top(void*, StandInFrame* out, size_t room) {
+    std::copy_n(kStack.begin(), std::min(room, kStack.size()), out);
+    out[1] = {method(9), 3, 0, Type::java, 0x25, 0x1008, 0x1010};
+    return kStack.size();
+  }
+  // And the thread's first frame is another one, which is below all that can be marked.
+  static size_t others(void*, StandInFrame* out, size_t room) {
+    const size_t size = other_top(nullptr, out, room);
+    out[size - 1].pc = 0x65;
+    return size;
+  }
+
+  std::unique_ptr<Walker> walker_;
+  std::vector<Frame> whole_;
+};
+
+TEST_F(MarkedThreadTest, WhatWasKeptFollowsTheMarkedFrame) {
+  EXPECT_EQ(walk(*walker_), whole_);
+  EXPECT_TRUE(put_together());
+  target_.options = 0;
+  EXPECT_EQ(walk(*walker_).size(), whole_.size() - 2) << "kept without frames of C, too";
+  EXPECT_TRUE(put_together());
+  target_.options = kIncludeCFrames;
+  EXPECT_EQ(walk(*walker_, 6), std::vector(whole_.begin(), whole_.begin() + 6));
+  control_->stack = &other_top;
+  const std::vector<Frame> now = walk(*walker_);
+  EXPECT_TRUE(put_together());
+  ASSERT_EQ(now.size(), whole_.size());
+  EXPECT_EQ(now[1].method, method(9)) << "what runs above the mark is walked";
+  EXPECT_TRUE(std::equal(now.begin() + 2, now.end(), whole_.begin() + 2));
+  EXPECT_EQ(walker_->facts()->complaint_count, 0U);
+}
+
+TEST_F(MarkedThreadTest, NothingIsKeptOfFramesThatWereLeft) {
+  control_->stack = &others;
+  control_->leaves_frames = true;
+  const std::vector<Frame> now = walk(*walker_);
+  EXPECT_FALSE(put_together());
+  EXPECT_EQ(now.back().pc, 0x65U);
+}
+
+TEST_F(MarkedThreadTest, AMarkThatOutlivesItsFrameMakesTracesWrong) {
+  control_->stack = &others;
+  control_->leaves_frames = true;
+  control_->defect = Defect::mark_outlives_its_frame;
+  EXPECT_EQ(walk(*walker_).back().pc, 0x60U);
+  EXPECT_TRUE(put_together());
+}
+
+TEST_F(MarkedThreadTest, AnEndAtNobodysMarkIsComplainedAbout) {
+  control_->defect = Defect::mark_of_nobody;
+  EXPECT_LT(walk(*walker_).size(), whole_.size());
+  ASSERT_EQ(walker_->facts()->complaint_count, 1U);
+  EXPECT_EQ(walker_->facts()->complaints[0].clause, "mark-of-nobody");
 }
 
 TEST_F(AdaptersTest, ARequestIsAFrameOfItsOwnUnlessItIsBiased) {

@@ -96,6 +96,35 @@ TEST_F(BuiltInTest, UnmutatedWalksOfEveryScenarioAreRight) {
   }
 }
 
+// Frames are marked while the victim runs from one halt to the next.
+TEST_F(BuiltInTest, TracesThatArePutTogetherAreWhole) {
+  const std::vector<ScenarioId> scenarios = {ScenarioId::interpreted_recursion, ScenarioId::c1,
+                                             ScenarioId::c2_inlined, ScenarioId::lambda,
+                                             ScenarioId::virtual_fresh};
+  start_with_all(scenarios);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const ScenarioId scenario : scenarios) {
+    int put_together = 0;
+    for (int halts = 0; halts < 12; ++halts) {
+      halt(scenario);
+      ASSERT_FALSE(HasFatalFailure());
+      for (const Mode mode : kModes) {
+        for (const uint32_t options : {0U, kIncludeCFrames, kIncludeCFrames | kEndAtContinuation}) {
+          Input plain;
+          plain.scenario = scenario;
+          plain.walker = WalkerId::asgst_mark;
+          plain.mode = mode;
+          plain.call.options = options;
+          const Walked walked = walk(plain);
+          EXPECT_TRUE(walked.findings.empty()) << to_text(plain) << explain(walked);
+          put_together += walked.outcome.put_together ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_GT(put_together, 0) << name_of(scenario);
+  }
+}
+
 TEST_F(BuiltInTest, SequencesOfIteratorCallsDoWhatTheModelSays) {
   const std::vector<ScenarioId> scenarios = {ScenarioId::interpreted_recursion,
                                              ScenarioId::c2_inlined, ScenarioId::native_method,

@@ -31,6 +31,7 @@ static_assert(kTraits.layout ==
               });
 static_assert(kTraits.layout == traits_of(WalkerId::asgst_frame).layout);
 static_assert(kTraits.layout == traits_of(WalkerId::asgst_queue).layout);
+static_assert(kTraits.layout == traits_of(WalkerId::asgst_mark).layout);
 static_assert(ASGST_FRAME_JAVA == 1 && ASGST_FRAME_JAVA_INLINED == 2 &&
               ASGST_FRAME_JAVA_NATIVE == 3 && ASGST_FRAME_NON_JAVA == 4 &&
               ASGST_FRAME_CONTINUATION == 5 && ASGST_FRAME_CONTINUATION_FROZEN == 6);
@@ -46,17 +47,6 @@ constexpr int32_t kErrors[] = {
     ASGST_FAULTS_BLOCKED,   ASGST_FRAMES_FROZEN};
 static_assert(std::ranges::equal(kTraits.errors, kErrors, {}, &WalkerError::code));
 
-// What the first handler of a walk is given.
-struct Copying {
-  const IteratorApi* api;
-  IteratorModel* model;  // null when there are no calls to check
-  KeptFrame* frames;
-  int32_t depth;
-  int32_t count = 0;
-  int end = ASGST_NO_FRAME;  // what came after the frames
-  int calls = 0;
-};
-
 KeptFrame keep(const IteratorApi& api, const ASGST_Frame& frame) {
   constexpr int kMost = std::numeric_limits<int8_t>::max();
   const int tier = std::clamp(frame.comp_level, -kMost, kMost);
@@ -68,32 +58,65 @@ KeptFrame keep(const IteratorApi& api, const ASGST_Frame& frame) {
           frame.type};
 }
 
-void copy_frames(ASGST_Iterator* iterator, void* argument) {
-  auto* const to = static_cast<Copying*>(argument);
-  if (to->calls++ > 0) return;
-  ASGST_Frame frame;
-  while (to->count < to->depth || to->model != nullptr) {
-    to->end = to->api->next(iterator, &frame);
-    if (to->end != 1) {
-      if (to->model != nullptr) to->model->record_end(to->end);
+}  // namespace
+
+// What the first handler of a walk is given.
+struct IteratorWalker::Copying {
+  IteratorWalker* walker;
+  IteratorModel* model;  // null when there are no calls to check
+  int32_t options;
+  KeptFrame* frames;
+  int32_t depth;
+  int32_t count = 0;
+  int end = ASGST_NO_FRAME;  // what came after the frames
+  int calls = 0;
+
+  void copy(ASGST_Iterator* iterator) {
+    const IteratorApi& api = walker->api_;
+    ASGST_Frame frame;
+    while (count < depth || model != nullptr) {
+      end = api.next(iterator, &frame);
+      if (end != 1) break;
+      if (model != nullptr && !model->record(frame)) model = nullptr;
+      if (count < depth) frames[count++] = keep(api, frame);
+    }
+    if (end == ASGST_AT_FRAME_MARK) {
+      copy(walker->rest(iterator, options));
+    } else if (end != 1 && model != nullptr) {
+      model->record_end(end);
+    }
+  }
+  void copy(const Rest* rest) {
+    if (rest == nullptr) {
+      walker->sequence_.complain("mark-of-nobody", ComplaintScope::always, "the walk ended with",
+                                 end, ASGST_NO_FRAME);
       return;
     }
-    if (to->model != nullptr && !to->model->record(frame)) to->model = nullptr;
-    if (to->count < to->depth) to->frames[to->count++] = keep(*to->api, frame);
+    walker->facts_.put_together = true;
+    for (const ASGST_Frame& frame : rest->frames) {
+      end = 1;
+      if (count == depth) return;
+      frames[count++] = keep(walker->api_, frame);
+    }
+    end = rest->end;
   }
-}
-
-}  // namespace
+};
 
 int32_t IteratorWalker::walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                              void* ucontext) noexcept {
   facts_.clear();
   const IteratorStart from = start(target, ucontext);
   sequence_.begin(from, &facts_);
-  const bool has_calls = !target.iterator_calls.empty();
-  Copying copying = {&api_, has_calls ? &sequence_.model() : nullptr,
+  const bool has_calls = traits().iterator_calls && !target.iterator_calls.empty();
+  Copying copying = {this, has_calls ? &sequence_.model() : nullptr, from.options,
                      reinterpret_cast<KeptFrame*>(frames), depth};
-  const int result = from.run(api_, &copy_frames, &copying);
+  const int result = from.run(
+      api_,
+      [](ASGST_Iterator* iterator, void* argument) {
+        auto* const to = static_cast<Copying*>(argument);
+        if (to->calls++ == 0) to->copy(iterator);
+      },
+      &copying);
   const int wanted_calls = result > 0 ? 1 : 0;
   if (copying.calls != wanted_calls) {
     sequence_.complain("iterator-handler-calls", ComplaintScope::always, "the handler was called",

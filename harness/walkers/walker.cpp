@@ -125,7 +125,8 @@ bool lost_methods(const FrameLayout& layout, const std::byte* earlier, const std
 Exports::Exports(const Jvm& jvm)
     : library(jvm.library_path().string()),
       find([&jvm](const char* name) { return jvm.symbol(name); }),
-      jvmti(jvm.jvmti()) {}
+      jvmti(jvm.jvmti()),
+      jni_env(static_cast<size_t>(jvm.layout().jni_env)) {}
 
 void* Exports::require(WalkerId id) const {
   return require(traits_of(id).symbol.data(), traits_of(id).origin);

@@ -83,13 +83,14 @@ struct WalkFacts {
   bool has_env = false;
   const void* env = nullptr;      // JNIEnv* of the walked thread
   const char* stopped = nullptr;  // why it went no further; null at the stack's end or at the depth
+  bool put_together = false;      // of frames walked now and others kept from before
   int64_t contained_faults = 0;   // that the VM contained and counted meanwhile
   size_t complaint_count = 0;     // may be more than there is room for
   std::array<Complaint, 4> complaints = {};
 
   // Async-signal-safe.
   void clear() {
-    has_kind = has_state = has_env = false;
+    has_kind = has_state = has_env = put_together = false;
     stopped = nullptr;
     contained_faults = 0;
     complaint_count = 0;
@@ -121,7 +122,8 @@ class Walker {
   // Null for a walker whose API says nothing beside the frames. Valid until the next walk; that of
   // a walk that did not return says nothing.
   virtual const WalkFacts* facts() const { return nullptr; }
-  // Whether what it changes in the JavaThread is its own, as JFR's queue of samples there.
+  // Whether what the last walk changed in the JavaThread is the walker's own, as JFR's queue of samples
+  // there.
   virtual bool keeps_state_in_thread() const { return false; }
   // One walk. Writes frames[0..depth) at most and returns the walker's count or error code.
   // Signal context unless WalkerTraits::needs_running_vm.
@@ -175,6 +177,7 @@ struct Exports {
   std::string library;  // for messages
   std::function<void*(const char*)> find;
   jvmtiEnv* jvmti = nullptr;
+  size_t jni_env = 0;  // where a JavaThread has its JNIEnv
 
   Exports(std::string name, std::function<void*(const char*)> lookup)
       : library(std::move(name)), find(std::move(lookup)) {}

@@ -287,6 +287,7 @@ class ScenarioWalks {
       count(counts["error_codes"][std::to_string(outcome.result)]);
     }
     if (outcome.succeeded() && outcome.findings.empty()) count(counts["right"]);
+    if (outcome.put_together) count(counts["put_together"]);
     if (outcome.stopped != nullptr) count(counts["stopped"][outcome.stopped]);
     for (const Finding& finding : outcome.findings) {
       wrong_.push_back(said_of(walker, std::string(name_of(finding.kind)) + " " + finding.clause +

@@ -105,7 +105,7 @@ class Agent {
     for (const WalkerId id : kFuzzedWalkers) {
       const bool asked = std::ranges::count(options_.walkers, id) > 0;
       const WalkerTraits& traits = traits_of(id);
-      if (!asked && (!traits.is_comparable() || !traits.walks_in(input_mode(options_.mode)))) {
+      if (!asked && (!traits.is_compared() || !traits.walks_in(input_mode(options_.mode)))) {
         continue;
       }
       try {

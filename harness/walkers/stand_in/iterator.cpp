@@ -16,6 +16,7 @@ struct Iteration {
   size_t next = 0;
   bool c_frames = false;
   bool ended = false;
+  bool to_mark = false;  // it ends with the frame that is marked
 };
 
 struct Slot {
@@ -61,7 +62,16 @@ int state_of(Iteration* iteration) {
   if (next < iteration->size) return 1;
   if (defect() == Defect::ends_otherwise_later && iteration->ended) return ASGST_STOPPED_BAD_PC;
   iteration->ended = true;
-  return framestorm_stand_in()->end;
+  return iteration->to_mark ? int{ASGST_AT_FRAME_MARK} : framestorm_stand_in()->end;
+}
+
+// Takes the callers of the newest marked frame away.
+void end_at_mark(Iteration* iteration) {
+  const uintptr_t sp = marked_sp();
+  size_t end = iteration->size;
+  while (sp != 0 && end > 0 && iteration->stack[end - 1].sp != sp) --end;
+  iteration->to_mark = sp != 0 && end > 0;
+  if (iteration->to_mark) iteration->size = end;
 }
 
 [[gnu::noinline]] Slot& claim() {
@@ -69,7 +79,7 @@ int state_of(Iteration* iteration) {
   slot.number = opened++;
   slot.closed = false;
   slot.iteration.next = 0;
-  slot.iteration.ended = false;
+  slot.iteration.ended = slot.iteration.to_mark = false;
   return slot;
 }
 
@@ -108,6 +118,7 @@ int ASGST_RunWithIterator(void* ucontext, int32_t options, ASGST_IteratorHandler
   Iteration& iteration = slot.iteration;
   iteration.size = control.stack(ucontext, iteration.stack.data(), iteration.stack.size());
   iteration.c_frames = (options & ASGST_INCLUDE_NON_JAVA_FRAMES) != 0;
+  if ((options & ASGST_END_AT_FRAME_MARK) != 0) end_at_mark(&iteration);
   return run(&slot, fun, argument);
 }
 

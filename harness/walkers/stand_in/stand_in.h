@@ -85,6 +85,9 @@ enum class Defect : uint8_t {
   queue_given_again,
   queue_element_of_an_error,
   queue_goes_on_after_the_end,
+  // frame marks
+  mark_outlives_its_frame,
+  mark_of_nobody,
   // JFR
   request_of_no_frame
 };
@@ -96,7 +99,8 @@ struct Control {
   int32_t kind = 1;
   int32_t state = 5;
   void* env = nullptr;
-  int end = 0;  // what iterators return after the last frame
+  int end = 0;                 // what iterators return after the last frame
+  bool leaves_frames = false;  // marked frames have been left
 
   // What the last call was given.
   uint32_t options = 0;
@@ -105,6 +109,9 @@ struct Control {
   int64_t os_thread_id = 0;
   const void* asked_env = nullptr;
 };
+
+// For the library's own files: where the newest mark is, 0 when there is none.
+uintptr_t marked_sp();
 
 }  // namespace framestorm::stand_in
 

@@ -38,13 +38,15 @@ def _traces(counts: dict[str, Any]) -> int:
 
 
 def _stored(by_walker: dict[str, dict[str, Any]]) -> str:
-    """`; profiler stored 18 right, 2 short`: of a trace for each walk."""
+    """`; profiler stored 18 right, 2 short`: of a trace for each walk. `; asgst-mark put 12 together`: walks
+    that went on with frames kept from before."""
     said = ""
     for name, counts in by_walker.items():
         told = [
             f"{count} {verdict}" for verdict, count in counts.get("recorded", {}).items() if count
         ]
         said += f"; {name} stored {', '.join(told)}" if told else ""
+        said += f"; {name} put {n} together" if (n := counts.get("put_together")) else ""
     return said
 
 
