@@ -4,6 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 
 /**
  * What the agent's tests sample: busy threads whose result is known, so that a sample which did harm
@@ -50,6 +51,16 @@ public class Sampled {
     }
   }
 
+  /** None has its time over before the last one is there, however long other load lets that take. */
+  private static void countDownAndWait(CountDownLatch latch) {
+    latch.countDown();
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   private static boolean isKept() {
     return KEEP != null && Files.exists(KEEP);
   }
@@ -76,12 +87,15 @@ public class Sampled {
       thread.setDaemon(true);
       thread.start();
     }
-    Quota quota = Quota.of(busy, Long.parseLong(arguments[1]));
+    long milliseconds = Long.parseLong(arguments[1]);
+    CountDownLatch started = new CountDownLatch(busy);
     Thread[] threads = new Thread[busy];
     for (int i = 0; i < busy; i++) {
       threads[i] =
           new Thread(
               () -> {
+                countDownAndWait(started);
+                Quota quota = Quota.of(busy, milliseconds);
                 do {
                   if (work(30) != 144 + 4950) wrong[0] = true;
                 } while (!quota.isUsed());
