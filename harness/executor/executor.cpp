@@ -307,6 +307,7 @@ void Executor::walk(Prepared* p) {
                                 .depth = depth,
                                 .context = p->context.get(),
                                 .identity = &jvm_.identity(),
+                                .collections = &jvm_.collections(),
                                 .mask = mask_of_host()},
                        .record = &record,
                        .incidents = &p->incidents};

@@ -74,7 +74,8 @@ struct WalkerError {
   std::string_view name;  // short: "unknown_Java"; a string literal
   int32_t code = 0;       // 0 or negative
   ErrorState state = ErrorState::any;
-  bool not_safe = false;  // the VM does what a walk must not meet; documented
+  bool not_safe = false;    // the VM does what a walk must not meet; documented
+  bool collecting = false;  // what is answered while a collection has stopped the world
 };
 
 // Where a walker comes from.
@@ -179,6 +180,9 @@ struct WalkerTraits {
   // Whether it does so for the sake of others that walk there.
   constexpr bool is_compared() const { return is_comparable() && !acts_on_threads; }
   constexpr bool borrows_identity() const { return finds_victim == FindsVictim::as_caller; }
+  constexpr bool refuses_collections() const {
+    return std::ranges::any_of(errors, &WalkerError::collecting);
+  }
   // Null for a code that is not listed.
   constexpr const WalkerError* find_error(int32_t code) const {
     const auto found = std::ranges::find(errors, code, &WalkerError::code);
@@ -207,7 +211,7 @@ namespace walker_table {
 inline constexpr WalkerError kTicks[] = {
     {"no_Java_frame", 0},
     {"no_class_load", -1},
-    {"GC_active", -2, ErrorState::any, true},
+    {"GC_active", -2, ErrorState::any, true, true},
     {"unknown_not_Java", -3, ErrorState::outside_java},
     {"not_walkable_not_Java", -4, ErrorState::outside_java},
     {"unknown_Java", -5, ErrorState::in_java},
@@ -221,7 +225,7 @@ inline constexpr WalkerError kTicks[] = {
 inline constexpr WalkerError kAsgstErrors[] = {
     {"no_Java_frame", 0},
     {"no_class_load", -1},
-    {"GC_active", -2, ErrorState::any, true},
+    {"GC_active", -2, ErrorState::any, true, true},
     {"unknown_not_Java", -3, ErrorState::outside_java},
     {"unknown_Java", -5, ErrorState::in_java},
     {"not_walkable_Java", -6, ErrorState::in_java},
@@ -240,7 +244,7 @@ inline constexpr WalkerError kAsgstErrors[] = {
 // or argument is the harness's doing, or the VM's mistake.
 inline constexpr WalkerError kIteratorErrors[] = {
     {"no_frame", 0},           {"no_thread", -1},
-    {"thread_exit", -2},       {"unsafe_state", -3, ErrorState::any, true},
+    {"thread_exit", -2},       {"unsafe_state", -3, ErrorState::any, true, true},
     {"no_top_Java_frame", -4}, {"bad_stack", -17},
     {"bad_pc", -18},           {"bad_frame", -19},
     {"no_unwind_info", -20},   {"too_deep", -21},

@@ -53,6 +53,7 @@ void Jvm::open(void* library, const std::filesystem::path& path) {
   layout_ = read_layout(*structs_);
   methods_.set_mark(structs_->required_offset("Method", "_constMethod"));
   code_map_ = std::make_unique<CodeMap>(*structs_);
+  collections_ = std::make_unique<Collections>(*structs_);
   handle_signal_ =
       reinterpret_cast<int (*)(int, siginfo_t*, void*, int)>(symbol("JVM_handle_linux_signal"));
   if (handle_signal_ == nullptr || symbol("JNI_CreateJavaVM") == nullptr) {

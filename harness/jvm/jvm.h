@@ -14,6 +14,7 @@
 
 #include "harness/base/error.h"
 #include "harness/jvm/code_map.h"
+#include "harness/jvm/collections.h"
 #include "harness/jvm/methods.h"
 #include "harness/jvm/thread_identity.h"
 #include "harness/jvm/vm_structs.h"
@@ -80,6 +81,7 @@ class Jvm {
   const CodeMap& code_map() const { return *code_map_; }
   MethodTable& methods() { return methods_; }
   const ThreadIdentity& identity() const { return *identity_; }
+  const Collections& collections() const { return *collections_; }
 
   // Address of an exported function; null when the JVM has none of that name.
   void* symbol(const char* name) const;
@@ -133,6 +135,7 @@ class Jvm {
   std::unique_ptr<VmStructs> structs_;
   ThreadLayout layout_;
   std::unique_ptr<CodeMap> code_map_;
+  std::unique_ptr<Collections> collections_;
   MethodTable methods_;
   std::unique_ptr<ThreadIdentity> identity_;
   int (*handle_signal_)(int, siginfo_t*, void*, int) = nullptr;

@@ -28,6 +28,8 @@ struct WalkedThread {
   ucontext_t context;  // that was given last: walks from a frame get none
 };
 WalkedThread walked_thread;
+// If not null, HotSpot's note that a collection has stopped the world, which the stand-ins do not ask.
+bool* collecting = nullptr;
 // The top frame as if it were inlined into the next.
 bool top_is_inlined = false;
 // The top frame once more, as if it were inlined into itself.
@@ -52,8 +54,10 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
   ucontext_t& last = walked_thread.context;
   if (context != nullptr) copy_context(*static_cast<ucontext_t*>(context), &last);
   const ThreadIdentity::Scoped as_victim(Jvm::get().identity(), walked_thread.target.java_thread);
+  if (collecting != nullptr) *collecting = false;
   const int32_t count = walked_thread.asgct->walk(
       walked_thread.target, reinterpret_cast<std::byte*>(frames.data()), frames.size(), &last);
+  if (collecting != nullptr) *collecting = true;
   const auto java = static_cast<size_t>(std::max(count, 0));
   if (java == 0 || java + 3 > room) return 0;
   for (size_t i = 0; i < java + 2; ++i) {
@@ -465,6 +469,35 @@ TEST_F(WalkerOracleTest, IteratorCallsAreMadeAndJudged) {
         << explain(walked);
     EXPECT_TRUE(walked.outcome.succeeded());
   }
+}
+
+TEST_F(WalkerOracleTest, ATraceDuringACollectionIsReported) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  ASSERT_TRUE(session().jvm().collections().are_known());
+  const VmStructs& structs = session().jvm().structs();
+  auto offset = structs.offset("CollectedHeap", "_is_stw_gc_active");
+  if (!offset) offset = structs.required_offset("CollectedHeap", "_is_gc_active");
+  auto* const heap =
+      *static_cast<std::byte**>(structs.static_address("Universe", "_collectedHeap"));
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  Input plain = input(kAsgst);
+  collecting = reinterpret_cast<bool*>(heap + *offset);
+  *collecting = true;
+  const Walked wrong = walk(plain);
+  plain.walker = WalkerId::asgct;
+  const Walked refused = walk(plain);
+  plain.walker = kAsgst;
+  plain.call.options = kWalkDuringUnsafeStates;
+  const Walked asked_for = walk(plain);
+  *collecting = false;
+  collecting = nullptr;
+  EXPECT_EQ(std::ranges::count(clauses_of(wrong.findings), "contract:trace-during-collection"), 1)
+      << explain(wrong);
+  EXPECT_TRUE(refused.findings.empty()) << explain(refused);
+  EXPECT_EQ(refused.outcome.result, -2);
+  EXPECT_TRUE(asked_for.findings.empty()) << explain(asked_for);
 }
 
 }  // namespace

@@ -333,7 +333,8 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
                          .frames = buffer.place(limits_.depth),
                          .depth = limits_.depth,
                          .context = &given_,
-                         .identity = &jvm_.identity()};
+                         .identity = &jvm_.identity(),
+                         .collections = &jvm_.collections()};
   if (mode_ == Mode::same_thread) {
     run_walk(call, &record, &incidents_);
   } else {

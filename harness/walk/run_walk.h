@@ -14,6 +14,7 @@
 
 #include <ucontext.h>
 
+#include "harness/jvm/collections.h"
 #include "harness/jvm/thread_identity.h"
 #include "harness/jvm/walk_residue.h"
 #include "harness/walk/walk_record.h"
@@ -31,6 +32,7 @@ struct WalkCall {
   // The JVM's. A walk from another thread is made under the target's identity, where the walker
   // needs that.
   const ThreadIdentity* identity = nullptr;
+  const Collections* collections = nullptr;  // the JVM's
   // What an abandoned walk leaves in the thread is taken back; null where the caller does that.
   const WalkResidue* residue = nullptr;
   bool contained = true;  // false: a walk that goes wrong ends as it would without framestorm

@@ -40,6 +40,8 @@ struct WalkRecord {
   int32_t result = 0;  // the walker's count or error code, when it returned
   bool has_facts = false;
   WalkFacts facts;
+  // A garbage collection had stopped the world when it began, and when it was over.
+  bool in_collection = false;
   int errno_after = kErrnoMarker;
   bool signal_mask_changed = false;  // and has been put back
   uint64_t ns = 0;                   // how long it took, if that was measured

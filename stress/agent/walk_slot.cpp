@@ -82,6 +82,7 @@ void WalkSlot::run(const WalkRequest& request, const FurtherWalk& walk, std::byt
             .depth = walk.depth,
             .context = &context_,
             .identity = &setup_.jvm->identity(),
+            .collections = &setup_.jvm->collections(),
             .residue = setup_.residue,
             .contained = !setup_.strict,
             .mask = &mask_,
