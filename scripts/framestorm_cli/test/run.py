@@ -335,7 +335,7 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
         # Replays crashes on what these two build.
         Step(
             "long",
-            lambda: _pytest(ci, pytest_args, "long"),
+            lambda: _pytest(ci, pytest_args, "long", _cores()),
             ("instrumented", "walkers"),
             alone=True,
         ),
