@@ -138,6 +138,26 @@ class IteratorTest : public JvmTest {
     return frames;
   }
 
+  // Of a halt at which the thread has not noted where its Java frames begin.
+  std::vector<ASGST_Frame> compiled_callers() {
+    constexpr int kTries = 200;  // on a busy machine few are
+    for (int i = 0; i < kTries && !HasFatalFailure(); ++i) {
+      halt_in_java(scenario_);
+      if (read_at<uintptr_t>(victim(scenario_).java_thread,
+                             session().jvm().layout().last_java_sp) != 0) {
+        continue;
+      }
+      std::vector<ASGST_Frame> frames;
+      run([&](ASGST_Iterator* it) { frames = rest(it); });
+      const auto caller = std::ranges::find_if(frames, [&](const ASGST_Frame& frame) {
+        return frame.sp != frames.front().sp && frame.comp_level > 0;
+      });
+      frames.erase(frames.begin(), caller);
+      if (frames.size() > 2) return frames;
+    }
+    return {};
+  }
+
   void leave_by_longjmp(int times) {
     // Around all of it: nothing that a longjmp passes may have a destructor.
     const ThreadIdentity::Scoped as_victim(session().jvm().identity(),
@@ -383,16 +403,7 @@ TEST_F(IteratorTest, EachPhysicalFrameStartsTheRest) {
 TEST_F(IteratorTest, APollBehindACallThatNeverReturnsIsNotTakenForAFrame) {
   begin(ScenarioId::exception_unwind);
   ASSERT_FALSE(HasFatalFailure());
-  std::vector<ASGST_Frame> callers;
-  for (int i = 0; i < 20 && callers.empty(); ++i) {
-    halt_in_java(scenario_);
-    ASSERT_FALSE(HasFatalFailure());
-    run([&](ASGST_Iterator* it) { callers = rest(it); });
-    const auto caller = std::ranges::find_if(callers, [&](const ASGST_Frame& frame) {
-      return frame.sp != callers.front().sp && frame.comp_level > 0;
-    });
-    callers.erase(callers.begin(), caller);
-  }
+  const std::vector<ASGST_Frame> callers = compiled_callers();
   ASSERT_GT(callers.size(), 2U);
   auto* const slot = static_cast<uintptr_t*>(callers.front().sp) - 1;
   const CodeMap& codes = session().jvm().code_map();
@@ -427,6 +438,46 @@ TEST_F(IteratorTest, APollBehindACallThatNeverReturnsIsNotTakenForAFrame) {
       EXPECT_FALSE(skips) << code.name << " +" << reinterpret_cast<uintptr_t>(at) - code.begin;
     }
   }
+  EXPECT_GT(count, 0U);
+}
+
+// Bytes of an instruction before it may be those of leave.
+TEST_F(IteratorTest, AJumpInAStubLeavesItsFrameOnlyBehindLeave) {
+  begin(ScenarioId::exception_unwind);
+  ASSERT_FALSE(HasFatalFailure());
+  const std::vector<ASGST_Frame> callers = compiled_callers();
+  ASSERT_GT(callers.size(), 2U);
+  auto** const sp = static_cast<void**>(callers.front().sp);
+  constexpr ptrdiff_t kWords = 5;
+  const std::vector<void*> saved(sp - kWords, sp);
+  std::fill(sp - kWords, sp, nullptr);
+  sp[-1] = callers.front().pc;
+  sp[-2] = callers.front().fp;
+  size_t count = 0;
+  for (const CodeEntry& stub : session().jvm().code_map().entries()) {
+    const uint8_t begins[] = {0x55, 0x48, 0x8b, 0xec};  // push rbp; mov rbp, rsp
+    const auto* const begin = reinterpret_cast<const uint8_t*>(stub.begin);
+    const auto* const end = reinterpret_cast<const uint8_t*>(stub.end);
+    if (stub.kind != CodeKind::stub || end - begin < 16 ||
+        !std::equal(std::begin(begins), std::end(begins), begin)) {
+      continue;
+    }
+    for (const auto* at = begin + sizeof(begins); at + 6 < end; ++at) {
+      // vmulsd xmm1, xmm1, xmm1; jmp
+      const uint8_t multiply[] = {0xc5, 0xf3, 0x59, 0xc9, 0xe9};
+      if (!std::equal(std::begin(multiply), std::end(multiply), at)) continue;
+      ucontext_t context = *victim(scenario_).slot->context;
+      set_register(&context, Register::pc, reinterpret_cast<uintptr_t>(at + 4));
+      set_register(&context, Register::sp, reinterpret_cast<uintptr_t>(sp - kWords));
+      set_register(&context, Register::fp, reinterpret_cast<uintptr_t>(sp - 2));
+      std::vector<ASGST_Frame> frames;
+      run_context(&context, [&](ASGST_Iterator* it) { frames = rest(it); });
+      EXPECT_TRUE(std::ranges::equal(frames, callers, same_place))
+          << stub.name << " +" << at + 4 - begin << ": " << frames.size() << " frames";
+      ++count;
+    }
+  }
+  std::ranges::copy(saved, sp - kWords);
   EXPECT_GT(count, 0U);
 }
 

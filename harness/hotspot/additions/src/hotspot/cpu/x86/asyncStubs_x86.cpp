@@ -62,7 +62,11 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
   if (!begins_with_fp(pushes, end) || pc < pushes) return false;
   if (_blob->is_deoptimization_stub() && !is_saving_registers(pc, begin, end)) return false;
   const int extra = has_cookie ? 1 : 0;
-  uintptr_t fp = _at.fp, link = fp, return_pc = 0, slot = 0;
+  uintptr_t fp = _at.fp, link = fp, return_pc = 0, slot = 0, top = 0;
+  // Not behind an instruction that ends with the byte of leave.
+  const bool jumps_on = bytes_are(pc, end, kJump) &&
+                        (bytes_are(pc - 1, end, kLeave) || bytes_are(pc - 1, end, kPopFp)) &&
+                        read(_at.sp, &top) && !returns_to(top);
   KeptSp kept;
   if (_code == Code::stub && kept.find(pc, begin, end)) {
     uintptr_t sp = _at.sp;
@@ -75,7 +79,7 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
   } else if (pc < pushes + sizeof(kPushFpMoveSpToFp)) {
     slot = _at.sp + (1 + extra) * wordSize;
     if (!read(_at.sp, &link)) return false;
-  } else if (is_after_fp_restored(pc, begin, end)) {
+  } else if (is_after_fp_restored(pc, begin, end) && !jumps_on) {
     if (!has_cookie || !bytes_are(pc, end, kAddSp8)) return false;
     slot = _at.sp + wordSize;
   } else {
