@@ -25,6 +25,9 @@ constexpr Milliseconds kGlance{1};
 constexpr uint64_t kLongest = 20'000;
 // so many without an instruction that is new,
 constexpr uint64_t kNothingNew = 1'000;
+// in one of some windows more, since new ones may stand behind a loop of more (that of SHA-512's stub has 2,500),
+constexpr uint64_t kNothingNewForLong = 4'000;
+constexpr size_t kWaitsForLong = 8;
 // so many without a known stack,
 constexpr uint64_t kUnknown = 3'000;
 // or so long without a step: the thread waits.
@@ -177,6 +180,14 @@ class Threads {
   std::vector<One> all_;
 };
 
+std::vector<std::byte> code_at(const Blob& blob, size_t offset) {
+  constexpr size_t kMostBytes = 15;  // bytes of an instruction
+  const auto from = [&](size_t at) {
+    return blob.code.begin() + static_cast<ptrdiff_t>(std::min(at, blob.code.size()));
+  };
+  return {from(offset), from(offset + kMostBytes)};
+}
+
 // At full speed, until a thread is seen at an instruction that was not stepped yet: that thread; 0:
 // there was none.
 int watch(Threads& threads, Jvm& jvm, Stepper& stepper, ProgramResult* result) {
@@ -196,14 +207,14 @@ int watch(Threads& threads, Jvm& jvm, Stepper& stepper, ProgramResult* result) {
       if (blob == nullptr) continue;
       const auto offset = static_cast<uint32_t>(pc - blob->entry.begin);
       ++result->sampled[{std::string(name_of(blob->entry.kind)), blob->entry.name, blob->entry.tier,
-                         offset}];
+                         offset, code_at(*blob, offset)}];
       if (!stepper.instructions(*blob).contains(offset)) missed = samples[taken].tid;
     }
   }
   return missed;
 }
 
-void wait_for_end(const Stepper& stepper) {
+void wait_for_end(const Stepper& stepper, uint64_t nothing_new) {
   const uint64_t first = stepper.steps_now();
   uint64_t steps = first;
   auto moved = Clock::now();
@@ -213,7 +224,7 @@ void wait_for_end(const Stepper& stepper) {
     if (now != steps) moved = Clock::now();
     steps = now;
     if (Clock::now() - moved > kStanding || steps - first > kLongest ||
-        steps - std::min(steps, stepper.last_new()) > kNothingNew ||
+        steps - std::min(steps, stepper.last_new()) > nothing_new ||
         steps - std::min(steps, stepper.last_known()) > kUnknown) {
       return;
     }
@@ -246,7 +257,7 @@ ProgramResult step_program(Jvm& jvm, Stepper& stepper, const ProgramOptions& opt
     stepper.set_injecting(windows % 2 == 1, windows / 2);
     ++windows;
     if (!threads.begin_on(missed, stepper, random)) continue;
-    wait_for_end(stepper);
+    wait_for_end(stepper, windows % kWaitsForLong == 0 ? kNothingNewForLong : kNothingNew);
     stepper.end_on();
     ++(stepper.counts().walked == walked ? result.vain : result.windows);
   }

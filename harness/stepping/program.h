@@ -29,6 +29,7 @@ struct SampledPlace {
   std::string kind, name;
   uint8_t tier = 0;
   uint32_t offset = 0;
+  std::vector<std::byte> code = {};  // of the instruction, and what follows
   auto operator<=>(const SampledPlace&) const = default;
 };
 

@@ -374,6 +374,8 @@ json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper) 
                        {"name", place.name},
                        {"tier", place.tier},
                        {"offset", place.offset},
+                       {"code", hex_bytes(reinterpret_cast<const uint8_t*>(place.code.data()),
+                                          place.code.size())},
                        {"samples", count}});
   }
   stepper.settle();

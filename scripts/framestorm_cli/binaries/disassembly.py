@@ -1,11 +1,17 @@
 """Code bytes around a fault: which instruction, what it accessed. x86-64 and AArch64 (capstone)."""
 
+import re
 from dataclasses import dataclass
 
 import capstone
 from capstone import x86_const
 
 from framestorm_cli.base.numbers import parse_int
+
+# General registers but sp, fp and HotSpot's r15, which is the thread.
+_REGISTER = re.compile(r"\b(?:[re]?(?:[abcd]x|[sd]i)|[abcd][lh]|[sd]il|r(?:8|9|1[0-4])[dwb]?)\b")
+_VECTOR = re.compile(r"\b[xyz]mm\d+\b")
+_NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -92,3 +98,14 @@ def instructions(code: str, arch: str = "x86_64") -> list[tuple[int, str]]:
     return [
         (i.address, f"{i.mnemonic} {i.op_str}".rstrip()) for i in engine.disasm(_bytes(code), 0)
     ]
+
+
+def shape(code: str) -> str:
+    """The first instruction, whatever its numbers and registers are, but for sp and fp."""
+    first = next(
+        capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64).disasm_lite(_bytes(code), 0, 1), None
+    )
+    if first is None:
+        return ""
+    operands = _NUMBER.sub("N", _VECTOR.sub("V", _REGISTER.sub("R", first[3])))
+    return f"{first[2]} {operands}".rstrip()

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.binaries import disassembly
 from framestorm_cli.findings.finding import Signature
 
 VERDICTS = ("right", "refused", "short", "wrong", "failed", "unjudged")
@@ -23,6 +24,8 @@ CLAUSES = frozenset(
         "no-frames",
     )
 )
+_METHODS = "nmethod"
+_LONGEST = 15  # bytes of an instruction
 LEAST_JUDGED = 0.95  # of the instructions walked
 
 
@@ -153,6 +156,7 @@ class SampledPlace(msgspec.Struct):
     tier: int
     offset: int
     samples: int
+    code: str = ""  # of the instruction, and what follows; hexadecimal
 
 
 class Program(msgspec.Struct):
@@ -167,6 +171,10 @@ class ProfilerRun(msgspec.Struct):
     """Of a profiler, which gives no trace."""
 
     stored: int | None  # samples, as it counts itself; None: it has no count that can be read
+
+
+def shape_at(code: str, offset: int) -> str:
+    return disassembly.shape(code[2 * offset : 2 * (offset + _LONGEST)])
 
 
 class Results(msgspec.Struct, dict=True):
@@ -199,6 +207,31 @@ class Results(msgspec.Struct, dict=True):
                 hit += one.samples
             else:
                 missed[named(one.kind, one.name, one.tier)] += one.samples
+        return hit, missed
+
+    @cached_property
+    def shapes(self) -> set[tuple[int, str]]:
+        """Instructions of methods' code that were stepped, whatever their numbers and registers, by tier."""
+        return {
+            (blob.tier, shape_at(blob.code, one.offset))
+            for blob in self.blobs
+            if blob.kind == _METHODS
+            for one in blob.instructions
+        }
+
+    def sampled_shapes(self) -> tuple[int, Counter[str]]:
+        """As sampled(). But code of methods differs from run to run: where an instruction of its shape was
+        stepped in a method's code of the same tier, it counts."""
+        hit, missed = 0, Counter[str]()
+        for one in self.program.sampled if self.program else ():
+            stepped = (one.kind, one.name, one.tier, one.offset) in self.places
+            form = shape_at(one.code, 0) if one.kind == _METHODS else ""
+            if stepped or (form and (one.tier, form) in self.shapes):
+                hit += one.samples
+            else:
+                missed[
+                    f"tier {one.tier}: {form}" if form else named(one.kind, one.name, one.tier)
+                ] += one.samples
         return hit, missed
 
     @property

@@ -210,6 +210,19 @@ def show(made: Results) -> None:
             console.print(f"  not stepped: {part:.1%} in {code}", soft_wrap=True)
         if len(missed) > _MISSED_SHOWN:
             console.print(f"  and in {len(missed) - _MISSED_SHOWN:,} others: {PAGE}, {_DATA}")
+        if missed:
+            hit, missed = made.sampled_shapes()
+            console.print(
+                f"{hit / (hit + missed.total()):.1%} where an instruction of a method's code counts that was "
+                "stepped elsewhere with other registers and numbers",
+                soft_wrap=True,
+            )
+            for code, samples in missed.most_common(_MISSED_SHOWN):
+                console.print(
+                    f"  not so: {samples / (hit + missed.total()):.2%} in {code}",
+                    soft_wrap=True,
+                    markup=False,
+                )
     if made.profiler:
         stored = "?" if made.profiler.stored is None else f"{made.profiler.stored:,}"
         console.print(

@@ -339,6 +339,40 @@ def test_what_a_program_missed_most_is_told_first(
     assert "and in 2 others: step.html, step.json" in text
 
 
+def test_in_code_of_methods_an_instruction_counts_that_was_stepped_with_other_registers(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    def place(kind: str, tier: int, code: str, samples: int) -> dict[str, Any]:
+        name = "a/B.new" if kind == "nmethod" else "a stub"
+        return {"kind": kind, "name": name, "tier": tier, "offset": 7, "samples": samples} | {
+            "code": code
+        }
+
+    load, like, unlike = (
+        "488b4210",
+        "4c8b4a20",
+        "48890424",
+    )  # mov rax, [rdx+16]; r9, [rdx+32]; [rsp], rax
+    places = [
+        place("nmethod", 4, like, 90),
+        place("nmethod", 1, like, 5),
+        place("nmethod", 4, unlike, 4),
+        place("stub", 0, load, 1),
+    ]
+    made = stepped(scenarios={}, program=program(sampled=places), findings=[])
+    made["blobs"][0] |= {"tier": 4, "code": "90" + load}
+    fakes.plan("step", {"step": made})
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    _, text, _ = framestorm(*command, "--workload", "class:a.Main")
+    assert "90.0% where an instruction of a method's code counts" in text
+    told = [line.split("% in ")[1] for line in text.splitlines() if "not so:" in line]
+    assert told == [
+        "tier 1: mov R, qword ptr [R + N]",
+        "tier 4: mov qword ptr [rsp], R",
+        "stub a stub",
+    ]
+
+
 def test_an_event_without_effect_in_a_program_is_not_passed_over(
     framestorm: Run, fakes: FakePrograms, tmp_path: Path
 ) -> None:
