@@ -219,9 +219,9 @@ bool FrameMarks::mark(Kept* kept, size_t frame) const {
     const auto frames = std::span(stack.frames).first(stack.depth);
     const auto last = std::ranges::find_if(frames.rbegin(), frames.rend(), is_it);
     const auto callers = static_cast<size_t>(frames.rend() - last);
-    // One that ends before the frame does not come to its mark.
+    // A walk that ended before, where a continuation began, comes to the mark once that has yielded.
     kept->callers[way] = last == frames.rend()
-                             ? IteratorWalker::Rest()
+                             ? kept->callers[way % 2]
                              : IteratorWalker::Rest{frames.subspan(callers), stack.end};
   }
   api_.move(kept->mark.load(), sp);
