@@ -49,6 +49,7 @@ enum class ScenarioId : uint8_t {
   vm_thread,
   string_compare,
   adapters,
+  virtual_cycling,
   count
 };
 
@@ -430,6 +431,21 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
               "framestorm/Adapters.compiled framestorm/Adapters.run framestorm/Victim.run",
      .asgct_percent = 1,
      .note = "AsyncGetCallTrace gives -5 in adapters and stubs (JDK-8178287)"},
+    {.id = ScenarioId::virtual_cycling,
+     .name = "virtual-cycling",
+     .description = "a virtual thread that parks in cycles, and returns to frames in the heap",
+     .min_feature = kForeignAndVirtual,
+     .trace = "java/*|jdk/*+? framestorm/VirtualCycling.*+? ...",
+     .thawed_trace =
+         "java/*|jdk/*+? framestorm/VirtualCycling.spin? framestorm/VirtualCycling.park? "
+         "framestorm/VirtualCycling.recurse*+? framestorm/VirtualCycling.run? "
+         "framestorm/Victim.run? java/lang/Thread.runWith? java/lang/VirtualThread.run? "
+         "java/lang/VirtualThread$*? jdk/internal/vm/Continuation.enter0? "
+         "jdk/internal/vm/Continuation.enter? jdk/internal/vm/Continuation.enterSpecial? "
+         "jdk/internal/vm/Continuation.run? java/lang/VirtualThread.runContinuation? java/*+? "
+         "java/util/concurrent/ForkJoinWorkerThread.run",
+     .asgct_percent = 1,
+     .note = "at a halt the carrier may be without it: while it is parked, or elsewhere"},
 });
 
 constexpr bool is_in_order() {

@@ -127,10 +127,15 @@ void JNICALL enter(JNIEnv* env, jclass, jstring name) {
   const jmethodID current =
       env->GetStaticMethodID(thread_class, "currentThread", "()Ljava/lang/Thread;");
   Entry& entry = entry_of(scenario);
-  // A remounted virtual thread enters again: same thread, maybe another carrier.
-  jobject fresh = env->NewGlobalRef(env->CallStaticObjectMethod(thread_class, current));
-  entry.java_id.store(env->CallLongMethod(fresh, env->GetMethodID(thread_class, "getId", "()J")));
-  if (jobject old = entry.thread.exchange(fresh); old != nullptr) env->DeleteGlobalRef(old);
+  const jobject thread = env->CallStaticObjectMethod(thread_class, current);
+  // A remounted virtual thread enters again: same thread, maybe another carrier. Its reference may be in
+  // use.
+  if (jobject old = entry.thread.load(); old == nullptr || !env->IsSameObject(old, thread)) {
+    entry.java_id.store(
+        env->CallLongMethod(thread, env->GetMethodID(thread_class, "getId", "()J")));
+    entry.thread.store(env->NewGlobalRef(thread));
+    if (old != nullptr) env->DeleteGlobalRef(old);
+  }
   entry.tid.store(current_tid());
 }
 

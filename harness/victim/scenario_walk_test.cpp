@@ -137,8 +137,9 @@ TEST_P(ScenarioWalk, AgreesWithGetStackTrace) {
   // GetStackTrace knows nothing of threads without Java frames; of arraycopy and digest
   // AsyncGetCallTrace gives nothing, elsewhere it stops early by design; and where frames come
   // and go, the victim's stack is another by the time GetStackTrace looks.
-  const bool moves = GetParam() == ScenarioId::exception_unwind ||
-                     GetParam() == ScenarioId::stack_overflow || GetParam() == ScenarioId::adapters;
+  const bool moves =
+      GetParam() == ScenarioId::exception_unwind || GetParam() == ScenarioId::stack_overflow ||
+      GetParam() == ScenarioId::adapters || GetParam() == ScenarioId::virtual_cycling;
   if (!info().java || info().asgct_percent == 0 || !info().asgct_trace.empty() || moves ||
       session().jvm().feature() < info().min_feature) {
     Walker* gst = executor().walker(WalkerId::gst);
