@@ -1,4 +1,5 @@
-"""JDKs with a planted bug each, and one with every mutant: the instrumented JDK with another libjvm.
+"""JDKs with a planted bug each, one with every mutant, one without additions: the instrumented JDK with
+another libjvm.
 
 <cache>/jdk/planted/<variant>-<bug>-<key>: hard links to the JDK without a bug, and libjvm.so with its debug
 sections compressed. All are built in the tree of the variant, where only what an edit touches is compiled.
@@ -27,6 +28,7 @@ from framestorm_cli.jdks import store
 
 _LIBJVM = Path("lib") / "server" / "libjvm.so"
 _MUTANTS = "mutants.json"
+_MAKE = "make/"
 _OBJCOPY = "llvm-objcopy-19"
 
 
@@ -49,6 +51,31 @@ def planted(bug: Bug, variant: str) -> Path:
             if not home.exists():
                 _assemble(without, build.library(lock), home)
     return home
+
+
+def without_additions(variant: str) -> Path:
+    """The JDK with HotSpot's own libjvm, compiled with the same flags; built when it is not there. Raises
+    FramestormError."""
+    control_home = control(variant)
+    with writing(store.folder()):
+        build = building.build_of(Request(variant=variant), flags_alone(additions.load()))
+        home = _home(variant, "without", build)
+        if home.exists():
+            return home
+        steps.say(f"building {variant} without the additions")
+        with build.locked() as lock:
+            if not home.exists():
+                _assemble(control_home, build.library(lock), home)
+    return home
+
+
+def flags_alone(added: Additions) -> Additions:
+    """What HotSpot's files are compiled with, and no source."""
+    return Additions(
+        {name: content for name, content in added.files.items() if name.startswith(_MAKE)},
+        tuple(edit for edit in added.edits if edit.file.startswith(_MAKE)),
+        added.jdk,
+    )
 
 
 @cache
