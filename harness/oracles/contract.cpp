@@ -21,22 +21,10 @@ class ContractOracle final : public Oracle {
                                              std::to_string(view.record.depth));
       return;  // frames beyond depth are not ours to read
     }
-    check_collection(view, out);
     check_frames(view, out);
   }
 
  private:
-  // What the VM moves and marks then, no walk may read (AsyncGetCallTrace, forte.cpp).
-  static void check_collection(const WalkView& view, Violations* out) {
-    const WalkerTraits& traits = view.subject.walker->traits();
-    const bool asked_for = (view.record.options & kWalkDuringUnsafeStates) != 0;
-    if (view.record.in_collection && traits.refuses_collections() && !asked_for &&
-        view.subject.victim->is_java_thread) {
-      out->broken("trace-during-collection",
-                  "a trace was given while a collection had stopped the world");
-    }
-  }
-
   static void check_error(const WalkView& view, Violations* out) {
     if (!view.subject.walker->documented_error(view.record.result)) {
       out->broken("undocumented-error",

@@ -429,8 +429,11 @@ void Stepper::wait_for_methods() {
 }
 
 void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
-  // What a walk does beside its trace, it does without the event.
-  if (events_.in_force() != StepEvent::none && record.end == WalkEnd::returned) return;
+  // What a walk does beside its trace, it does without the event, but for what a collection forbids.
+  if (events_.in_force() != StepEvent::none && record.end == WalkEnd::returned &&
+      !record.in_collection) {
+    return;
+  }
   const WalkView view = {record, subject().of(walker, limits_.depth, record.options)};
   wait_for_methods();
   if (!oracles_.suspect(view, oracles_.offered()) && counts_.walked % kOracleShare != 0) return;

@@ -1,0 +1,32 @@
+// No trace is given while a collection has stopped the world, by walkers whose API has an error for
+// that (AsyncGetCallTrace, forte.cpp: ticks_GC_active), unless the call asks for one.
+#include "harness/input/walker_table.h"
+#include "harness/oracles/oracle.h"
+
+namespace framestorm {
+namespace {
+
+class CollectionOracle final : public Oracle {
+ public:
+  static bool suspects(const WalkView& view) {
+    const WalkRecord& record = view.record;
+    return record.in_collection && record.end == WalkEnd::returned && record.result > 0 &&
+           (record.options & kWalkDuringUnsafeStates) == 0 &&
+           view.subject.walker->traits().refuses_collections() &&
+           view.subject.victim->is_java_thread;
+  }
+
+  void check(const WalkView& view, Further&, Violations* out) override {
+    if (!suspects(view)) return;
+    out->broken("trace-during-collection",
+                "a trace was given while a collection had stopped the world");
+  }
+};
+
+const RegisteredOracle<CollectionOracle> kRegistered({.name = "collection",
+                                                      .order = 55,
+                                                      .needs = {Need::trace},
+                                                      .suspects = &CollectionOracle::suspects});
+
+}  // namespace
+}  // namespace framestorm
