@@ -430,17 +430,17 @@ void Stepper::wait_for_methods() {
 
 void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
   // What a walk does beside its trace, it does without the event, but for what a collection forbids.
-  if (events_.in_force() != StepEvent::none && record.end == WalkEnd::returned &&
-      !record.in_collection) {
-    return;
-  }
+  const bool with_event = events_.in_force() != StepEvent::none;
+  const bool returned = record.end == WalkEnd::returned;
+  if (with_event && returned && !record.in_collection) return;
   const WalkView view = {record, subject().of(walker, limits_.depth, record.options)};
   wait_for_methods();
   if (!oracles_.suspect(view, oracles_.offered()) && counts_.walked % kOracleShare != 0) return;
   oracles_.judge(view, oracles_.offered(), &violations_);
   for (Finding& finding : violations_.take()) {
-    keep(walker, record.end == WalkEnd::returned ? Verdict::right : Verdict::failed,
-         std::move(finding), true);
+    // The trace may be right; of events only what breaks is kept.
+    const Verdict of_it = with_event ? Verdict::wrong : Verdict::right;
+    keep(walker, returned ? of_it : Verdict::failed, std::move(finding), true);
   }
 }
 
