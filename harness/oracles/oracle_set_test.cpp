@@ -33,9 +33,9 @@ TEST(OracleRegistry, LooksAndReportsInTheOrderThatOraclesSay) {
     names.push_back(each->declaration.name);
   }
   const std::vector<std::string_view> expected = {
-      "fault",     "sanitizer", "memory",      "signal-safety", "contract", "kinds",
-      "calls",     "prefix",    "determinism", "options",       "truth",    "request",
-      "agreement", "added",     "careless",    "halted"};
+      "fault",   "sanitizer", "memory", "signal-safety", "contract", "collection",
+      "kinds",   "calls",     "prefix", "determinism",   "options",  "truth",
+      "request", "agreement", "added",  "careless",      "halted"};
   EXPECT_EQ(names, expected);
 }
 

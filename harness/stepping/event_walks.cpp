@@ -126,15 +126,17 @@ void Stepper::keep_event(const Walker& walker, Verdict verdict, Finding finding)
   keep_first(&kept, verdict, std::move(finding));
 }
 
+bool Stepper::stands(const std::string& key) const {
+  const auto plain = plain_.find(key);
+  if (plain == plain_.end()) return true;
+  const StepFinding& found = findings_.at(key);
+  const Input& input = found.finding.input;
+  return !is_so_without(plain->second, column_of(input.walker, input.mode), found.verdict);
+}
+
 void Stepper::settle() {
   events_.begin(scenario_);
-  for (const auto& [key, plain] : plain_) {
-    const auto found = findings_.find(key);
-    const Input& input = found->second.finding.input;
-    if (is_so_without(plain, column_of(input.walker, input.mode), found->second.verdict)) {
-      findings_.erase(found);
-    }
-  }
+  std::erase_if(findings_, [this](const auto& found) { return !stands(found.first); });
   plain_.clear();
 }
 

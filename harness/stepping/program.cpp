@@ -260,6 +260,7 @@ ProgramResult step_program(Jvm& jvm, Stepper& stepper, const ProgramOptions& opt
     wait_for_end(stepper, windows % kWaitsForLong == 0 ? kNothingNewForLong : kNothingNew);
     stepper.end_on();
     ++(stepper.counts().walked == walked ? result.vain : result.windows);
+    if (options.after_window) options.after_window();
   }
   return result;
 }

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct ProgramOptions {
   std::vector<std::string> arguments;
   std::chrono::duration<double> limit{120};
   std::chrono::duration<double> warm_up{5};  // at full speed, not sampled
+  std::function<void()> after_window;        // no thread is stepped
 };
 
 // Where the program was in the code cache, when a timer of its CPU time looked; by code, as blobs are

@@ -182,6 +182,8 @@ class Stepper {
   void settle();
 
   // While no thread is stepped.
+  // Whether settle() would keep this one of findings().
+  bool stands(const std::string& key) const;
   const StepCounts& counts() const { return counts_; }
   const std::map<std::string, std::array<Tally, kColumns>, std::less<>>& sections() const {
     return sections_;

@@ -115,7 +115,10 @@ TEST(ScenarioTable, DescribesEveryScenarioOnce) {
 TEST(ScenarioTable, JavaScenariosRunOnVictims) {
   for (const ScenarioInfo& info : all_scenarios()) {
     if (info.java) {
-      EXPECT_NE(info.trace.find("framestorm/Victim.run"), std::string_view::npos) << info.name;
+      // Where frames are in the heap, a trace may end before it.
+      const bool runs = info.trace.find("framestorm/Victim.run") != std::string_view::npos ||
+                        info.thawed_trace.find("framestorm/Victim.run") != std::string_view::npos;
+      EXPECT_TRUE(runs) << info.name;
     }
   }
 }

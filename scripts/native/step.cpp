@@ -13,8 +13,7 @@
 #include "harness/stepping/step_scenario.h"
 #include "harness/walkers/profiler.h"
 #include "scripts/native/signature_file.h"
-#include "stress/agent/kept_sample.h"
-#include "stress/agent/sample_input.h"
+#include "scripts/native/step_findings.h"
 
 namespace framestorm {
 namespace {
@@ -181,120 +180,6 @@ json events_record(const Stepper& stepper) {
   return record;
 }
 
-constexpr const char* kKept =
-    "a kept sample: a program does not come to the same place again by itself. The .bin beside it "
-    "brings the scenario that is most alike as near to it as can be said without addresses";
-
-stress::Sample sample_of(const StepFinding& found) {
-  const ProgramHalt& halt = *found.halt;
-  stress::Sample sample;
-  sample.tid = halt.tid;
-  sample.java_thread = halt.java_thread;
-  sample.walk.walker = found.finding.input.walker;
-  sample.walk.depth = halt.depth;
-  sample.walk.result = halt.result;
-  sample.walk.thread_state = halt.thread_state;
-  sample.last_java_sp = halt.last_java_sp;
-  sample.last_java_pc = halt.last_java_pc;
-  sample.last_java_fp = halt.last_java_fp;
-  sample.stack_base = halt.stack_base;
-  sample.stack_end = halt.stack_end;
-  std::ranges::copy(halt.registers, sample.registers);
-  return sample;
-}
-
-// The findings as every run leaves them behind (executor/run_files.h), each with what only stepping
-// knows of it in "step".
-class FindingsWriter {
- public:
-  FindingsWriter(const std::filesystem::path& folder, Session& session)
-      : folder_(folder),
-        jvm_(session.jvm()),
-        executor_(session.executor()),
-        modules_(Modules::snapshot()) {
-    std::filesystem::create_directories(folder / "artifacts");
-    write_identity(folder, session.jvm());
-    file_.open(folder / "findings.jsonl");
-  }
-
-  void write(const StepFinding& found, double time) {
-    const Finding& finding = found.finding;
-    const uint64_t key = signatures_.key_of(finding);
-    KeyCounts& counts = counts_[key];
-    counts.count += found.count;
-    for (const auto& [scenario, count] : found.scenarios) counts.victims[scenario] += count;
-    if (indices_[key] == 0) {
-      const std::vector<NamedFrame> trace = executor_.name_frames(found.frames);
-      const json step = {{"position", found.position},
-                         {"section", found.section},
-                         {"truth", found.truth},
-                         {"path", found.path}};
-      json line =
-          found.halt ? keep(found, key, time, trace, step) : line_of(finding, key, time, trace);
-      line["step"] = step;
-      file_.append(line);
-      for (const Finding& other : found.others) file_.append(line_of(other, key, time, {}));
-    }
-    append_counts(&file_, key, &counts);
-  }
-
- private:
-  // Writes its artifact, too.
-  json line_of(const Finding& finding, uint64_t key, double time,
-               const std::vector<NamedFrame>& trace) {
-    const std::string artifact = name(key) + ".bin";
-    write_input(finding.input, artifact);
-    return finding_line(finding, key, time, artifact, finding.input, modules_, trace);
-  }
-
-  // Of a program: what was there.
-  json keep(const StepFinding& found, uint64_t key, double time,
-            const std::vector<NamedFrame>& trace, const json& step) {
-    const stress::SamplingMode mode = found.finding.input.mode == Mode::same_thread
-                                          ? stress::SamplingMode::same_thread
-                                          : stress::SamplingMode::separate_thread;
-    const stress::Sample sample = sample_of(found);
-    const Input input = stress::input_of(sample, found.halt->stack, jvm_.code_map(), mode);
-    const std::string artifact = name(key);
-    write_input(input, artifact + ".bin");
-    json line =
-        finding_line(found.finding, key, time, artifact + ".sample", input, modules_, trace);
-    line["state"] = name_of(StateKind::real);
-    line["victim"] = "program";
-    json frames = json::array();
-    for (const NamedFrame& frame : trace) {
-      frames.push_back({{"method", frame.method}, {"bci", frame.bci}});
-    }
-    json kept = stress::describe_sample(sample, found.halt->stack, frames, jvm_, modules_, mode);
-    kept["finding"] = line;
-    kept["step"] = step;
-    kept["what"] = kKept;
-    write_file(folder_ / (artifact + ".sample"),
-               kept.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
-    return line;
-  }
-
-  // Of the next artifact.
-  std::string name(uint64_t key) {
-    return "artifacts/" + key_text(key) + "-" + std::to_string(indices_[key]++);
-  }
-
-  void write_input(const Input& input, const std::string& artifact) {
-    std::vector<uint8_t> bytes;
-    encode(input, &bytes);
-    write_file(folder_ / artifact, bytes);
-  }
-
-  const std::filesystem::path folder_;
-  const Jvm& jvm_;
-  const Executor& executor_;
-  const Modules modules_;
-  Signatures signatures_;
-  JsonLines file_;
-  std::map<uint64_t, KeyCounts> counts_;
-  std::map<uint64_t, size_t> indices_;  // of the next artifact
-};
-
 json findings_record(const Stepper& stepper) {
   json record = json::array();
   for (const auto& [key, found] : stepper.findings()) {
@@ -317,7 +202,8 @@ json findings_record(const Stepper& stepper) {
 }
 
 // By scenario, what became of it.
-json step_scenarios(const StepOptions& options, Session& session, Stepper& stepper) {
+json step_scenarios(const StepOptions& options, Session& session, Stepper& stepper,
+                    FindingsSoFar& so_far) {
   std::vector<ScenarioId> scenarios = options.session.scenarios;
   if (scenarios.empty()) {
     for (const ScenarioInfo& info : all_scenarios()) {
@@ -354,6 +240,7 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
     std::printf("%s %llu\n", std::string(name_of(scenario)).c_str(),
                 static_cast<unsigned long long>(stepper.counts().steps - steps));
     std::fflush(stdout);
+    so_far.update();
   }
   stepper.settle();
   for (const ScenarioId scenario : scenarios) {
@@ -362,8 +249,10 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
   return by_scenario;
 }
 
-json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper) {
+json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper,
+                        FindingsSoFar& so_far) {
   ProgramOptions program = options.program;
+  program.after_window = [&so_far] { so_far.update(); };
   program.limit = Seconds(options.seconds);
   program.warm_up =
       std::max(program.warm_up, std::min(kLongestWarmUp, program.limit / kWarmUpShare));
@@ -411,16 +300,15 @@ int run_step(StepOptions options) {
   }
   options.session.jvm.can_pop_frames = pops_frames(events);
   Session session(options.session);
-  FindingsWriter writer(options.out, session);
   Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
                   options.limits);
-  const auto begin = Clock::now();
-  const json program = whole ? step_whole_program(options, session.jvm(), stepper) : json();
-  const json by_scenario = whole ? json::object() : step_scenarios(options, session, stepper);
-  const double seconds = Seconds(Clock::now() - begin).count();
-  for (const auto& [key, found] : stepper.findings()) {
-    if (found.promised) writer.write(found, seconds);
-  }
+  FindingsSoFar so_far(options.out, session, stepper);
+  so_far.write();
+  const json program = whole ? step_whole_program(options, session.jvm(), stepper, so_far) : json();
+  const json by_scenario =
+      whole ? json::object() : step_scenarios(options, session, stepper, so_far);
+  const double seconds = so_far.seconds();
+  so_far.write();
   const StepCounts& counts = stepper.counts();
   json walkers = json::array();
   for (const Column& column : columns_of(stepper)) walkers.push_back(column.name);

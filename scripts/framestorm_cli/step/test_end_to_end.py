@@ -3,12 +3,18 @@
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from framestorm_cli.base import paths
+from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.hotspot import choosing
+from framestorm_cli.native import processes, toolchain
+from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.step import results
+from framestorm_cli.triage import collecting
 
 pytestmark = pytest.mark.long
 
@@ -45,6 +51,23 @@ def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
     assert "ExceptionUnwind.level3 (tier 4)" in (out / "step.html").read_text()
     lines = (out / "findings.jsonl").read_text().splitlines()
     assert all("path" in line["step"] for line in map(json.loads, lines) if "step" in line)
+
+
+def test_what_was_found_is_not_lost_with_a_jvm_that_dies_later(tmp_path: Path) -> None:
+    tools = toolchain.prepare(choosing.choose(None, may_install=False).home)
+    command = [*processes.jvm_arguments(tools, tmp_path), "--seconds", "40", "--walker", "asgct"]
+    command += ["--scenario", "exception-unwind", "--scenario", "c1"]
+    process = processes.start([tools.program(NATIVE), "step", *command], tmp_path)
+    try:
+        # The second scenario is stepped when what the first one found is there.
+        while process.poll() is None and not collecting.of_process(tmp_path, Symbolizer()):
+            time.sleep(0.5)
+    finally:
+        process.kill()
+        process.wait()
+    assert not (tmp_path / "step.json").exists()
+    found = collecting.of_process(tmp_path, Symbolizer())
+    assert "caller-left-out" in {one.signature.clause for one in found}
 
 
 def test_a_program_is_stepped_in_windows(tmp_path: Path) -> None:
