@@ -325,11 +325,9 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
         Step(
             "pytest",
             lambda: _pytest(
-                ci,
-                pytest_args,
-                "not long and not detection" if not pytest_args else "",
-                2 * _cores(),
+                ci, pytest_args, "not long and not detection" if not pytest_args else "", _cores()
             ),
+            alone=True,
         ),
         Step("walkers", lambda: _walkers(ci), alone=True),
         # Replays crashes on what these two build.
