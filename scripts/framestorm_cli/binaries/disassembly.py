@@ -102,9 +102,7 @@ def instructions(code: str, arch: str = "x86_64") -> list[tuple[int, str]]:
 
 def shape(code: str) -> str:
     """The first instruction, whatever its numbers and registers are, but for sp and fp."""
-    first = next(
-        capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64).disasm_lite(_bytes(code), 0, 1), None
-    )
+    first = next(_engine("x86_64").disasm_lite(_bytes(code), 0, 1), None)
     if first is None:
         return ""
     operands = _NUMBER.sub("N", _VECTOR.sub("V", _REGISTER.sub("R", first[3])))

@@ -40,32 +40,29 @@ def control(variant: str) -> Path:
 
 def planted(bug: Bug, variant: str) -> Path:
     """The JDK with this bug, built when it is not there. Raises FramestormError."""
-    without = control(variant)
-    with writing(store.folder()):
-        build = building.build_of(Request(variant=variant), bug.planted(additions.load()))
-        home = _home(variant, bug.id, build)
-        if home.exists():
-            return home
-        steps.say(f"planting {bug.id} in {variant}")
-        with build.locked() as lock:
-            if not home.exists():
-                _assemble(without, build.library(lock), home)
-    return home
+    edited = bug.planted(additions.load())
+    return _with_other(variant, bug.id, edited, f"planting {bug.id} in {variant}")
 
 
 def without_additions(variant: str) -> Path:
     """The JDK with HotSpot's own libjvm, compiled with the same flags; built when it is not there. Raises
     FramestormError."""
-    control_home = control(variant)
+    less = flags_alone(additions.load())
+    return _with_other(variant, "without", less, f"building {variant} without the additions")
+
+
+def _with_other(variant: str, name: str, added: Additions, doing: str) -> Path:
+    """The JDK of the variant with other additions."""
+    without = control(variant)
     with writing(store.folder()):
-        build = building.build_of(Request(variant=variant), flags_alone(additions.load()))
-        home = _home(variant, "without", build)
+        build = building.build_of(Request(variant=variant), added)
+        home = _home(variant, name, build)
         if home.exists():
             return home
-        steps.say(f"building {variant} without the additions")
+        steps.say(doing)
         with build.locked() as lock:
             if not home.exists():
-                _assemble(control_home, build.library(lock), home)
+                _assemble(without, build.library(lock), home)
     return home
 
 
