@@ -25,7 +25,8 @@ constexpr Milliseconds kGlance{1};
 constexpr uint64_t kLongest = 20'000;
 // so many without an instruction that is new,
 constexpr uint64_t kNothingNew = 1'000;
-// in one of some windows more, since new ones may stand behind a loop of more (that of SHA-512's stub has 2,500),
+// in one of some windows more, since new ones may stand behind a loop of more (that of SHA-512's
+// stub has 2,500),
 constexpr uint64_t kNothingNewForLong = 4'000;
 constexpr size_t kWaitsForLong = 8;
 // so many without a known stack,

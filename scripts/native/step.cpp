@@ -240,7 +240,7 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
     std::printf("%s %llu\n", std::string(name_of(scenario)).c_str(),
                 static_cast<unsigned long long>(stepper.counts().steps - steps));
     std::fflush(stdout);
-    so_far.update();
+    so_far.write();
   }
   stepper.settle();
   for (const ScenarioId scenario : scenarios) {

@@ -13,6 +13,9 @@ namespace {
 using nlohmann::json;
 using namespace stepping;
 
+// All is written anew, with the stacks that are kept of a program.
+constexpr double kBetweenUpdates = 5;
+
 constexpr const char* kKept =
     "a kept sample: a program does not come to the same place again by itself. The .bin beside it "
     "brings the scenario that is most alike as near to it as can be said without addresses";
@@ -119,7 +122,8 @@ double FindingsSoFar::seconds() const {
 }
 
 void FindingsSoFar::update() {
-  if (stepper_.findings().size() != written_) write();
+  const bool is_due = seconds() - written_at_ >= kBetweenUpdates;
+  if (is_due && stepper_.findings().size() != written_) write();
 }
 
 void FindingsSoFar::write() {
@@ -129,6 +133,7 @@ void FindingsSoFar::write() {
     const double first = seen_.try_emplace(key, seconds()).first->second;
     if (found.promised && stepper_.stands(key)) writer.write(found, first);
   }
+  written_at_ = seconds();
 }
 
 }  // namespace framestorm

@@ -53,7 +53,8 @@ class FindingsSoFar {
 
   // Since this was made.
   double seconds() const;
-  // While no thread is stepped. update() writes when there are more than when it last did.
+  // While no thread is stepped. update() is for those who come by often: it writes when there are
+  // more than there were, and some seconds after it was written last.
   void update();
   void write();
 
@@ -64,6 +65,7 @@ class FindingsSoFar {
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::map<std::string, double> seen_;  // when each was there first, by its key
   size_t written_ = 0;
+  double written_at_ = 0;  // seconds()
 };
 
 }  // namespace framestorm
