@@ -59,9 +59,14 @@ def measure(
 
 
 def figures_of(rounds: list[Round]) -> dict[str, dict[str, float]]:
-    """By what was done: the medians of both, and of their ratios of a round, with the quartiles."""
+    """By what was done: the medians of both, and of their ratios of a round, with the quartiles. Raises
+    FramestormError where one took no time that was counted."""
     figures = {}
     for what in rounds[0][WITH]:
+        if not all(one[name][what] > 0 for one in rounds for name in (WITH, WITHOUT)):
+            raise FramestormError(
+                f"{what} took less than the 10 ms that processor time is counted in: give a larger --scale"
+            )
         ratios = sorted(one[WITH][what] / one[WITHOUT][what] for one in rounds)
         figures[what] = {
             "with_ns": statistics.median(one[WITH][what] for one in rounds),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.bench import idle_cost
 from framestorm_cli.bench.idle_cost import WITH, WITHOUT
 from framestorm_cli.detect import libraries
@@ -27,6 +28,11 @@ def test_a_round_that_was_slow_for_both_does_not_count() -> None:
     figures = idle_cost.figures_of([fast, slow, fast])
     assert figures["thread"]["ratio"] == pytest.approx(1.2)
     assert figures["thread"]["low"] == figures["thread"]["high"] == figures["thread"]["ratio"]
+
+
+def test_what_took_no_time_that_was_counted_has_no_ratio() -> None:
+    with pytest.raises(FramestormError, match="class-unload took less.*larger --scale"):
+        idle_cost.figures_of([{WITH: {"class-unload": 5.0}, WITHOUT: {"class-unload": 0.0}}])
 
 
 def test_what_is_built_without_additions_has_their_flags_alone() -> None:
