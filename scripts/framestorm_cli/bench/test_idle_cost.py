@@ -31,7 +31,7 @@ def test_a_round_that_was_slow_for_both_does_not_count() -> None:
 
 
 def test_what_took_no_time_that_was_counted_has_no_ratio() -> None:
-    with pytest.raises(FramestormError, match="class-unload took less.*larger --scale"):
+    with pytest.raises(FramestormError, match=r"class-unload took less.*larger --scale"):
         idle_cost.figures_of([{WITH: {"class-unload": 5.0}, WITHOUT: {"class-unload": 0.0}}])
 
 
