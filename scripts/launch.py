@@ -120,9 +120,14 @@ def main() -> None:
                 "(FRAMESTORM_CACHE names another)"
             )
     os.environ["FRAMESTORM_CACHE"] = cache
-    os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(cache, "pycache")
+    # For this process by option, since -I does without the variables, and for those that it starts. Compiled
+    # modules are kept whatever the environment says: nothing is compiled when the packages are installed.
+    compiled = os.path.join(cache, "pycache")
+    os.environ["PYTHONPYCACHEPREFIX"] = compiled
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     python = os.path.join(folder, "bin", "python")
-    os.execv(python, [python, "-I", "-c", START.format(scripts=SCRIPTS), *sys.argv[1:]])
+    options = ["-I", "-X", f"pycache_prefix={compiled}"]
+    os.execv(python, [python, *options, "-c", START.format(scripts=SCRIPTS), *sys.argv[1:]])
 
 
 main()
