@@ -183,8 +183,8 @@ class AgreementOracle final : public Oracle {
                         std::to_string(answer->result) + " frames");
         continue;
       }
-      const bool theirs_whole = answer->result < record.depth && gives_all_frames(traits);
-      const std::string difference = compare(view, own, traits, theirs_whole);
+      const bool theirs_cut = answer->result >= record.depth;
+      const std::string difference = compare(view, own, traits, theirs_cut);
       if (ends_early(view, own)) {
         out->broken("ends-early", "the trace ends after " + std::to_string(mine_.size()) +
                                       " Java frames and does not say why; there are " +
@@ -273,17 +273,19 @@ class AgreementOracle final : public Oracle {
   }
 
   // With how many frames `longer` begins that `shorter` leaves out since a method is being entered.
-  static size_t being_entered(const WalkView& view, const std::vector<JavaFrame>& longer,
+  // `cut`: by its depth `longer` may end before the first that both have.
+  static size_t being_entered(const WalkView& view, const std::vector<JavaFrame>& longer, bool cut,
                               const std::vector<JavaFrame>& shorter) {
     const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
     const bool at_entry = code != nullptr && code->kind == CodeKind::codelet &&
                           code->name.find("method entry point") != std::string::npos;
     if (longer.empty() || shorter.empty()) return 0;
     if (longer[0].bci != 0 && !(at_entry && longer[0].bci == kNoBci)) return 0;
-    for (size_t i = 1; i < (at_entry ? longer.size() : std::min<size_t>(longer.size(), 2)); ++i) {
+    const size_t most = at_entry ? longer.size() : 1;
+    for (size_t i = 1; i < longer.size() && i <= most; ++i) {
       if (longer[i].method == shorter[0].method && longer[i].bci == shorter[0].bci) return i;
     }
-    return 0;
+    return cut && longer.size() <= most ? longer.size() : 0;
   }
 
   // Whether mine_ is the beginning of theirs_ and nobody has said that it would be.
@@ -299,14 +301,20 @@ class AgreementOracle final : public Oracle {
   }
 
   std::string compare(const WalkView& view, const WalkerTraits& own, const WalkerTraits& other,
-                      bool theirs_whole) const {
+                      bool theirs_cut) const {
     JavaFrames mine = mine_;
     JavaFrames theirs = theirs_;
+    const bool mine_cut = view.record.result >= view.record.depth;
     if (!begin_alike(mine_, theirs_)) {
-      if (other.guesses_innermost_bci) mine = mine.subspan(being_entered(view, mine_, theirs_));
-      if (own.guesses_innermost_bci) theirs = theirs.subspan(being_entered(view, theirs_, mine_));
+      if (other.guesses_innermost_bci) {
+        mine = mine.subspan(being_entered(view, mine_, mine_cut, theirs_));
+      }
+      if (own.guesses_innermost_bci) {
+        theirs = theirs.subspan(being_entered(view, theirs_, theirs_cut, mine_));
+      }
     }
-    const bool mine_whole = view.record.result < view.record.depth && gives_all_frames(own);
+    const bool mine_whole = !mine_cut && gives_all_frames(own);
+    const bool theirs_whole = !theirs_cut && gives_all_frames(other);
     std::string difference =
         compare(view, mine, theirs, own.guesses_innermost_bci || other.guesses_innermost_bci);
     if (difference.empty() && ((mine_whole && mine.size() < theirs.size()) ||

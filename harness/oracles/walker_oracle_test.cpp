@@ -34,6 +34,8 @@ bool* collecting = nullptr;
 bool top_is_inlined = false;
 // The top frame once more, as if it were inlined into itself.
 bool one_more_inlined = false;
+// One more frame, of a method that is being entered.
+bool one_more_entered = false;
 // The top frame's caller left out.
 bool caller_missing = false;
 // The top frame without method and bci.
@@ -94,9 +96,15 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     std::copy(out + 3, out + all, out + 2);
     --all;
   }
-  if (one_more_inlined) {
+  if (one_more_inlined || one_more_entered) {
     std::copy_backward(out + 1, out + all, out + all + 1);
     ++all;
+  }
+  if (one_more_entered) {
+    out[1].method = out[all - 2].method;
+    out[1].bci = 0;
+  }
+  if (one_more_inlined) {
     out[1].type = Type::inlined;
     out[1].tier = out[2].tier = 4;
   }
@@ -114,7 +122,7 @@ class WalkerOracleTest : public JvmTest {
     const Exports exports("stand-in", [library](const char* name) { return dlsym(library, name); });
     for (const WalkerId id : kAddedWalkers) executor().replace_walker(make_walker(id, exports));
     walked_thread.asgct = executor().walker(WalkerId::asgct);
-    top_is_inlined = one_more_inlined = caller_missing = top_is_nothing = false;
+    top_is_inlined = one_more_inlined = one_more_entered = caller_missing = top_is_nothing = false;
     top_without_stack = c_frame_pc = 0;
   }
 
@@ -374,6 +382,27 @@ TEST_F(WalkerOracleTest, BelowAStubAsgctMayGiveOtherInlinedFrames) {
   EXPECT_EQ(disagreements(ScenarioId::exception_unwind), 0);
   caller_missing = true;
   EXPECT_EQ(disagreements(ScenarioId::exception_unwind), 1);
+}
+
+// AsyncGetCallTrace does not give it, so that a trace of one frame has none of AsyncGetCallTrace's.
+TEST_F(WalkerOracleTest, AMethodBeingEnteredMayBeAllThatATraceHasRoomFor) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  one_more_entered = true;
+  Input plain = input(kAsgst);
+  plain.call.options = 0;
+  for (const DepthKind depth : {DepthKind::normal, DepthKind::one}) {
+    plain.call.depth = depth;
+    const auto clauses = clauses_of(walk(plain).findings);
+    EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgct"), 0) << name_of(depth);
+  }
+  one_more_entered = false;
+  caller_missing = true;
+  plain.call.depth = DepthKind::normal;
+  const auto clauses = clauses_of(walk(plain).findings);
+  EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgct"), 1);
 }
 
 TEST_F(WalkerOracleTest, NativeFramesHaveTheBciTheirApiSays) {
