@@ -1,5 +1,6 @@
 """What tests share: a small HotSpot look-alike, and native programs that do what a test says."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -43,6 +44,11 @@ int AsyncGetCallTrace(RegisterMap* map) { frame f; return f.sender(map) + 6; }
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first, so that no worker is left alone with one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: Python does not look through it again and again."""
+    gc.freeze()
 
 
 def compile_library(source: str, target: Path, *flags: str) -> None:

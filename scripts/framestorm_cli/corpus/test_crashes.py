@@ -23,10 +23,11 @@ from framestorm_cli.triage import expectations
 pytestmark = pytest.mark.long
 
 JDKS = crashes.one_per_feature(runtimes.usable())
+_ASSESSING = [*JDKS, *crashes.instrumented()]
 ASSESSED = [
     (folder, jdk)
     for folder in expectations.folders()
-    for jdk in [*JDKS, *crashes.instrumented()]
+    for jdk in _ASSESSING
     if jdk.label in expectations.read_expected(folder)
 ]
 IDS = [f"{folder.name}-jdk{jdk.label}" for folder, jdk in ASSESSED]
