@@ -14,10 +14,12 @@
 
 #include "prims/asyncWalkedThread.hpp"
 
+#include "code/codeCache.hpp"
 #include "gc/shared/collectedHeap.hpp"
 #include "jvmtifiles/jvmti.h"
 #include "memory/universe.hpp"
 #include "prims/asyncMethods.hpp"
+#include "runtime/continuationEntry.hpp"
 #include "runtime/javaFrameAnchor.hpp"
 #include "runtime/javaThread.inline.hpp"
 #include "runtime/os.hpp"
@@ -189,8 +191,13 @@ AsyncWalkedThread::Start AsyncWalkedThread::start(AsyncStackWalker* walker,
   // a call before.
   const bool called = !java || context == nullptr || context->sp < anchor.sp ||
                       (anchor.pc != 0 && context->sp == anchor.sp);
-  const bool usable =
-      has_java_frames && AsyncStackWalker::complete_anchor(&anchor, _low, _high) && called;
+  // Freezing ends with a note of the continuation's entry (FreezeBase::unwind_frames). The stub that
+  // yields clears it, and stands above frames that are whole until it drops them.
+  const bool yields = java && context != nullptr &&
+                      anchor.pc == p2u(ContinuationEntry::return_pc()) &&
+                      CodeCache::find_blob(reinterpret_cast<void*>(context->pc)) != nullptr;
+  const bool usable = has_java_frames && called && !yields &&
+                      AsyncStackWalker::complete_anchor(&anchor, _low, _high);
   if (usable) {
     return walker->start_at_anchor(anchor, context) ? Start::started : Start::failed;
   }
