@@ -109,16 +109,16 @@ TEST_F(AgentTestPlain, TenThousandThreadsAreNormal) {
 }
 
 TEST_F(AgentTestPlain, TenThousandThreadsAreNormalFromOutside) {
-  const Ran ran = run("mode=separate-thread,threads=all,interval=1s", "1 2000 10000 0");
+  const Ran ran = run("mode=separate-thread,threads=all,interval=1s", "1 1000 10000 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 10000) << ran.output;
-  EXPECT_GT(ran.stats["samples"], 3000) << ran.stats.dump();
+  EXPECT_GT(ran.stats["samples"], 1000) << ran.stats.dump();
   EXPECT_EQ(accounted(ran.stats), ran.stats["ticks"]) << ran.stats.dump();
 }
 
 TEST_F(AgentTestPlain, OfManyRunningThreadsSomeAreSampledAtOnce) {
   const unsigned cores = std::thread::hardware_concurrency();
-  const Ran ran = run("interval=1ms", std::to_string(48 * cores) + " 2000 0 0");
+  const Ran ran = run("interval=1ms", std::to_string(48 * cores) + " 1000 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GT(ran.stats["threads"]["peak"], 48 * cores) << ran.output;
   EXPECT_LE(ran.stats["threads"]["most_sampled"], 32 * cores);
@@ -158,7 +158,7 @@ TEST_F(AgentTestPlain, ThreadsThatGetNoTimerAreCountedAndSpokenOf) {
 }
 
 TEST_F(AgentTestPlain, DurationEndsSamplingAndNotTheProgram) {
-  const Ran ran = run("duration=1,interval=1ms", "1 2500 0 0");
+  const Ran ran = run("duration=1,interval=1ms", "1 2000 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_EQ(ran.stats["ended"], "duration");
   EXPECT_GT(ran.stats["samples"], 50);
@@ -197,7 +197,7 @@ TEST_F(AgentTestPlain, RandomThreadsTakeTurns) {
 
 // Per second of their processor time: other load takes that, too.
 TEST_F(AgentTestPlain, RunningThreadsAreSampledAtTheRateAskedFor) {
-  const Ran ran = run("interval=1ms", "2 1500 0 0");
+  const Ran ran = run("interval=1ms", "2 1000 0 0");
   EXPECT_EQ(ran.status, 0) << ran.output;
   EXPECT_GE(ran.stats["rate_hz"].get<double>(), 0.9 * ran.stats["rate_asked_hz"].get<double>())
       << ran.stats.dump();
@@ -319,7 +319,7 @@ TEST_F(AgentTestPlain, AMissingOutermostFrameIsFound) {
                      ",interval=100us,mode=" + mode,
                  program);
     };
-    const Ran rarely = sampled("outermost+rarely,costly=4", "2 1000 0 0");
+    const Ran rarely = sampled("outermost+rarely,costly=4", "2 600 0 0");
     EXPECT_FALSE(rarely.finding("contract", "not-deterministic").empty())
         << mode << rarely.stats.dump();
     const Ran always = sampled("outermost,costly=50", "2 400 0 0");
