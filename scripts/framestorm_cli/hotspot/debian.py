@@ -1,9 +1,9 @@
 """OpenJDK's source from a Debian archive, through the machine's own mirror.
 
 A private apt configuration: nothing of the machine's is changed, and the suite that has the sources
-need not be one the machine installs from. Where to download is what the machine's apt says. apt checks
-what comes down the chain (InRelease by the archive's signature, Sources by InRelease, the tarball by
-Sources) and is told to refuse anything else.
+need not be one the machine installs from. Where to download is what the machine's apt says. A pinned
+tarball is checked by its pin. Of others apt checks what comes down the chain (InRelease by the archive's
+signature, Sources by InRelease, the tarball by Sources) and is told to refuse anything else.
 """
 
 import json
@@ -11,6 +11,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from framestorm_cli.base import files, packages, steps
 from framestorm_cli.base.errors import FramestormError
@@ -23,6 +24,7 @@ PREFIX = "debian:"  # of a --source
 SUITES = {"openjdk-25": "trixie", "openjdk-26": "sid"}
 _UNSTABLE = ("sid",)  # has no security archive
 _DEFAULT = "http://deb.debian.org/debian"
+_APT_HELPER = "/usr/lib/apt/apt-helper"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,17 @@ class _Listed:
     version: str
     name: str
     sha256: str
+
+
+# What the additions, the coverage floors and the known crashes were made with: asked for first. A mirror
+# may list a newer one that it does not have yet, and have this one when it lists it no more.
+PINNED = {
+    "openjdk-25": _Listed(
+        "25.0.3+9-2~deb13u1",
+        "openjdk-25_25.0.3+9.orig.tar.xz",
+        "2dd6c441b49705480db1ebfcd03f43d5dcb7f1d4290e98c1fa6eeefae50cfa07",
+    )
+}
 
 
 def mirrors() -> tuple[str, str]:
@@ -102,7 +115,8 @@ def configuration(folder: Path, suite: str) -> list[str]:
 
 
 def fetch(package: str, folder: Path) -> Download:
-    """The newest source tarball of the package that the mirror has; the one in `folder` if any."""
+    """The package's source tarball: the one in `folder` if any, else the pinned one, else the newest that
+    the mirror has."""
     if package not in SUITES:
         raise FramestormError(f"debian:{package} is not known; known: {', '.join(sorted(SUITES))}")
     with writing(folder):
@@ -112,7 +126,7 @@ def fetch(package: str, folder: Path) -> Download:
         if there is not None:
             return there
         packages.ensure((KEYRING_PACKAGE,))
-        found = _download(package, folder)
+        found = _download_pinned(package, folder) or _download(package, folder)
         record.write_text(
             json.dumps({"name": found.path.name, "sha256": found.sha256, "version": found.version}),
             encoding="utf-8",
@@ -130,6 +144,25 @@ def _recorded(record: Path) -> Download | None:
     except (OSError, ValueError, KeyError):
         pass
     return None
+
+
+def _download_pinned(package: str, folder: Path) -> Download | None:
+    """None when nothing is pinned, or the mirror has it no more."""
+    pinned = PINNED.get(package)
+    if pinned is None:
+        return None
+    steps.say(f"downloading {pinned.name}")
+    path = folder / pinned.name
+    main, _ = mirrors()
+    uri = f"{main}/pool/main/{package[0]}/{package}/{quote(pinned.name)}"
+    command = [_APT_HELPER, "-o", "APT::Sandbox::User=root", "download-file", uri]
+    with (folder / "apt-source.log").open("wb") as log:
+        done = subprocess.run(
+            [*command, str(path), f"SHA256:{pinned.sha256}"], stdout=log, stderr=log, check=False
+        )
+    # What is not as pinned is kept by apt-helper under another name.
+    path.with_name(f"{path.name}.FAILED").unlink(missing_ok=True)
+    return Download(path, pinned.sha256, pinned.version) if done.returncode == 0 else None
 
 
 def _download(package: str, folder: Path) -> Download:

@@ -1,4 +1,5 @@
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,7 +148,48 @@ def fake_apt(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CONTENT", "tarball")
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setattr(packages, "ensure", lambda *_: None)
+    monkeypatch.setattr(debian, "PINNED", {})
     return folder
+
+
+HELPER = """echo "$@" >> "$FAKE/asked"
+for last; do :; done
+printf "$CONTENT" > fetched
+[ "$last" = "SHA256:$(sha256sum < fetched | cut -d' ' -f1)" ] || { mv fetched "$5.FAILED"; exit 100; }
+mv fetched "$5"
+"""
+
+
+@pytest.fixture
+def pinned(fake_apt: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    helper = fake_apt / "apt-helper"
+    helper.write_text(f"#!/bin/sh\n{HELPER}")
+    helper.chmod(0o755)
+    monkeypatch.setattr(debian, "_APT_HELPER", str(helper))
+    monkeypatch.setattr(debian, "mirrors", lambda: ("http://m/debian", "http://s/debian-security"))
+    monkeypatch.chdir(fake_apt)
+    one = debian.parse_sources(SOURCES)[0]
+    digest = hashlib.sha256(b"pinned").hexdigest()
+    monkeypatch.setattr(debian, "PINNED", {"openjdk-25": replace(one, sha256=digest)})
+    return fake_apt
+
+
+def test_the_pinned_tarball_is_taken_whatever_is_listed(
+    tmp_path: Path, pinned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTENT", "pinned")
+    got = debian.fetch("openjdk-25", tmp_path / "downloads")
+    assert (got.path.read_text(), got.version) == ("pinned", "25.0.10+9-2~deb13u1")
+    asked = (pinned / "asked").read_text()
+    assert "http://m/debian/pool/main/o/openjdk-25/openjdk-25_25.0.10%2B9.orig.tar.xz" in asked
+
+
+def test_where_the_pinned_tarball_is_gone_the_newest_that_is_listed_is_taken(
+    tmp_path: Path, pinned: Path
+) -> None:
+    got = debian.fetch("openjdk-25", tmp_path / "downloads")
+    assert (got.path.read_text(), got.version) == ("tarball", "25.0.3+9-2")
+    assert list((tmp_path / "downloads").glob("*.FAILED")) == []
 
 
 def test_the_tarball_is_kept_and_not_downloaded_again(
