@@ -17,6 +17,7 @@ from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
 
 TAIL_LINES = 25
+_SPOKEN_OF_AFTER = 0.5  # seconds: most set-up finds that all is there
 
 
 def say(message: str) -> None:
@@ -52,7 +53,8 @@ def run_logged(
 ) -> None:
     """Runs a step with its output in `<cache>/logs/<log_name>.log`.
 
-    A terminal gets a spinner with the log's last line, anything else one line at start and end.
+    Of a step that takes only a moment nothing is said. Of others a terminal gets a spinner with the log's
+    last line, anything else one line at start and end.
     Raises FramestormError with the log's last lines and `advice` when the step fails.
     """
     log_path = paths.cache() / "logs" / f"{log_name}.log"
@@ -68,7 +70,11 @@ def run_logged(
         except FileNotFoundError as error:
             raise FramestormError(f"{what}: {command[0]} is not there. {advice}") from error
         try:
-            code = process.wait() if quiet else _watch(process, what, log_path)
+            try:
+                code = process.wait(None if quiet else _SPOKEN_OF_AFTER)
+                quiet = True
+            except subprocess.TimeoutExpired:
+                code = _watch(process, what, log_path)
         except BaseException:
             process.kill()
             process.wait()

@@ -6,7 +6,6 @@ A second start finds all of it in place: one dpkg-query, one `ninja` with nothin
 import hashlib
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,11 +98,8 @@ def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
         if not folder.exists():
             _check_room()
         _configure(folder, headers(jdk))
-        command = ["ninja", "-C", str(folder), *targets]
-        if _up_to_date(folder, targets):
-            return
         steps.run_logged(
-            command,
+            ["ninja", "-C", str(folder), *targets],
             what="building the native programs",
             log_name="build",
             advice=f"Fix the error, or remove {folder} to build from nothing.",
@@ -165,13 +161,6 @@ def compiler_launchers() -> dict[str, str]:
         return {}
     folder = f"CCACHE_DIR={paths.cache() / 'ccache'}"
     return dict.fromkeys(names, ";".join(["cmake", "-E", "env", folder, program]))
-
-
-def _up_to_date(folder: Path, targets: tuple[str, ...]) -> bool:
-    dry = subprocess.run(
-        ["ninja", "-C", str(folder), "-n", *targets], capture_output=True, text=True, check=False
-    )
-    return dry.returncode == 0 and "no work to do" in dry.stdout
 
 
 def sampled_by_tests(jdk: Jdk) -> Path:
