@@ -4,6 +4,8 @@
 #include <iostream>
 #include <map>
 
+#include "harness/input/option_names.h"
+
 namespace framestorm {
 namespace {
 
@@ -29,13 +31,15 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
   app.add_option("--seconds", options->seconds, "time from the first walk on");
   app.add_option("--runs", options->runs, "stop after so many walks; 0: no limit");
   app.add_option("--seed", options->seed, "of the mutator and the order of halts");
-  app.add_option("--scenario", options->session.scenarios, "only these; may be repeated")
-      ->transform(CLI::CheckedTransformer(names_to_values<ScenarioId>()));
-  app.add_option("--mode", options->modes, "same-thread, separate-thread; may be repeated")
-      ->transform(CLI::CheckedTransformer(names_to_values<Mode>()));
-  app.add_option("--walker", options->walkers,
-                 "only these; may be repeated. Otherwise all that the JDK has, with --bench asgct")
-      ->transform(CLI::CheckedTransformer(names_to_values<WalkerId>()));
+  take_names(
+      app.add_option("--scenario", options->session.scenarios, "only these; may be repeated"),
+      names_to_values<ScenarioId>());
+  take_names(app.add_option("--mode", options->modes, "only these; may be repeated"),
+             names_to_values<Mode>());
+  take_names(app.add_option(
+                 "--walker", options->walkers,
+                 "only these; may be repeated. Otherwise all that the JDK has, with --bench asgct"),
+             names_to_values<WalkerId>());
   app.add_option("--walker-plugin", options->session.walker_plugin,
                  "shared object of --walker plugin");
   app.add_option("--profiler", options->session.profiler,

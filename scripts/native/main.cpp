@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "harness/base/error.h"
+#include "harness/input/option_names.h"
 #include "harness/walkers/plugin.h"
 #include "scripts/native/codec.h"
 #include "scripts/native/coverage.h"
@@ -134,21 +135,23 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   std::map<std::string, WalkerId> walker_names;
   for (const WalkerTraits& traits : kWalkers) walker_names[std::string(traits.name)] = traits.id;
-  step->add_option("--walker", step_options.walkers, "only these; may be repeated")
-      ->transform(CLI::CheckedTransformer(walker_names));
+  take_names(step->add_option("--walker", step_options.walkers, "only these; may be repeated"),
+             walker_names);
   std::map<std::string, StepEvent> event_names;
   for (const StepEvent event : all_of<StepEvent>()) {
     if (event != StepEvent::none) event_names[std::string(name_of(event))] = event;
   }
-  step->add_option("--event", step_options.limits.events, "injected; may be repeated")
-      ->transform(CLI::CheckedTransformer(event_names));
+  take_names(step->add_option("--event", step_options.limits.events, "injected; may be repeated"),
+             event_names);
   std::map<std::string, ScenarioId> scenario_names;
   for (const ScenarioInfo& info : all_scenarios()) scenario_names[std::string(info.name)] = info.id;
-  scenarios->add_option("--scenario", scenario_options.scenarios, "only these; may be repeated")
-      ->transform(CLI::CheckedTransformer(scenario_names));
+  take_names(scenarios->add_option("--scenario", scenario_options.scenarios,
+                                   "only these; may be repeated"),
+             scenario_names);
 
-  step->add_option("--scenario", step_options.session.scenarios, "only these; may be repeated")
-      ->transform(CLI::CheckedTransformer(scenario_names));
+  take_names(
+      step->add_option("--scenario", step_options.session.scenarios, "only these; may be repeated"),
+      scenario_names);
 
   try {
     app.parse(argc, argv);

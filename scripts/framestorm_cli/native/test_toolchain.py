@@ -86,7 +86,8 @@ def test_two_at_once_build_once(checkout: Path, monkeypatch: pytest.MonkeyPatch)
         thread.start()
     for thread in threads:
         thread.join()
-    assert names == ["configure", "build"]
+    assert names == ["configure", "build", "build"]
+    assert _did_nothing()
 
 
 def test_a_build_that_fails_shows_the_error(checkout: Path) -> None:
@@ -167,3 +168,15 @@ def test_a_victim_that_does_not_compile_leaves_nothing_behind(
 
 def test_there_is_a_jdk_to_test_with() -> None:
     assert installed(), "no usable JDK with javac is installed: see `scripts/framestorm doctor`"
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"), [(toolchain.NATIVE, ("step",)), (paths.TARGETS[0], ())]
+)
+def test_help_and_errors_list_names_as_text(program: str, arguments: tuple[str, ...]) -> None:
+    path = toolchain.native_program().with_name(program)
+    for asked in (("--help",), ("--walker", "no-such-walker")):
+        done = subprocess.run([path, *arguments, *asked], capture_output=True, check=False)
+        said = (done.stdout + done.stderr).decode()
+        assert "asgct" in said
+        assert all(character.isprintable() or character.isspace() for character in said)
