@@ -242,9 +242,9 @@ def _pytest(ci: bool, arguments: tuple[str, ...], marked: str = "", beside: int 
 
 
 def _instrumented() -> Outcome:
-    """The sanitized JDK as a user meets it: built unless the cache has it, then walked, and fuzzed by
-    both engines. Findings are expected: AsyncGetCallTrace has some. The project's own walkers have none
-    that is known: they go through the gate, which also holds the seeds to their coverage."""
+    """The sanitized JDK as a user meets it: built unless the cache has it, as is the plain one, then walked,
+    and fuzzed by both engines. Findings are expected: AsyncGetCallTrace has some. The project's own walkers
+    have none that is known: they go through the gate, which also holds the seeds to their coverage."""
     jdk_option = ["--jdk", "instrumented"]
     own = ["--walker", ",".join(walkers.table(toolchain.native_program()).added())]
     with tempfile.TemporaryDirectory(prefix="framestorm-instrumented-") as folder:
@@ -257,6 +257,7 @@ def _instrumented() -> Outcome:
         # Those of a list at once: each leaves cores idle, the fuzzers while they replay.
         stages = [
             [["jdk", "build"]],
+            [["jdk", "build", "--variant", "plain"]],  # which the gate steps and stresses
             [
                 [*fuzz, "--seconds", "15", *out("libfuzzer")],
                 [*fuzz, "--engine", "afl", "--seconds", "20", *out("afl")],
