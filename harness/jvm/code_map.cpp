@@ -17,6 +17,14 @@ std::string artifact_name(std::string_view name) {
   return result;
 }
 
+// A generated stub's name of before JDK 26, which calls it "Stub Generator <name>_stub" (stubInfo.cpp).
+std::string_view plain_stub_name(std::string_view name) {
+  constexpr std::string_view kBefore = "Stub Generator ";
+  constexpr std::string_view kBehind = "_stub";
+  if (!name.starts_with(kBefore) || !name.ends_with(kBehind)) return name;
+  return name.substr(kBefore.size(), name.size() - kBefore.size() - kBehind.size());
+}
+
 }  // namespace
 
 DebugInfo::DebugInfo(jmethodID method, const void* compile_info) : method_(method) {
@@ -110,9 +118,13 @@ void CodeMap::fill_nmethod(CodeEntry* entry) const {
   }
   if (const auto deopt = vm_.offset("CompiledMethod", "_deopt_handler_begin")) {
     entry->deopt_handler = read_at<uintptr_t>(blob, *deopt);
-  } else if (const auto relative = vm_.offset("nmethod", "_deopt_handler_offset")) {
-    entry->deopt_handler =
-        reinterpret_cast<uintptr_t>(blob) + static_cast<size_t>(read_at<int32_t>(blob, *relative));
+    return;
+  }
+  for (const char* const field : {"_deopt_handler_offset", "_deopt_handler_entry_offset"}) {
+    if (const auto relative = vm_.offset("nmethod", field)) {
+      entry->deopt_handler = reinterpret_cast<uintptr_t>(blob) +
+                             static_cast<size_t>(read_at<int32_t>(blob, *relative));
+    }
   }
 }
 
@@ -139,7 +151,7 @@ void CodeMap::add_stub(const void* code, size_t size, const std::string& name) {
   event.entry.begin = reinterpret_cast<uintptr_t>(code);
   event.entry.end = event.entry.begin + size;
   event.entry.kind = CodeKind::stub;
-  event.entry.name = artifact_name(name);
+  event.entry.name = artifact_name(plain_stub_name(name));
   add(std::move(event));
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <new>
 
 #include "harness/jvm/agent.h"
 
@@ -40,8 +41,10 @@ ThreadLayout read_layout(const VmStructs& vm) {
 }  // namespace
 
 Jvm& Jvm::get() {
-  static Jvm jvm;
-  return jvm;
+  // Never destroyed: the JVM's threads tell it of code and methods until the process is gone.
+  alignas(Jvm) static std::byte memory[sizeof(Jvm)];
+  static Jvm* const jvm = new (memory) Jvm;
+  return *jvm;
 }
 
 void* Jvm::symbol(const char* name) const { return dlsym(library_, name); }
@@ -53,6 +56,14 @@ void Jvm::open(void* library, const std::filesystem::path& path) {
   layout_ = read_layout(*structs_);
   methods_.set_mark(structs_->required_offset("Method", "_constMethod"));
   code_map_ = std::make_unique<CodeMap>(*structs_);
+  // Before the JVM starts: a profiler's handler that allocates may interrupt the reading of the symbols.
+  constexpr int kIdsPointAtMethods = 25;
+  const auto* const release = structs_->static_address("Abstract_VM_Version", "_vm_major_version");
+  if (release != nullptr && read_at<int32_t>(release) > kIdsPointAtMethods) {
+    const auto look_up = code_map_->resolve(
+        {CodeKind::function, 0, CodeAnchor::entry, "_ZN6Method18resolve_jmethod_idEP10_jmethodID"});
+    methods_.set_look_up(reinterpret_cast<MethodTable::LookUp>(look_up.value_or(0)));
+  }
   collections_ = std::make_unique<Collections>(*structs_);
   handle_signal_ =
       reinterpret_cast<int (*)(int, siginfo_t*, void*, int)>(symbol("JVM_handle_linux_signal"));

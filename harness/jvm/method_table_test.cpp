@@ -8,7 +8,7 @@
 namespace framestorm {
 namespace {
 
-// As in HotSpot, an ID is where the address of its method stands.
+// As in HotSpot up to JDK 25, an ID is where the address of its method stands.
 struct Method {
   const void* table = nullptr;
   const void* bytecodes = nullptr;
@@ -72,6 +72,43 @@ TEST_F(MethodTableTest, AnOldVersionWhereAnotherWasIsNotThatOne) {
   place(1, 3);
   EXPECT_EQ(at(0), nullptr);
   EXPECT_EQ(at(3), id(1));
+}
+
+// As in HotSpot from JDK 26 on.
+std::array<const void*, 3> counted = {};
+const void* look_up(jmethodID id) {
+  const auto number = reinterpret_cast<uintptr_t>(id);
+  return number < counted.size() ? counted[number] : nullptr;
+}
+
+TEST(MethodTableOfNumbers, AnIdIsLookedUp) {
+  const std::array<Method, 2> memory = {};
+  MethodTable table;
+  table.set_mark(offsetof(Method, bytecodes));
+  table.set_look_up(&look_up);
+  EXPECT_TRUE(table.finds_methods());
+  const auto one = reinterpret_cast<jmethodID>(uintptr_t{1});
+  const auto two = reinterpret_cast<jmethodID>(uintptr_t{2});
+  counted = {nullptr, memory.data(), &memory[1]};
+  table.add(one, {"one"});
+  table.absorb();
+  EXPECT_EQ(table.id_of(memory.data()), one);
+  EXPECT_FALSE(table.was_counted(two));
+  table.add(two, {"two"});
+  table.absorb();
+  EXPECT_EQ(table.id_of(&memory[1]), two);
+  EXPECT_TRUE(table.was_counted(one) && table.was_counted(two));
+  EXPECT_FALSE(table.was_counted(nullptr));
+}
+
+TEST(MethodTableOfNumbers, WithoutALookUpNoMethodIsFound) {
+  const Method method;
+  MethodTable table;
+  table.set_look_up(nullptr);
+  table.add(reinterpret_cast<jmethodID>(uintptr_t{1}), {"one"});
+  table.absorb();
+  EXPECT_FALSE(table.finds_methods());
+  EXPECT_EQ(table.id_of(&method), nullptr);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "harness/jvm/methods.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "harness/base/clock.h"
@@ -10,7 +11,15 @@ namespace {
 // A replaced method has its ID point elsewhere, of which no event tells.
 constexpr uint64_t kRetakeIds = kSecond / 10;
 
+const void* find_none(jmethodID) { return nullptr; }
+
 }  // namespace
+
+void MethodTable::set_look_up(LookUp look_up) {
+  look_up_ = look_up != nullptr ? look_up : &find_none;
+}
+
+bool MethodTable::finds_methods() const { return look_up_ != &find_none; }
 
 void MethodTable::add(jmethodID method, MethodInfo info) {
   const std::lock_guard lock(mutex_);
@@ -34,6 +43,7 @@ void MethodTable::take_pending() {
     MethodInfo& known = methods_[method];
     info.first = known.first;
     known = std::move(info);
+    newest_ = std::max(newest_, reinterpret_cast<uintptr_t>(method));
   }
   pending_.clear();
   has_pending_.store(false, std::memory_order_release);
@@ -58,7 +68,9 @@ const void* MethodTable::mark_of(const void* method) const {
 }
 
 jmethodID MethodTable::id_of(const void* method) {
-  const auto is_current = [method](const auto& known) { return method_at(known.id) == method; };
+  const auto is_current = [this, method](const auto& known) {
+    return method_at(known.id) == method;
+  };
   auto found = ids_.find(method);
   const uint64_t now = found == ids_.end() ? monotonic_ns() : 0;
   // One that was replaced may still run; or another one has come where it was.

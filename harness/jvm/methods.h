@@ -39,8 +39,7 @@ class MethodTable {
 
   // After absorb(), by the thread that owns the halted world. Null for an unknown id.
   const MethodInfo* find(jmethodID method) const;
-  // The ID of the method at a Method*, where IDs point at these (JDK 25 and older). Null when no class
-  // has it. As find().
+  // The ID of the method at a Method*. Null when no class has it. As find().
   jmethodID id_of(const void* method);
   // The offset in a Method of what no other has that comes to stand where it stood.
   void set_mark(size_t offset) { mark_ = offset; }
@@ -48,8 +47,23 @@ class MethodTable {
   void retake_ids() { ids_stale_ = true; }
   // Whether its class was redefined since id_of() was first asked for anything. As find().
   bool is_replaced(jmethodID id) const;
-  // What an ID points at; null once its class is unloaded, the memory of an ID stays. Any context.
-  static const void* method_at(jmethodID id) { return *reinterpret_cast<const void* const*>(id); }
+  // From JDK 26 on an ID is a number that HotSpot looks up (oops/jmethodIDTable.cpp). Before, it is where
+  // the address of its Method stands, and the memory of an ID stays. `look_up`: HotSpot's, for any number;
+  // null where it cannot be had, and then no method is found.
+  using LookUp = const void* (*)(jmethodID);
+  void set_look_up(LookUp look_up);
+  LookUp look_up() const { return look_up_; }
+  bool ids_are_numbers() const { return look_up_ != nullptr; }
+  bool finds_methods() const;
+  // The Method* of an ID; null once its class is unloaded. Any context of a thread that is attached.
+  const void* method_at(jmethodID id) const {
+    return look_up_ != nullptr ? look_up_(id) : *reinterpret_cast<const void* const*>(id);
+  }
+  // Whether it is no more than the newest ID that is known, where IDs are numbers: they are counted up.
+  // As find().
+  bool was_counted(jmethodID id) const {
+    return id != nullptr && reinterpret_cast<uintptr_t>(id) <= newest_;
+  }
   // Another version of a known method, which no event tells of. As find().
   void add_version(jmethodID version, jmethodID of) { methods_[version] = methods_[of]; }
   size_t size() const { return methods_.size(); }
@@ -73,6 +87,8 @@ class MethodTable {
   size_t mark_ = 0;
   uint64_t ids_taken_ns_ = 0;
   bool ids_stale_ = false;
+  LookUp look_up_ = nullptr;
+  uintptr_t newest_ = 0;  // ID, as a number
 };
 
 }  // namespace framestorm

@@ -42,6 +42,10 @@ InterpretedFrame interpreted_frame(uintptr_t fp);
 // How far below fp sp is at least once the frame stands, in bytes.
 extern const size_t kInterpretedFrame;
 
+// Where the code of an nmethod's deoptimisation handler begins, by where a deoptimised frame's call returns
+// to in it. From JDK 26 on that is a jump back (x86.ad, emit_deopt_handler).
+uintptr_t deopt_handler_begin(uintptr_t entry);
+
 // Code that only traps, as a return address; and where it has trapped.
 uintptr_t trampoline();
 bool is_trampoline_trap(uintptr_t pc);

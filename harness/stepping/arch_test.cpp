@@ -28,6 +28,15 @@ TEST(StepArch, CallsAndReturnsAreTold) {
   EXPECT_EQ(flow_of({0x48, 0x8b, 0xe8}), Flow::other);       // mov rbp, rax
 }
 
+TEST(StepArch, ADeoptimisationHandlerMayBeginBeforeItsEntry) {
+  const std::vector<uint8_t> code = {0xe8, 1,    2,    3,   4,
+                                     0xeb, 0xf9, 0xeb, 0x10};  // call; jmp -7; jmp +16
+  const auto begin = reinterpret_cast<uintptr_t>(code.data());
+  EXPECT_EQ(deopt_handler_begin(begin), begin);
+  EXPECT_EQ(deopt_handler_begin(begin + 5), begin);
+  EXPECT_EQ(deopt_handler_begin(begin + 7), begin + 7);
+}
+
 TEST(StepArch, InterpretedFramesAreReadByTheirPointer) {
   std::vector<uintptr_t> stack(16);
   const auto fp = reinterpret_cast<uintptr_t>(&stack[12]);

@@ -78,6 +78,13 @@ InterpretedFrame interpreted_frame(uintptr_t fp) {
           .bcp = word(-8)};
 }
 
+uintptr_t deopt_handler_begin(uintptr_t entry) {
+  constexpr uint8_t kJump = 0xeb;
+  const auto* code = reinterpret_cast<const uint8_t*>(entry);
+  const auto distance = static_cast<int8_t>(code[1]);
+  return code[0] == kJump && distance < 0 ? entry + 2 + static_cast<uintptr_t>(distance) : entry;
+}
+
 uintptr_t trampoline() { return reinterpret_cast<uintptr_t>(framestorm_trampoline); }
 
 bool is_trampoline_trap(uintptr_t pc) { return pc == trampoline() + 1; }

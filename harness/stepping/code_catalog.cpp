@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/stepping/arch.h"
 #include "harness/stepping/told.h"
 
 namespace framestorm::stepping {
@@ -128,6 +129,10 @@ const Blob* CodeCatalog::add(const CodeEntry& entry) {
   blob.role = role_of(entry);
   blob.stub = section_of_stub(entry.name);
   blob.entry = entry;
+  // Native wrappers have none; where HotSpot says that theirs is, is their code.
+  if (blob.role == Role::compiled && entry.deopt_handler != 0) {
+    blob.deopt_handler = deopt_handler_begin(entry.deopt_handler);
+  }
   const auto* code = reinterpret_cast<const std::byte*>(entry.begin);
   blob.code.assign(code, code + (entry.end - entry.begin));
   return known = &blob;

@@ -33,6 +33,8 @@ struct Blob {
   Role role = Role::stub;
   Section stub;  // of one that is neither a method's nor the interpreter's
   CodeEntry entry;
+  uintptr_t deopt_handler =
+      0;  // of compiled code: its deoptimisation handler begins there; 0 without one
   std::vector<std::byte> code;  // as it was stepped through first
 };
 

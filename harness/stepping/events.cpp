@@ -39,8 +39,8 @@ void Events::set_thread(JNIEnv* env, jthread thread) {
 void Events::step() {
   if (after_ == 0) return;
   for (auto& [id, method] : replaced_) {
-    if (id == nullptr || MethodTable::method_at(id) == method) continue;
-    method = MethodTable::method_at(id);
+    if (id == nullptr || jvm_.methods().method_at(id) == method) continue;
+    method = jvm_.methods().method_at(id);
     jvm_.methods().retake_ids();
   }
   if (thread_->under_way()) return;
@@ -56,9 +56,9 @@ void Events::ask(StepEvent event, std::span<const jmethodID> methods) {
   ++counts_[scenario_][event].injected;
   replaced_ = {};
   if (event == StepEvent::redefine) {
-    std::ranges::transform(methods.first(std::min(methods.size(), replaced_.size())),
-                           replaced_.begin(),
-                           [](jmethodID id) { return std::pair(id, MethodTable::method_at(id)); });
+    std::ranges::transform(
+        methods.first(std::min(methods.size(), replaced_.size())), replaced_.begin(),
+        [this](jmethodID id) { return std::pair(id, jvm_.methods().method_at(id)); });
   }
   thread_->ask(event, methods);
 }

@@ -33,12 +33,17 @@ MethodVersions::MethodVersions(Jvm& jvm)
       loader_(jvm.structs().required_offset("Klass", "_class_loader_data")) {}
 
 bool MethodVersions::read_name(jmethodID id, Name* name) const {
-  uintptr_t method = 0;
+  const MethodTable& methods = jvm_.methods();
+  auto method = methods.ids_are_numbers() ? reinterpret_cast<uintptr_t>(methods.method_at(id)) : 0;
+  return (methods.ids_are_numbers() || load(reinterpret_cast<uintptr_t>(id), &method)) &&
+         read_name(method, name);
+}
+
+bool MethodVersions::read_name(uintptr_t method, Name* name) const {
   uintptr_t const_method = 0;
   uintptr_t pool = 0;
   uintptr_t holder = 0;
-  if (!load(reinterpret_cast<uintptr_t>(id), &method) ||
-      !load(method + const_method_, &const_method) || !load(const_method + constants_, &pool) ||
+  if (!load(method + const_method_, &const_method) || !load(const_method + constants_, &pool) ||
       !load(pool + holder_, &holder) || !load(holder + class_name_, &name->front()) ||
       !load(holder + loader_, &name->back())) {
     return false;
@@ -80,8 +85,7 @@ jmethodID MethodVersions::first_of(jmethodID id) {
 
 jmethodID MethodVersions::first_of_method(const void* method) const {
   Name name = {};
-  // An ID is where a Method* stands.
-  if (!read_name(reinterpret_cast<jmethodID>(&method), &name)) return nullptr;
+  if (!read_name(reinterpret_cast<uintptr_t>(method), &name)) return nullptr;
   const auto first = by_name_.find(name);
   return first == by_name_.end() ? nullptr : first->second;
 }

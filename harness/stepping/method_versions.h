@@ -35,6 +35,7 @@ class MethodVersions {
   // HotSpot's symbols, of which each text has one: class, name, signature. And what it has of the
   // class's loader, which a version that was replaced shares.
   using Name = std::array<uintptr_t, 4>;
+  bool read_name(uintptr_t method, Name* name) const;
   bool read_name(jmethodID id, Name* name) const;
 
   Jvm& jvm_;

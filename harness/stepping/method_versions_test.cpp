@@ -105,7 +105,7 @@ TEST_F(MethodVersionsTest, AVersionIsOneOfItsOwnLoadersClass) {
   EXPECT_EQ(all.first_of(second), second) << "the other loader's class has that name, too";
   asked = [] {
     ASSERT_NE(replaced, second) << "the ID goes over to the new version";
-    EXPECT_EQ(versions->first_of_method(MethodTable::method_at(replaced)), second);
+    EXPECT_EQ(versions->first_of_method(Jvm::get().methods().method_at(replaced)), second);
     Jvm& jvm = Jvm::get();
     jvm.methods().absorb();
     ASSERT_EQ(jvm.methods().find(replaced), nullptr) << "no event tells of it";

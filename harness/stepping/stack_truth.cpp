@@ -31,7 +31,12 @@ StackTruth::StackTruth(Jvm& jvm, CodeCatalog& catalog, const MethodVersions& ver
       versions_(versions),
       const_method_(jvm.structs().required_offset("Method", "_constMethod")),
       const_method_size_(jvm.structs().size_of("ConstMethod")),
-      code_size_(jvm.structs().required_offset("ConstMethod", "_code_size")) {}
+      code_size_(jvm.structs().required_offset("ConstMethod", "_code_size")) {
+  if (!jvm.methods().finds_methods()) {
+    throw SetupError(jvm.library_path().string() +
+                     " has no symbol table, and from JDK 26 on methods cannot be known without it");
+  }
+}
 
 // A version that was replaced may have no ID that is known.
 jmethodID StackTruth::id_of(const void* method) const {
@@ -193,9 +198,8 @@ void StackTruth::cut(size_t keep) {
 }
 
 bool StackTruth::at_deopt_handler() const {
-  // Native wrappers have none; where HotSpot says that theirs is, is their code.
-  return now_.blob != nullptr && now_.blob->role == Role::compiled &&
-         now_.blob->entry.deopt_handler != 0 && now_.at.pc >= now_.blob->entry.deopt_handler;
+  return now_.blob != nullptr && now_.blob->deopt_handler != 0 &&
+         now_.at.pc >= now_.blob->deopt_handler;
 }
 
 void StackTruth::end(size_t first, bool deoptimised) {
@@ -243,6 +247,9 @@ void StackTruth::follow_jump() {
   if (elsewhere && now_.blob != nullptr && at.sp != running.slot && running.return_to != 0 &&
       running.returns_to(word_at(at.sp))) {
     running.slot = at.sp;  // an adapter has made room, or has taken it back
+  }
+  if (elsewhere && now_.blob != nullptr && now_.blob->role == Role::stub && follow_entry_undone()) {
+    return;
   }
   if (is_interpreted(now_.blob) && follow_deoptimisation()) return;
   if (is_interpreted(now_.blob) && !running.has_stood && before_.blob != now_.blob) {
@@ -307,6 +314,20 @@ bool StackTruth::follow_taken_down() {
     if (at.sp <= over.slot && !(in_itself && goes_on)) continue;
     if (i + 1 == activations_.size() && !((over.has_stood || in_itself) && goes_on)) return false;
     end(i, /*deoptimised=*/false);
+    return true;
+  }
+  return false;
+}
+
+// The barrier at the entry of code that was thrown away takes the frame down and goes to a stub, as if it had
+// not been entered (BarrierSetNMethod::deoptimize): the return address is on top of the stack again.
+bool StackTruth::follow_entry_undone() {
+  for (size_t i = activations_.size(); i-- > 1;) {
+    Activation& entered = activations_[i - 1];
+    if (entered.slot != now_.at.sp || !entered.returns_to(word_at(now_.at.sp))) continue;
+    cut(i);
+    entered.frames.clear();
+    entered.has_stood = false;
     return true;
   }
   return false;

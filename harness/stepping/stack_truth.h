@@ -146,6 +146,7 @@ class StackTruth {
   void follow_jump();
   bool follow_interpreter();
   bool follow_taken_down();
+  bool follow_entry_undone();
   bool follow_deoptimisation();
   bool is_out_of_base() const;
   void leave_base();

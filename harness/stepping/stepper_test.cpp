@@ -274,19 +274,19 @@ int32_t not_reentrant(const FakeWalk& walk) {
   return interrupted && count > 2 ? without_a_caller(walk, count) : count;
 }
 
-// What an ID (these point at a Method*) has pointed at when it was seen first is what it takes for
-// its method.
+// The Method* that an ID had when it was seen first is what it takes for its method.
 std::array<std::pair<jmethodID, const void*>, 64> seen = {};
 int32_t keeps_methods(const FakeWalk& walk) {
   const int32_t count = walk.right();
   bool replaced = false;
+  const MethodTable& methods = Jvm::get().methods();
   for (int32_t i = 0; i < count; ++i) {
     const jmethodID id = walk.frames[i].method;
     const auto at = std::ranges::find_if(
         seen, [id](const auto& one) { return one.first == id || one.first == nullptr; });
     if (at == seen.end()) continue;
-    if (at->first == nullptr) *at = {id, MethodTable::method_at(id)};
-    replaced |= at->second != MethodTable::method_at(id);
+    if (at->first == nullptr) *at = {id, methods.method_at(id)};
+    replaced |= at->second != methods.method_at(id);
   }
   return replaced && count > 2 ? without_a_caller(walk, count) : count;
 }

@@ -20,10 +20,12 @@ namespace {
 // very deep stack would cost milliseconds per halt.
 constexpr size_t kStackCopyBytes = size_t{64} << 10;
 
-// Names HotSpot gives its own threads, cut to the kernel's 15 bytes.
-constexpr std::string_view kCompilerThreads[] = {"C2 CompilerThre", "C1 CompilerThre"};
-constexpr std::string_view kGcThreads[] = {"GC Thread#", "ParGC Thread#", "ZWorker", "XWorker",
-                                           "Shenandoah GC T"};
+// Names HotSpot gives its own threads, cut to the kernel's 15 bytes: at the end, from JDK 26 on in the
+// middle.
+constexpr std::string_view kCompilerThreads[] = {"C2 CompilerThre", "C1 CompilerThre", "C2 Comp..",
+                                                 "C1 Comp.."};
+constexpr std::string_view kGcThreads[] = {"GC Thread#", "ParGC Thread#",   "ZWorker",
+                                           "XWorker",    "Shenandoah GC T", "Shenand..eads#"};
 constexpr std::string_view kVmThreads[] = {"VM Thread"};
 
 std::string thread_name(const std::filesystem::path& task) {

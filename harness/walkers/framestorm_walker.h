@@ -44,7 +44,7 @@ extern "C" {
 #define FRAMESTORM_CONTAINS_FAULTS 4u        /* recovers from faults in handlers of its own */
 #define FRAMESTORM_STOPS_AT_CONTINUATIONS 8u /* a trace may end where a continuation begins */
 #define FRAMESTORM_TRACES_COMPLETE 16u /* no trace is ever truncated; one that is: a finding */
-#define FRAMESTORM_METHOD_POINTERS 32u /* framestorm_frame.method is a Method*, JDK 25 or older */
+#define FRAMESTORM_METHOD_POINTERS 32u /* framestorm_frame.method is a Method* */
 #define FRAMESTORM_NO_JAVA_FRAMES 64u  /* it knows machine frames only, and names no Java method */
 
 /* What a frame is: framestorm_frame.type. */

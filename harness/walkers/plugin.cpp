@@ -168,10 +168,10 @@ class Plugin2 final : public Plugin {
             library_.find<decltype(framestorm_walker_abandoned)>("framestorm_walker_abandoned")) {}
 
   void init(Jvm& jvm) override {
-    constexpr int kIdsPointAtMethods = 25;
-    if (has(FRAMESTORM_METHOD_POINTERS) && jvm.feature() > kIdsPointAtMethods) {
+    if (has(FRAMESTORM_METHOD_POINTERS) && !jvm.methods().finds_methods()) {
       throw SetupError(library_.file().string() + " gives Method*: on JDK " +
-                       std::to_string(jvm.feature()) + " no ID is found by these");
+                       std::to_string(jvm.feature()) +
+                       " no ID is found by these without libjvm.so's symbol table");
     }
     jvm_ = &jvm;
     library_.check_init(init_(jvm.vm(), options_.c_str()));

@@ -1,5 +1,7 @@
 // A walker built outside the harness's own build (example/README.md), found right or wrong through
 // the C ABI.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <fstream>
 #include <random>
@@ -35,8 +37,16 @@ class PluginTest : public JvmTest {
   Walked walk_declared(const std::string& options, ScenarioId scenario = ScenarioId::c1) {
     start_with("declared_walker.so=" + options, {scenario});
     if (HasFatalFailure()) return {};
+    tell_how_ids_are_looked_up();
     halt_in_java(scenario);
     return HasFatalFailure() ? Walked() : walk(input(scenario));
+  }
+  void tell_how_ids_are_looked_up() {
+    void* const library = dlopen(FRAMESTORM_WALKERS "declared_walker.so", RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_NE(library, nullptr);
+    auto* const told = static_cast<MethodTable::LookUp*>(dlsym(library, "declared_walker_look_up"));
+    ASSERT_NE(told, nullptr);
+    *told = session().jvm().methods().look_up();
   }
   const WalkFacts& facts() { return *executor().walker(WalkerId::plugin)->facts(); }
 

@@ -55,7 +55,7 @@ Judge::Judge(const Options& options, Jvm& jvm, OracleSet& oracles, Sampler& samp
       findings_(options_, jvm),
       reference_(jvm),
       truth_(jvm, Truth::get().methods()),
-      obsolete_(jvm.jvmti()),
+      obsolete_(jvm),
       subject_(jvm, options_.mode) {}
 
 void Judge::start() {
@@ -155,8 +155,7 @@ void Judge::ask_for_obsolete(const WalkView& view) {
     if (frame.method == nullptr || view.method_of(frame) != nullptr) continue;
     if (obsolete_.has(frame.method)) {
       know_method(env_, frame.method);
-    } else if (view.subject.walker->traits().checks_ids &&
-               ObsoleteMethods::may_have_had(frame.method)) {
+    } else if (view.subject.walker->traits().checks_ids && obsolete_.may_have_had(frame.method)) {
       jvm_.methods().add(frame.method, {"(replaced)", INT32_MAX});
     }
   }

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "harness/guard/arch.h"
-#include "harness/jvm/jvm.h"
 
 namespace framestorm::stress {
 namespace {
@@ -22,28 +21,30 @@ bool load_aligned(uintptr_t address, uintptr_t* value) {
   return address % sizeof(*value) == 0 && arch::safe_load(address, value);
 }
 
-// What the ID is the address of: a Method's address.
-bool load_method(jmethodID id, uintptr_t* method) {
-  return load_aligned(reinterpret_cast<uintptr_t>(id), method);
+}  // namespace
+
+// The Method's address that an ID leads to; false where it cannot be an ID.
+bool ObsoleteMethods::load_method(jmethodID id, uintptr_t* method) const {
+  if (!methods_.ids_are_numbers()) return load_aligned(reinterpret_cast<uintptr_t>(id), method);
+  *method = reinterpret_cast<uintptr_t>(methods_.method_at(id));
+  return *method != 0 || methods_.was_counted(id);
 }
 
 // The first word of the Method, its vtable; 0 when there is none.
-uintptr_t vtable_of(jmethodID id) {
+uintptr_t ObsoleteMethods::vtable_of(jmethodID id) const {
   uintptr_t method = 0;
   uintptr_t vtable = 0;
   return load_method(id, &method) && load_aligned(method, &vtable) ? vtable : 0;
 }
 
-}  // namespace
-
-bool ObsoleteMethods::may_have_had(jmethodID id) {
+bool ObsoleteMethods::may_have_had(jmethodID id) const {
   constexpr uintptr_t kLowest = 4096;  // of anything's address
   uintptr_t method = 0;
   return load_method(id, &method) && method < kLowest;
 }
 
 void ObsoleteMethods::learn(JNIEnv* env) {
-  const auto learn = [env](jclass klass, const char* name, const char* signature) {
+  const auto learn = [this, env](jclass klass, const char* name, const char* signature) {
     const jmethodID id = klass == nullptr ? nullptr : env->GetMethodID(klass, name, signature);
     if (id == nullptr) throw SetupError(std::string("no method ") + name + " to learn from");
     env->DeleteLocalRef(klass);

@@ -50,7 +50,12 @@ PINNED = {
         "25.0.3+9-2~deb13u1",
         "openjdk-25_25.0.3+9.orig.tar.xz",
         "2dd6c441b49705480db1ebfcd03f43d5dcb7f1d4290e98c1fa6eeefae50cfa07",
-    )
+    ),
+    "openjdk-26": _Listed(
+        "26.0.2.1+1-1",
+        "openjdk-26_26.0.2.1+1.orig.tar.xz",
+        "b9a893567232edf475e1511ce2de897a00bc3d775f2e46269f492164150f0d76",
+    ),
 }
 
 
@@ -122,15 +127,14 @@ def fetch(package: str, folder: Path) -> Download:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         record = folder / f"{package}.json"
-        there = _recorded(record)
-        if there is not None:
-            return there
-        packages.ensure((KEYRING_PACKAGE,))
-        found = _download_pinned(package, folder) or _download(package, folder)
-        record.write_text(
-            json.dumps({"name": found.path.name, "sha256": found.sha256, "version": found.version}),
-            encoding="utf-8",
-        )
+        with steps.locked(f"{package}-source", f"downloading {package}"):
+            there = _recorded(record)
+            if there is not None:
+                return there
+            packages.ensure((KEYRING_PACKAGE,))
+            found = _download_pinned(package, folder) or _download(package, folder)
+            what = {"name": found.path.name, "sha256": found.sha256, "version": found.version}
+            record.write_text(json.dumps(what), encoding="utf-8")
     return found
 
 
