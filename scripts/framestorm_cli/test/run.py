@@ -191,8 +191,6 @@ def _ctest(ci: bool, whole: bool) -> Outcome:
         classes = str(toolchain.victims(under_test))
         steps.say(f"C++ tests on {under_test}")
         only = ["-LE", "walkers"] if index == 0 else ["-L", "jvm"]
-        # Victims that are compiler threads, and some inputs of others, are not known to it yet.
-        only += ["-R", "ProfilerTest|EachProfiler|Replay"] if under_test in built else []
         environment = _test_environment(under_test, classes)
         outcome = _run_ctest([*_ctest_options(ci), *only], environment)
         code = outcome.code or code
@@ -254,10 +252,10 @@ def _instrumented() -> Outcome:
 
         fuzz = ["fuzz", *jdk_option, "--seed", "1", "--verify", "1"]
         check = ["corpus", "check", *jdk_option, "--halts", "6", *out("check")]
-        # Those of a list at once: each leaves cores idle, the fuzzers while they replay.
+        # Those of a list at once: each leaves cores idle, builds while they configure and link, the fuzzers
+        # while they replay. The gate steps and stresses the plain JDK.
         stages = [
-            [["jdk", "build"]],
-            [["jdk", "build", "--variant", "plain"]],  # which the gate steps and stresses
+            [["jdk", "build"], ["jdk", "build", "--variant", "plain"]],
             [
                 [*fuzz, "--seconds", "15", *out("libfuzzer")],
                 [*fuzz, "--engine", "afl", "--seconds", "20", *out("afl")],
@@ -319,6 +317,7 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
             "clang-format",
             lambda: _call(["clang-format-19", "--dry-run", "-Werror", *_sources(_CODE_ENDINGS)]),
         ),
+        Step("oss-fuzz", _oss_fuzz, ("instrumented",)),
         Step("ctest", lambda: _ctest(ci, whole), alone=True),
         # Most of these wait for what they started.
         Step(
@@ -326,7 +325,6 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
             lambda: _pytest(
                 ci, pytest_args, "not long and not detection" if not pytest_args else "", _cores()
             ),
-            alone=True,
         ),
         Step("walkers", lambda: _walkers(ci), alone=True),
         # Replays crashes on what these two build.
@@ -336,7 +334,6 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
             ("instrumented", "walkers"),
             alone=True,
         ),
-        Step("oss-fuzz", _oss_fuzz, ("instrumented",)),
         Step("clang-tidy", _clang_tidy),
         Step("detection", lambda: _pytest(ci, pytest_args, "detection"), alone=True),
     ]
