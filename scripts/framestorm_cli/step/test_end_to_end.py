@@ -72,7 +72,7 @@ def test_what_was_found_is_not_lost_with_a_jvm_that_dies_later(tmp_path: Path) -
 
 def test_a_program_is_stepped_in_windows(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = _step(out, "--workload", "exceptions", "--seconds", "12")
+    done = _step(out, "--workload", "exceptions", "--seconds", "20")
     # Exceptions are what AsyncGetCallTrace loses callers of.
     assert done.returncode == 1, done.stdout + done.stderr
     made = results.read(out / "step.json")

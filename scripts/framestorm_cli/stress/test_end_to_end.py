@@ -53,7 +53,7 @@ def run(
 
 def test_ground_truth_beside_the_plain_program(jdk: Jdk, tmp_path: Path) -> None:
     chosen = ("--workload", "method-handles", "--mode", "same-thread")
-    _, data, printed = run(jdk, tmp_path / "out", *chosen, "--duration", "8s", truth=True)
+    _, data, printed = run(jdk, tmp_path / "out", *chosen, "--duration", "12s", truth=True)
     judged = {cell["plain"]: cell["figures"]["truth"] for cell in data["cells"]}
     assert judged[True] is None
     (walker,) = judged[False]["walkers"]
@@ -99,7 +99,7 @@ def test_a_sanitized_jdk(tmp_path: Path) -> None:
 def test_a_running_thread(jdk: Jdk, tmp_path: Path) -> None:
     """AsyncGetCallTrace writes to the stack that it walks (corpus/crashes,
     entry-frame-walk-writes-call-wrapper): a program that runs on may die of it, which is a finding."""
-    arguments = ("--workload", "exceptions", "--mode", "unstopped", "--duration", "3s")
+    arguments = ("--workload", "exceptions", "--mode", "unstopped", "--duration", "6s")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
     (cell,) = data["cells"]
     assert cell["verdict"] in ("clean", "findings", "crash")
@@ -109,7 +109,7 @@ def test_a_running_thread(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_longer_versions_of_methods_are_no_finding(jdk: Jdk, tmp_path: Path) -> None:
-    arguments = ("--workload", "class-redefinition", "--mode", "same-thread", "--duration", "4s")
+    arguments = ("--workload", "class-redefinition", "--mode", "same-thread", "--duration", "8s")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
     (cell,) = data["cells"]
     assert cell["work"]["work"]["redefinitions"] > 100
@@ -210,7 +210,7 @@ def test_a_jvm_that_dies_leaves_hs_err_and_the_stacks_of_its_core(
     resource.setrlimit(resource.RLIMIT_CORE, (limits[1], limits[1]))
     try:
         arguments = ("--workload", f"{ends_badly} crash", "--mode", "same-thread")
-        code, data, _ = run(jdk, out, *arguments, "--duration", "3s")
+        code, data, _ = run(jdk, out, *arguments, "--duration", "6s")
     finally:
         resource.setrlimit(resource.RLIMIT_CORE, limits)
     assert code == 1
@@ -250,7 +250,7 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
     names = [name for name in jfr.WALKERS if jfr.excluded(name, jdk) is None]
     assert names
     walkers = [part for name in names for part in ("--walker", name)]
-    _, data, _ = run(jdk, tmp_path / "out", "--workload", "javac", "--duration", "3s", *walkers)
+    _, data, _ = run(jdk, tmp_path / "out", "--workload", "javac", "--duration", "4s", *walkers)
     assert {(cell["walker"], cell["mode"]) for cell in data["cells"]} == {
         (name, "self") for name in names
     }
@@ -259,7 +259,7 @@ def test_jfr_is_a_walker(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def test_samplers_side_by_side(jdk: Jdk, tmp_path: Path) -> None:
-    arguments = ("--workload", "javac", "--duration", "4s", "--profiler", "jfr,asgct")
+    arguments = ("--workload", "javac", "--duration", "5s", "--profiler", "jfr,asgct")
     _, data, _ = run(jdk, tmp_path / "out", *arguments)
     lines = {line["sampler"]: line for line in data["side_by_side"]}
     own = jfr.EXECUTION if jfr.excluded(jfr.CPU_TIME, jdk) else jfr.CPU_TIME
