@@ -210,7 +210,7 @@ def test_a_jvm_that_dies_leaves_hs_err_and_the_stacks_of_its_core(
     resource.setrlimit(resource.RLIMIT_CORE, (limits[1], limits[1]))
     try:
         arguments = ("--workload", f"{ends_badly} crash", "--mode", "same-thread")
-        code, data, _ = run(jdk, out, *arguments, "--duration", "6s")
+        code, data, _ = run(jdk, out, *arguments, "--duration", "60s")
     finally:
         resource.setrlimit(resource.RLIMIT_CORE, limits)
     assert code == 1
