@@ -212,6 +212,7 @@ void handle_fault(int signo, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   WalkState& walk = walk_state;
   if (walk.recovery.sp != 0 && is_own_fault(info)) {
+    const bool mask_changed = walk.mask_changed;
     if (walk.recording) {  // the guard's own fault: contained, it would come back for ever
       signals::take_default_action(signo, info);
     } else if (walk.contained != nullptr && walk.claim.sp == 0 && signals::is_behind_jvms(signo)) {
@@ -219,6 +220,8 @@ void handle_fault(int signo, siginfo_t* info, void* context) {
     } else {
       contain(&walk, signo, info, interrupted);
     }
+    // What was done to the mask in here the kernel undoes: HotSpot unblocks the signals of faults.
+    walk.mask_changed = walk.unsafe->mask_changed = mask_changed;
   } else {
     forward(signo, info, context);
   }

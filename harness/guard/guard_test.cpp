@@ -368,6 +368,33 @@ TEST_F(GuardTest, NestedFaultInClaimIsClaimed) {
   EXPECT_EQ(stack_of(result.fault).front(), "read_address");
 }
 
+// HotSpot's handler unblocks the signals of faults first. The kernel puts the mask back behind it.
+TEST_F(GuardTest, AMaskChangedByAClaimThatReturnsIsNotTheWalks) {
+  static volatile uintptr_t continuation = 0;
+  static sigset_t trap;
+  sigemptyset(&trap);
+  sigaddset(&trap, SIGTRAP);
+  pthread_sigmask(SIG_BLOCK, &trap, nullptr);
+  current_claim = [](int, siginfo_t*, void* context) {
+    pthread_sigmask(SIG_UNBLOCK, &trap, nullptr);
+    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] =
+        static_cast<greg_t>(continuation);
+    return true;
+  };
+  const Walk result = walk([] {
+    asm volatile("leaq 1f(%%rip), %%rax\n movq %%rax, %0\n movq (%1), %%rax\n 1:"
+                 : "=m"(continuation)
+                 : "r"(kUnmapped)
+                 : "rax");
+  });
+  EXPECT_EQ(result.end, WalkEnd::returned);
+  EXPECT_NE(continuation, 0U);
+  EXPECT_FALSE(result.unsafe.mask_changed);
+  sigset_t after;
+  pthread_sigmask(SIG_UNBLOCK, &trap, &after);
+  EXPECT_EQ(sigismember(&after, SIGTRAP), 1);
+}
+
 TEST_F(GuardTest, ClaimThatFaultsOrAbortsIsARefusal) {
   current_claim = [](int signo, siginfo_t*, void*) {
     if (signo == SIGSEGV) {
