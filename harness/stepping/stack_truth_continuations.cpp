@@ -87,4 +87,12 @@ void StackTruth::follow_continuation() {
   }
 }
 
+bool StackTruth::returns_to_barrier(const Activation& one) {
+  if (one.slot < now_.at.sp) return false;
+  const uintptr_t return_to = *reinterpret_cast<const uintptr_t*>(one.slot);
+  if (return_to == one.return_to) return false;
+  const Blob* const patched = catalog_.at(return_to);
+  return patched != nullptr && patched->role == Role::return_barrier;
+}
+
 }  // namespace framestorm::stepping

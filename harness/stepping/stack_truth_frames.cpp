@@ -1,0 +1,96 @@
+// Which frames a StackTruth expects of a walk here.
+#include <algorithm>
+#include <ranges>
+
+#include "harness/stepping/stack_truth.h"
+
+namespace framestorm::stepping {
+namespace {
+
+// No walk is asked for more.
+constexpr size_t kMostExpected = 2048;
+
+}  // namespace
+
+// Of a call: the register has something else once a method is called, which the frame keeps it for.
+int32_t StackTruth::bci_of(const InterpretedFrame& frame, uintptr_t bcp) const {
+  if (frame.method == nullptr) return kAnyBci;
+  const auto code = read_at<uintptr_t>(frame.method, const_method_) + const_method_size_;
+  const auto size =
+      read_at<uint16_t>(read_at<const void*>(frame.method, const_method_), code_size_);
+  for (const uintptr_t pointer : {bcp, frame.bcp}) {
+    if (pointer >= code && pointer - code < size) return static_cast<int32_t>(pointer - code);
+  }
+  return kAnyBci;
+}
+
+std::vector<TrueFrame> StackTruth::interpreted(const Place& place, uintptr_t return_to) {
+  const Activation& running = activations_.back();
+  if (frame_stands(place)) {
+    const InterpretedFrame frame = interpreted_frame(place.at.fp);
+    const jmethodID method = id_of(frame.method);
+    return {{.method = method, .bci = return_to == 0 ? kAnyBci : bci_of(frame, place.at.bcp)}};
+  }
+  // In the frame of the caller, this one taken down.
+  if (running.method == nullptr && !running.unnamed) return {};
+  return {{.sort = TrueFrame::Sort::optional, .method = running.method}};
+}
+
+std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) {
+  const Activation& running = activations_.back();
+  if (!running.frames.empty()) return running.frames;
+  if (place.blob == nullptr) return {};
+  const CodeEntry& entry = place.blob->entry;
+  switch (place.blob->role) {
+    case Role::interpreter:
+      return interpreted(place, return_to);
+    case Role::native_wrapper:
+      return {{.method = entry.debug->method()}};
+    case Role::compiled: {
+      if (is_in_call_stub(place)) return {};
+      std::vector<TrueFrame> frames;
+      if (return_to != 0) {
+        for (const auto& frame : entry.debug->at(return_to)) {
+          frames.push_back({.method = frame.method, .bci = frame.bci});
+        }
+        if (!frames.empty()) return frames;
+      }
+      const bool entering = place.at.pc < entry.verified_entry;
+      frames.push_back({.sort = TrueFrame::Sort::inlined, .code = entry.debug.get()});
+      frames.push_back({.sort = entering ? TrueFrame::Sort::optional : TrueFrame::Sort::frame,
+                        .method = entry.debug->method()});
+      return frames;
+    }
+    case Role::adapter: {
+      const jmethodID entered = id_of(reinterpret_cast<const void*>(place.at.method));
+      if (entered == nullptr) return {};
+      return {{.sort = TrueFrame::Sort::optional, .method = entered}};
+    }
+    default:
+      return {};
+  }
+}
+
+void StackTruth::expect() {
+  expected_.clear();
+  has_unnamed_ = false;
+  if (knowledge_ != Knowledge::known) return;
+  expected_ = own(now_, 0);
+  size_t end = below_.size();
+  for (size_t i = activations_.size(); i-- > 0 && expected_.size() < kMostExpected;) {
+    const Activation& one = activations_[i];
+    if (returns_to_barrier(one)) expected_.push_back({.sort = TrueFrame::Sort::frozen});
+    expected_.insert(expected_.end(), below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end),
+                     below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - one.below));
+    end = one.below;
+  }
+  const size_t room = kMostExpected - std::min(kMostExpected, expected_.size());
+  const auto rest = below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end);
+  expected_.insert(expected_.end(), rest, rest + static_cast<ptrdiff_t>(std::min(room, end)));
+  has_unnamed_ = std::ranges::any_of(expected_, [](const TrueFrame& frame) {
+    return frame.sort <= TrueFrame::Sort::optional && frame.method == nullptr;
+  });
+  if (has_unnamed_) lost_why_ = "a method that JVMTI has not told of yet";
+}
+
+}  // namespace framestorm::stepping
