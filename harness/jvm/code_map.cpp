@@ -163,6 +163,13 @@ void CodeMap::remove(const void* code) {
 }
 
 void CodeMap::add_codelets() {
+  // Reserved for good; grows within that only. CodeHeap::_reserved is not in the tables: the heaps
+  // are side by side, and what is between them is the code cache's too.
+  for (const auto& [bound, field] : {std::pair(&low_, "_low_bound"), {&high_, "_high_bound"}}) {
+    if (const auto* address = vm_.static_address("CodeCache", field)) {
+      *bound = read_at<uintptr_t>(address);
+    }
+  }
   const auto* queue_static = vm_.static_address("AbstractInterpreter", "_code");
   if (queue_static == nullptr) return;
   const auto* queue = read_at<const std::byte*>(queue_static);
@@ -294,6 +301,12 @@ const CodeEntry* CodeMap::find(uintptr_t address) const {
     if (address < it->second.end) return &it->second;
   }
   return nullptr;
+}
+
+jmethodID CodeMap::native_at(uintptr_t address) const {
+  const CodeEntry* const entry = find(address);
+  const bool native = entry != nullptr && entry->kind == CodeKind::nmethod && entry->tier == 0;
+  return native ? entry->debug->method() : nullptr;
 }
 
 std::optional<CodePosition> CodeMap::describe(uintptr_t address) const {

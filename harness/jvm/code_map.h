@@ -94,7 +94,7 @@ class CodeMap {
                    const void* compile_info);
   void add_stub(const void* code, size_t size, const std::string& name);
   void remove(const void* code);
-  // Reads the interpreter's codelets; once, after VM_INIT.
+  // Reads the interpreter's codelets and where the code cache is; once, after VM_INIT.
   void add_codelets();
 
   // Control thread, VM running: makes what was added visible below.
@@ -109,6 +109,12 @@ class CodeMap {
   // Not async-signal-safe; the first question about libjvm reads its symbol table.
   std::optional<uintptr_t> resolve(const CodeRef& ref) const;
   const CodeEntry* find(uintptr_t address) const;
+  // The native method that the code at `address` was compiled for; null where none is known.
+  jmethodID native_at(uintptr_t address) const;
+  // Also where nothing is known to be.
+  bool in_code_cache(uintptr_t address) const { return address >= low_ && address < high_; }
+  // Whether this HotSpot says where its code cache is.
+  bool knows_code_cache() const { return high_ != 0; }
   std::optional<CodePosition> describe(uintptr_t address) const;
   // By where they begin, enclosing ranges first.
   auto entries() const { return std::views::values(by_range_); }
@@ -130,6 +136,7 @@ class CodeMap {
   std::optional<CodePosition> describe_function(uintptr_t address) const;
 
   const VmStructs& vm_;
+  uintptr_t low_ = 0, high_ = 0;  // of the code cache
   std::mutex mutex_;
   std::vector<Event> pending_;
   std::atomic<size_t> pending_count_{0};

@@ -78,15 +78,8 @@ Section section_of_stub(std::string_view name) {
 }  // namespace
 
 CodeCatalog::CodeCatalog(Jvm& jvm) : jvm_(jvm) {
-  // Reserved for good; grows within that only. CodeHeap::_reserved is not in the tables: the heaps
-  // are side by side, and what is between them is the code cache's too.
-  const VmStructs& vm = jvm.structs();
-  for (const auto& [bound, field] : {std::pair(&low_, "_low_bound"), {&high_, "_high_bound"}}) {
-    if (const auto* address = vm.static_address("CodeCache", field)) {
-      *bound = read_at<uintptr_t>(address);
-    }
-  }
-  if (high_ == 0) throw SetupError("this HotSpot does not say where its code cache is");
+  if (jvm.code_map().knows_code_cache()) return;
+  throw SetupError("this HotSpot does not say where its code cache is");
 }
 
 const Blob* CodeCatalog::at(uintptr_t pc, bool runs) {

@@ -46,7 +46,7 @@ class CodeCatalog {
   // It stays as it is for good. On the stepped thread, which is not in the VM then; allocates.
   // `runs`: its code does, so that somebody will tell of it; that is waited for, some milliseconds.
   const Blob* at(uintptr_t pc, bool runs = false);
-  bool in_code_cache(uintptr_t pc) const { return pc >= low_ && pc < high_; }
+  bool in_code_cache(uintptr_t pc) const { return jvm_.code_map().in_code_cache(pc); }
   const std::deque<Blob>& blobs() const { return blobs_; }
 
   // Static storage. `frame_stands`: the frame of compiled code is as its body has it.
@@ -58,7 +58,6 @@ class CodeCatalog {
   const CodeEntry* wait_for(uintptr_t pc);
 
   Jvm& jvm_;
-  uintptr_t low_ = 0, high_ = 0;
   std::deque<Blob> blobs_;
   std::map<uintptr_t, const Blob*> by_begin_;
   const Blob* last_ = nullptr;
