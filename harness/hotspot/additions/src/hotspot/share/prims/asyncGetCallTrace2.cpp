@@ -21,7 +21,9 @@
 #include "prims/asyncWalkedThread.hpp"
 #include "prims/jvmtiExport.hpp"
 
-// AsyncGetCallTrace2: a thin layer over AsyncStackWalker.
+// AsyncGetCallTrace2, in both of its layouts: a thin layer over AsyncStackWalker.
+
+static_assert(sizeof(asgct2::packed::CallFrame) == 16, "as large as a frame of AsyncGetCallTrace");
 
 // The error codes of AsyncGetCallTrace (prims/forte.cpp), which has no header.
 enum {
@@ -64,9 +66,43 @@ static void copy_frame(const AsyncStackWalker::Frame& frame, asgct2::CallFrame* 
   to->method_id = non_java ? nullptr : AsyncMethods::jmethod_id_or_null(frame.method);
 }
 
-static jint walk_calling_thread(asgct2::CallTrace* trace, jint depth, void* ucontext) {
+static void copy_frame(const AsyncStackWalker::Frame& frame, asgct2::packed::CallFrame* to) {
+  const bool inlined = frame.type == AsyncStackWalker::FrameType::java_inlined;
+  if (inlined || frame.type == AsyncStackWalker::FrameType::java) {
+    to->java_frame.type = inlined ? asgct2::packed::FRAME_JAVA_INLINED : asgct2::packed::FRAME_JAVA;
+    to->java_frame.comp_level = static_cast<uint8_t>(frame.comp_level);
+    to->java_frame.bci = frame.bci < 0 ? 65535 : static_cast<uint16_t>(frame.bci);
+    to->java_frame.method_id = AsyncMethods::jmethod_id_or_null(frame.method);
+    return;
+  }
+  const bool native = frame.type != AsyncStackWalker::FrameType::non_java;
+  to->non_java_frame.type = native                ? asgct2::packed::FRAME_NATIVE
+                            : frame.in_code_cache ? asgct2::packed::FRAME_STUB
+                                                  : asgct2::packed::FRAME_CPP;
+  to->non_java_frame.machine_pc = reinterpret_cast<void*>(frame.pc);
+}
+
+namespace {
+
+// A trace of either layout.
+struct Trace {
+  JNIEnv* env;
+  jint room;  // for frames
+  void* frames;
+  void (*put)(const AsyncStackWalker::Frame& frame, void* frames, jint index);
+  const char* stopped;
+};
+
+}  // namespace
+
+template <typename CallFrame>
+static void put(const AsyncStackWalker::Frame& frame, void* frames, jint index) {
+  copy_frame(frame, &static_cast<CallFrame*>(frames)[index]);
+}
+
+static jint walk_calling_thread(Trace* trace, void* ucontext) {
   const AsyncWalkedThread thread = AsyncWalkedThread::current();
-  if (trace->env_id == nullptr || thread.java_thread() == nullptr) return ticks_thread_exit;
+  if (trace->env == nullptr || thread.java_thread() == nullptr) return ticks_thread_exit;
   switch (thread.refusal(/*unsafe_states=*/false)) {
     case AsyncWalkedThread::Refusal::no_thread:
     case AsyncWalkedThread::Refusal::exiting:
@@ -91,30 +127,45 @@ static jint walk_calling_thread(asgct2::CallTrace* trace, jint depth, void* ucon
     case AsyncWalkedThread::Start::unknown_state:
       return ticks_unknown_state;
     case AsyncWalkedThread::Start::failed:
-      trace->frame_info = const_cast<char*>(AsyncStackWalker::explain(walker.stop()));
+      trace->stopped = AsyncStackWalker::explain(walker.stop());
       return java ? ticks_unknown_Java : ticks_unknown_not_Java;
     case AsyncWalkedThread::Start::started:
       break;
   }
-  const jint room = trace->frames == nullptr ? 0 : depth;
   AsyncStackWalker::Frame frame;
   jint count = 0;
-  while (count < room && walker.next(&frame)) copy_frame(frame, &trace->frames[count++]);
-  trace->frame_info = const_cast<char*>(AsyncStackWalker::explain(walker.stop()));
-  if (count == 0 && trace->frame_info != nullptr) {
+  while (count < trace->room && walker.next(&frame)) trace->put(frame, trace->frames, count++);
+  trace->stopped = AsyncStackWalker::explain(walker.stop());
+  if (count == 0 && trace->stopped != nullptr) {
     return java ? ticks_not_walkable_Java : ticks_not_walkable_not_Java;
   }
   return count;
 }
 
-extern "C" JNIEXPORT void JNICALL AsyncGetCallTrace2(asgct2::CallTrace* trace, jint depth,
-                                                     void* ucontext) {
-  if (trace == nullptr) return;
-  trace->frame_info = nullptr;
-  if (!AsyncCrashProtection::faults_arrive(__builtin_return_address(0))) {
-    trace->frame_info = const_cast<char*>("SIGSEGV or SIGBUS is blocked");
-    trace->num_frames = ticks_unknown_state;
-    return;
+// `caller`: where the profiler's handler has called.
+template <typename CallFrame, typename CallTrace>
+static void walk(CallTrace* to, jint depth, void* ucontext, const void* caller) {
+  if (to == nullptr) return;
+  Trace trace = {to->env_id, to->frames == nullptr ? 0 : depth, to->frames, &put<CallFrame>,
+                 nullptr};
+  if (AsyncCrashProtection::faults_arrive(caller)) {
+    to->num_frames = walk_calling_thread(&trace, ucontext);
+  } else {
+    trace.stopped = "SIGSEGV or SIGBUS is blocked";
+    to->num_frames = ticks_unknown_state;
   }
-  trace->num_frames = walk_calling_thread(trace, depth, ucontext);
+  to->frame_info = const_cast<char*>(trace.stopped);
 }
+
+extern "C" {
+
+JNIEXPORT void JNICALL AsyncGetCallTrace2(asgct2::CallTrace* trace, jint depth, void* ucontext) {
+  walk<asgct2::CallFrame>(trace, depth, ucontext, __builtin_return_address(0));
+}
+
+JNIEXPORT void JNICALL AsyncGetCallTrace2Packed(asgct2::packed::CallTrace* trace, jint depth,
+                                                void* ucontext) {
+  walk<asgct2::packed::CallFrame>(trace, depth, ucontext, __builtin_return_address(0));
+}
+
+}  // extern "C"

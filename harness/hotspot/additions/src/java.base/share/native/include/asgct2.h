@@ -13,8 +13,10 @@
  */
 
 /*
- * AsyncGetCallTrace2: AsyncGetCallTrace with flat frames that also tell type, compilation level and
- * machine pc, C/C++ frames included. As proposed on serviceability-dev in March 2022. C and C++.
+ * AsyncGetCallTrace2: AsyncGetCallTrace with frames that also tell type, compilation level and machine
+ * pc, C/C++ frames included. As proposed on serviceability-dev in March 2022, in both of the layouts
+ * there: the prototype's flat frames, and those that the proposal packs into 16 bytes
+ * (AsyncGetCallTrace2Packed). C and C++.
  */
 #ifndef ASGCT2_H
 #define ASGCT2_H
@@ -53,12 +55,66 @@ typedef struct {
   void* frame_info; /* out: as in ASGST_CallTrace of profile.h */
 } CallTrace;
 
+/*
+ * The packed layout. Its names are the proposal's, of which the flat layout has some with another
+ * meaning: in C++ they are in namespace asgct2::packed, in C they begin with packed_ (packed_CallFrame,
+ * packed_FRAME_CPP).
+ */
+#ifdef __cplusplus
+namespace packed {
+#define ASGCT2_PACKED(name) name
+#else
+#define ASGCT2_PACKED(name) packed_##name
+#endif
+
+enum ASGCT2_PACKED(FrameTypeId) {
+  /* Interpreted or compiled: comp_level alone tells which. */
+  ASGCT2_PACKED(FRAME_JAVA) = 1,
+  ASGCT2_PACKED(FRAME_JAVA_INLINED) = 2, /* compiled, and inlined into the frame that follows */
+  ASGCT2_PACKED(FRAME_NATIVE) = 3, /* native method, interpreted or compiled: its pc, no method */
+  ASGCT2_PACKED(FRAME_STUB) = 4,   /* other code that the VM made */
+  ASGCT2_PACKED(FRAME_CPP) = 5     /* C, C++ */
+};
+
+/* FRAME_JAVA and FRAME_JAVA_INLINED */
+typedef struct {
+  uint8_t type;        /* FrameTypeId */
+  uint8_t comp_level;  /* 0 interpreted, 1 to 3 C1, 4 C2 or JVMCI */
+  uint16_t bci;        /* 65535 where it is unknown: no method has that many bytecodes */
+  jmethodID method_id; /* null when the class's IDs were not made before */
+} ASGCT2_PACKED(JavaFrame);
+
+/* FRAME_NATIVE, FRAME_STUB and FRAME_CPP. Only the pc tells which native method it is, and only in code
+   that was compiled for it (JVMTI's CompiledMethodLoad): the interpreter has the same code for all. */
+typedef struct {
+  uint8_t type; /* FrameTypeId, which the proposal wants to be a single byte */
+  void* machine_pc;
+} ASGCT2_PACKED(NonJavaFrame);
+
+typedef union {
+  uint8_t type; /* FrameTypeId: tells which of both it is */
+  ASGCT2_PACKED(JavaFrame) java_frame;
+  ASGCT2_PACKED(NonJavaFrame) non_java_frame;
+} ASGCT2_PACKED(CallFrame);
+
+/* As the flat one. */
+typedef struct {
+  JNIEnv* env_id;
+  jint num_frames;
+  ASGCT2_PACKED(CallFrame) * frames;
+  void* frame_info;
+} ASGCT2_PACKED(CallTrace);
+
+#undef ASGCT2_PACKED
 #ifdef __cplusplus
 }
+}
 #define ASGCT2_TYPE(name) asgct2::name
+#define ASGCT2_PACKED(name) asgct2::packed::name
 extern "C" {
 #else
 #define ASGCT2_TYPE(name) name
+#define ASGCT2_PACKED(name) packed_##name
 #endif
 
 /*
@@ -68,9 +124,18 @@ extern "C" {
 JNIEXPORT void JNICALL AsyncGetCallTrace2(ASGCT2_TYPE(CallTrace) * trace, jint depth,
                                           void* ucontext);
 
+/*
+ * The same walk, in the packed layout: a frame here for each frame there. In all else as
+ * AsyncGetCallTrace2: it walks the calling thread, is for signal handlers and async-signal-safe, and has
+ * its error codes.
+ */
+JNIEXPORT void JNICALL AsyncGetCallTrace2Packed(ASGCT2_PACKED(CallTrace) * trace, jint depth,
+                                                void* ucontext);
+
 #ifdef __cplusplus
 }
 #endif
 #undef ASGCT2_TYPE
+#undef ASGCT2_PACKED
 
 #endif /* ASGCT2_H */
