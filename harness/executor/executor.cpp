@@ -463,7 +463,8 @@ std::vector<Frame> Executor::last_frames() const {
   const size_t count = prepared_->record.frame_count();
   frames.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    frames.push_back(read_frame(prepared_->walker->layout(), prepared_->record.frames, i));
+    frames.push_back(
+        read_frame(prepared_->walker->layout(), prepared_->record.frames, i, jvm_.code_map()));
   }
   return frames;
 }
@@ -482,9 +483,9 @@ std::vector<Executor::NamedFrame> Executor::name_frames(const std::vector<Frame>
   std::vector<NamedFrame> named;
   named.reserve(frames.size());
   for (const Frame& frame : frames) {
-    const MethodInfo* info = frame.method == nullptr ? nullptr : jvm_.methods().find(frame.method);
     const std::string text = frame.name == nullptr ? std::string() : text_at(frame.name);
-    named.push_back({info != nullptr ? info->name : text.empty() ? "?" : text, frame.bci});
+    const bool has_text = !text.empty() && jvm_.methods().find(frame.method) == nullptr;
+    named.push_back({has_text ? text : method_name(frame, jvm_.methods()), frame.bci});
   }
   return named;
 }

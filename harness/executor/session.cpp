@@ -305,7 +305,7 @@ std::string Session::compare_with_gst(ScenarioId scenario, WalkerId walker) {
     if (executor_->execute(input).succeeded()) trace = executor_->last_frames();
   });
   release_world();
-  std::erase_if(trace, [](const Frame& frame) { return frame.type == FrameType::cpp; });
+  std::erase_if(trace, [](const Frame& frame) { return is_machine(frame.type); });
   if (trace.empty()) return "the walk gave no frames";
   std::vector<Frame> reference;
   const int32_t count = walk_running(executor_->walker(kReferenceWalker), scenario, &reference);

@@ -11,6 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "harness/input/walker_errors.h"
+
 namespace framestorm {
 
 enum class Mode : uint8_t { same_thread, separate_thread, count };
@@ -31,6 +33,7 @@ enum class WalkerId : uint8_t {
   profiler,        // the signal handler of the one given with --profiler
   asgst_queue,     // what ASGST_Enqueue notes, told as at a poll
   asgst_mark,      // iterators that end at a marked frame, and the callers that were kept of it
+  asgct2_packed,   // AsyncGetCallTrace2Packed: the same walk as asgct2
   count
 };
 
@@ -42,9 +45,15 @@ enum class FrameType : uint8_t {
   compiled,
   inlined,  // into the frame that follows
   native,   // a native method
-  cpp,      // C, C++, code that the VM made
+  cpp,      // C, C++; code that the VM made, where the walker does not tell it from these
+  stub,     // code that the VM made
   invalid   // a number that the API does not have
 };
+
+// Whether it is a frame of no Java method.
+constexpr bool is_machine(FrameType type) {
+  return type == FrameType::cpp || type == FrameType::stub;
+}
 
 // Where a walker's frames keep what oracles look at: byte offsets in one frame, -1 when absent.
 struct FrameLayout {
@@ -58,25 +67,20 @@ struct FrameLayout {
   int tier = -1;    // int8
   int name = -1;    // pointer to the text that stands for a method
   size_t bci_size = sizeof(int32_t);
+  // Frames of native methods have a pc and no method.
+  bool unnamed_natives = false;
   std::array<FrameType, 9> types = {};  // by the number that the API has for it
 
-  // Frames are a union: those of C and C++ have a pc and nothing else, all others have none.
+  // Frames are a union: those of C, C++ and stubs have a pc and nothing else, and so have those of native
+  // methods where these are unnamed; all others have none.
   constexpr bool is_union() const { return method >= 0 && method == pc; }
+  constexpr bool names(FrameType of) const {
+    return !is_machine(of) && !(of == FrameType::native && unnamed_natives);
+  }
   bool operator==(const FrameLayout&) const = default;
 };
 
 inline constexpr int32_t kNoBci = -1;
-
-// HotSpot's states of a victim in which an error may be returned (harness/input/thread_state.h).
-enum class ErrorState : uint8_t { any, in_java, outside_java, illegal };
-
-struct WalkerError {
-  std::string_view name;  // short: "unknown_Java"; a string literal
-  int32_t code = 0;       // 0 or negative
-  ErrorState state = ErrorState::any;
-  bool not_safe = false;    // the VM does what a walk must not meet; documented
-  bool collecting = false;  // what is answered while a collection has stopped the world
-};
 
 // Where a walker comes from.
 enum class WalkerOrigin : uint8_t {
@@ -205,68 +209,6 @@ inline constexpr uint32_t kJavaSampler = 0x10;  // jfr-request: of jdk.Execution
 inline constexpr uint32_t kStaleSample = 0x20;  // jfr-trace: the request is the context's registers
 
 namespace walker_table {
-
-// ticks_* in forte.cpp, which has no header: those of AsyncGetCallTrace and AsyncGetCallTrace2. They
-// are 0 to -10 and no others; a positive result is a count of frames.
-inline constexpr WalkerError kTicks[] = {
-    {"no_Java_frame", 0},
-    {"no_class_load", -1},
-    {"GC_active", -2, ErrorState::any, true, true},
-    {"unknown_not_Java", -3, ErrorState::outside_java},
-    {"not_walkable_not_Java", -4, ErrorState::outside_java},
-    {"unknown_Java", -5, ErrorState::in_java},
-    {"not_walkable_Java", -6, ErrorState::in_java},
-    {"unknown_state", -7, ErrorState::illegal},
-    {"thread_exit", -8},
-    {"deopt", -9, ErrorState::any, true},
-    {"safepoint", -10, ErrorState::any, true},
-};
-// ASGST_Error of profile.h.
-inline constexpr WalkerError kAsgstErrors[] = {
-    {"no_Java_frame", 0},
-    {"no_class_load", -1},
-    {"GC_active", -2, ErrorState::any, true, true},
-    {"unknown_not_Java", -3, ErrorState::outside_java},
-    {"unknown_Java", -5, ErrorState::in_java},
-    {"not_walkable_Java", -6, ErrorState::in_java},
-    {"unknown_state", -7, ErrorState::illegal},
-    {"thread_exit", -8},
-    {"deopt", -9, ErrorState::any, true},
-    {"thread_not_Java", -10},
-    {"no_thread", -11},
-    {"unsafe_state", -12, ErrorState::any, true},
-    {"wrong_state", -13},
-    {"wrong_kind", -14},
-    {"contained_fault", -31},
-    {"faults_blocked", -32},
-};
-// Those of profile2.h that a walk may end with. ASGST_ENQUEUE_... are of queues; an invalid iterator
-// or argument is the harness's doing, or the VM's mistake.
-inline constexpr WalkerError kIteratorErrors[] = {
-    {"no_frame", 0},           {"no_thread", -1},
-    {"thread_exit", -2},       {"unsafe_state", -3, ErrorState::any, true, true},
-    {"no_top_Java_frame", -4}, {"bad_stack", -17},
-    {"bad_pc", -18},           {"bad_frame", -19},
-    {"no_unwind_info", -20},   {"too_deep", -21},
-    {"contained_fault", -23},  {"sample_left", -25},
-    {"faults_blocked", -26},   {"frames_frozen", -27},
-};
-// JfrWalk_Result of jfrwalk.h.
-inline constexpr WalkerError kJfrErrors[] = {
-    {"biased", 0},
-    {"no_thread", -1},
-    {"no_context", -2},
-    {"wrong_thread_state", -3},
-    {"no_last_Java_frame", -4},
-    {"invalid_stack_trace", -5},
-    {"not_initialized", -6},
-};
-// Negated JVMTI errors.
-inline constexpr WalkerError kGstErrors[] = {{"thread_not_alive", -15}, {"invalid_thread", -10}};
-inline constexpr WalkerError kPluginErrors[] = {{"no_frame", 0}};
-// sampler::Answer, of those that walk from a thread of their own.
-inline constexpr WalkerError kProfilerErrors[] = {
-    {"handler_returned", 0}, {"passed_over", -1}, {"late", -2}};
 
 inline constexpr FrameLayout kAsgstLayout = {
     .stride = 16,
@@ -458,6 +400,25 @@ inline constexpr std::array kRows = {
         .errors = kIteratorErrors,
         .native_bci = kNoBci,
         .walks_carriers = true},
+    WalkerTraits{.id = WalkerId::asgct2_packed,
+                 .name = "asgct2-packed",
+                 .description = "AsyncGetCallTrace2 with frames of 16 bytes",
+                 .symbol = "AsyncGetCallTrace2Packed",
+                 .origin = WalkerOrigin::added,
+                 .layout = {.stride = 16,
+                            .method = 8,
+                            .bci = 2,
+                            .pc = 8,
+                            .type = 0,
+                            .tier = 1,
+                            .bci_size = 2,
+                            .unnamed_natives = true,
+                            .types = {FrameType::none, FrameType::java, FrameType::inlined,
+                                      FrameType::native, FrameType::stub, FrameType::cpp}},
+                 .errors = kTicks,
+                 .native_bci = kNoBci,
+                 .walks_carriers = true,
+                 .walks_without_an_anchor = true},
 };
 
 constexpr bool is_in_order() {

@@ -39,6 +39,11 @@ class MethodTable {
 
   // After absorb(), by the thread that owns the halted world. Null for an unknown id.
   const MethodInfo* find(jmethodID method) const;
+  // Of a method that a frame can be of.
+  bool is_native(jmethodID method) const {
+    const MethodInfo* const info = find(method);
+    return info != nullptr && info->last_bci < 0;
+  }
   // The ID of the method at a Method*. Null when no class has it. As find().
   jmethodID id_of(const void* method);
   // The offset in a Method of what no other has that comes to stand where it stood.

@@ -21,6 +21,10 @@
 //
 //   frames of C and C++           Only some APIs have them.
 //
+//   which native method it is     Where one of them has no place for its ID, and its pc is in the
+//                                 interpreter: then it is a native method's there as well, at the same
+//                                 pc where both have one.
+//
 //   a method being entered        It has no frame yet: registers name it. asgst-frame does not get
 //                                 these, and AsyncGetCallTrace does not read them. Neither sees the
 //                                 method's caller where that is compiled, because fp is an earlier
@@ -52,6 +56,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "harness/base/hex.h"
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
@@ -133,11 +138,15 @@ bool is_exempt(const WalkerTraits& walker, const WalkView& view, int32_t result,
   });
 }
 
-// A Java frame as every walker sees it.
-struct JavaFrame {
-  jmethodID method;
-  int32_t bci;   // kNoBci also for native methods
-  bool inlined;  // false where the walker does not tell
+// A Java frame as every walker sees it: with bci kNoBci also for native methods.
+struct JavaFrame : Frame {
+  bool native = false;
+
+  bool is_inlined() const { return type == FrameType::inlined; }
+  bool has_method_of(const JavaFrame& other) const {
+    if (!unnamed && !other.unnamed) return method == other.method;
+    return native && other.native && (pc == other.pc || pc == 0 || other.pc == 0);
+  }
 };
 using JavaFrames = std::span<const JavaFrame>;
 
@@ -159,7 +168,7 @@ class AgreementOracle final : public Oracle {
     const std::string_view error =
         record.result <= 0 ? view.subject.walker->error_name(record.result) : std::string_view();
     if (is_refusal(error)) return;
-    java_frames(*view.subject.walker, record, &mine_);
+    java_frames(view, *view.subject.walker, record, &mine_);
     if (mine_.empty() && is_somebody_elses(own) && !own.is_declared()) return;
     if (!own.gives_java_frames) return;
     for (const WalkerId id : kFuzzedWalkers) {
@@ -174,7 +183,7 @@ class AgreementOracle final : public Oracle {
       if (answer->result <= 0 || is_exempt(traits, view, answer->result, answer->stopped())) {
         continue;
       }
-      java_frames(*other, *answer, &theirs_);
+      java_frames(view, *other, *answer, &theirs_);
       if (theirs_.empty() || is_refuted(view, *answer)) continue;
       if (record.result <= 0) {
         if (traits.walks_without_an_anchor && has_no_anchor(view)) continue;
@@ -230,15 +239,20 @@ class AgreementOracle final : public Oracle {
            !walker.is_declared();
   }
 
-  static void java_frames(const Walker& walker, const WalkRecord& record,
+  static void java_frames(const WalkView& view, const Walker& walker, const WalkRecord& record,
                           std::vector<JavaFrame>* out) {
     out->clear();
+    const CodeMap& code = view.subject.jvm->code_map();
     for (size_t i = 0; i < record.frame_count(); ++i) {
-      const Frame frame = read_frame(walker.layout(), record.frames, i);
-      if (frame.type == FrameType::cpp) continue;
-      if (is_somebody_elses(walker.traits()) && frame.method == nullptr) continue;
-      out->push_back(
-          {frame.method, frame.bci < 0 ? kNoBci : frame.bci, frame.type == FrameType::inlined});
+      JavaFrame frame = {read_frame(walker.layout(), record.frames, i, code)};
+      if (is_machine(frame.type)) continue;
+      if (is_somebody_elses(walker.traits())) {
+        if (frame.method == nullptr) continue;
+        frame.pc = 0;
+      }
+      frame.bci = std::max(frame.bci, kNoBci);
+      frame.native = frame.unnamed || view.subject.methods->is_native(frame.method);
+      out->push_back(frame);
     }
   }
 
@@ -260,15 +274,14 @@ class AgreementOracle final : public Oracle {
     if (scenario == nullptr) return false;
     names_.clear();
     for (const JavaFrame& frame : theirs_) {
-      const MethodInfo* info = view.subject.methods->find(frame.method);
-      names_.push_back(info == nullptr ? "?" : info->name);
+      names_.push_back(method_name(frame, *view.subject.methods));
     }
     return !matches(names_, *scenario, traits_of(other.walker), nullptr,
                     other.result == other.depth);
   }
 
   static bool begin_alike(const std::vector<JavaFrame>& one, const std::vector<JavaFrame>& other) {
-    return !one.empty() && !other.empty() && one[0].method == other[0].method &&
+    return !one.empty() && !other.empty() && one[0].has_method_of(other[0]) &&
            one[0].bci == other[0].bci;
   }
 
@@ -283,7 +296,7 @@ class AgreementOracle final : public Oracle {
     if (longer[0].bci != 0 && !(at_entry && longer[0].bci == kNoBci)) return 0;
     const size_t most = at_entry ? longer.size() : 1;
     for (size_t i = 1; i < longer.size() && i <= most; ++i) {
-      if (longer[i].method == shorter[0].method && longer[i].bci == shorter[0].bci) return i;
+      if (longer[i].has_method_of(shorter[0]) && longer[i].bci == shorter[0].bci) return i;
     }
     return cut && longer.size() <= most ? longer.size() : 0;
   }
@@ -336,7 +349,7 @@ class AgreementOracle final : public Oracle {
     for (size_t i = 0; i < std::min(mine.size(), theirs.size()); ++i) {
       const bool same_bci = mine[i].bci == theirs[i].bci || mine[i].bci == kNoBci ||
                             theirs[i].bci == kNoBci || (i == 0 && innermost_is_guessed);
-      if (mine[i].method != theirs[i].method || !same_bci) {
+      if (!mine[i].has_method_of(theirs[i]) || !same_bci) {
         return "Java frame " + std::to_string(i) + " is " + named(view, mine[i]) + ", there " +
                named(view, theirs[i]);
       }
@@ -352,7 +365,7 @@ class AgreementOracle final : public Oracle {
 
   // Whether the walks differ at most in what is inlined into the innermost compiled frame.
   static bool differ_in_what_is_inlined(const WalkView& view, JavaFrames asgct, JavaFrames other) {
-    const auto outermost = std::ranges::find(other, false, &JavaFrame::inlined);
+    const auto outermost = std::ranges::find(other, false, &JavaFrame::is_inlined);
     if (outermost == other.end()) return false;
     const JavaFrames callers{outermost + 1, other.end()};
     for (size_t i = 0; i < asgct.size(); ++i) {
@@ -366,9 +379,8 @@ class AgreementOracle final : public Oracle {
   }
 
   static std::string named(const WalkView& view, const JavaFrame& frame) {
-    const MethodInfo* info =
-        frame.method == nullptr ? nullptr : view.subject.methods->find(frame.method);
-    return (info == nullptr ? std::string("?") : info->name) + "@" + std::to_string(frame.bci);
+    return method_name(frame, *view.subject.methods) + "@" + std::to_string(frame.bci) +
+           (frame.unnamed ? " at pc " + hex(frame.pc) : "");
   }
 
   std::vector<JavaFrame> mine_;

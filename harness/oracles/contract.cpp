@@ -54,7 +54,7 @@ class ContractOracle final : public Oracle {
   static bool has_no_stack(const WalkView& view, const Frame& innermost) {
     const CodeEntry* const code = view.subject.jvm->code_map().find(innermost.pc);
     if (code == nullptr) return false;
-    if (innermost.type == FrameType::cpp) return true;
+    if (is_machine(innermost.type)) return true;
     return code->kind == CodeKind::codelet && innermost.bci == 0 &&
            code->name.starts_with("method entry point");
   }
@@ -123,17 +123,22 @@ class ContractOracle final : public Oracle {
       return wrong("frame-type-out-of-range", "has a type that the API does not have");
     }
     if (callee.type == FrameType::inlined &&
-        (frame.type == FrameType::cpp || frame.type == FrameType::native ||
+        (is_machine(frame.type) || frame.type == FrameType::native ||
          frame.type == FrameType::interpreted)) {
       return wrong("inlined-without-caller", "is not compiled Java and has a callee inlined");
     }
-    if (frame.type == FrameType::cpp) {
+    if ((frame.type == FrameType::stub || frame.unnamed) &&
+        !view.subject.jvm->code_map().in_code_cache(frame.pc)) {
+      return wrong("made-frame-outside-code-cache",
+                   "is a stub's or of a native method and has a pc outside the code cache");
+    }
+    if (is_machine(frame.type)) {
       if (frame.method != nullptr || frame.bci != kNoBci) {
         return wrong("cpp-frame-of-a-method", "is one of C or C++ and has a method or a bci");
       }
-      // profile.h: the pc is null in stubs and other code the VM made.
-      if (view.subject.walker->layout().is_union() && frame.pc != 0 &&
-          view.subject.jvm->code_map().find(frame.pc) != nullptr) {
+      // profile.h: the pc is null in stubs and other code the VM made. asgct2.h: these are FRAME_STUB.
+      if (frame.type == FrameType::cpp && view.subject.walker->layout().is_union() &&
+          frame.pc != 0 && view.subject.jvm->code_map().find(frame.pc) != nullptr) {
         return wrong("cpp-frame-in-made-code",
                      "is one of C or C++ and has a pc in code the VM made");
       }

@@ -88,7 +88,7 @@ class OptionsOracle final : public Oracle {
     out->clear();
     for (size_t i = 0; i < record.frame_count(); ++i) {
       const Frame frame = read_frame(view.subject.walker->layout(), record.frames, i);
-      if (frame.type != FrameType::cpp) out->push_back(frame);
+      if (!is_machine(frame.type)) out->push_back(frame);
     }
   }
 

@@ -6,8 +6,7 @@ namespace framestorm {
 namespace {
 
 std::string name_of_frame(const Frame& frame, const MethodTable& methods) {
-  const MethodInfo* info = methods.find(frame.method);
-  return (info == nullptr ? std::string("?") : info->name) + "@" + std::to_string(frame.bci);
+  return method_name(frame, methods) + "@" + std::to_string(frame.bci);
 }
 
 bool is_method(const Frame& frame, const MethodTable& methods, std::string_view name) {
@@ -28,8 +27,13 @@ size_t find_innermost_own(const std::vector<Frame>& trace, const MethodTable& me
   return static_cast<size_t>(own - trace.begin());
 }
 
-bool same_place(const Frame& mine, const Frame& theirs) {
-  return mine.method == theirs.method && (mine.bci == theirs.bci || mine.bci < 0 || theirs.bci < 0);
+// An unnamed native method is any.
+bool same_method(const Frame& mine, const Frame& theirs, const MethodTable& methods) {
+  return mine.unnamed ? methods.is_native(theirs.method) : mine.method == theirs.method;
+}
+
+bool same_bci(const Frame& mine, const Frame& theirs) {
+  return mine.bci == theirs.bci || mine.bci < 0 || theirs.bci < 0;
 }
 
 std::string compare_thawed(const std::vector<Frame>& trace, const std::vector<Frame>& reference,
@@ -49,7 +53,7 @@ std::string compare_thawed(const std::vector<Frame>& trace, const std::vector<Fr
     const Frame& mine = trace[own + i];
     const Frame& theirs = reference[their_own + i];
     // The innermost has moved on since.
-    if (i == 0 ? mine.method != theirs.method : !same_place(mine, theirs)) {
+    if (!same_method(mine, theirs, methods) || (i > 0 && !same_bci(mine, theirs))) {
       return "frame " + std::to_string(own + i) + " is " + name_of_frame(mine, methods) +
              ", the reference has " + name_of_frame(theirs, methods);
     }
@@ -81,8 +85,7 @@ std::string compare_with_reference(const std::vector<Frame>& whole_trace,
              " frames, the trace has " + std::to_string(trace.size());
     }
     const Frame& theirs = reference[reference.size() - from_base];
-    if (mine.method != theirs.method ||
-        (!innermost_own && mine.bci != theirs.bci && mine.bci >= 0 && theirs.bci >= 0)) {
+    if (!same_method(mine, theirs, methods) || (!innermost_own && !same_bci(mine, theirs))) {
       if (innermost_own) break;
       return "frame " + std::to_string(from_base - 1) + " from the base is " +
              name_of_frame(mine, methods) + ", the reference has " + name_of_frame(theirs, methods);

@@ -16,6 +16,7 @@ class ReferenceTest : public testing::Test {
       names_.emplace_back(name);
       methods_.add(id(names_.size() - 1), {name, 100});
     }
+    methods_.add(id(names_.size()), {"java/util/Native.call", -1});
     methods_.absorb();
   }
   static jmethodID id(size_t index) { return reinterpret_cast<jmethodID>(16 * (index + 1)); }
@@ -50,6 +51,19 @@ TEST_F(ReferenceTest, AMissingASwappedAndASurplusFrameAreReported) {
   EXPECT_NE(compare({frame(1, 7), frame(3, 30), frame(2, 20), frame(4, 40)}), "");
   EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(2, 20), frame(3, 30), frame(4, 40)}), "");
   EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(3, 30)}), "") << "without the outermost";
+}
+
+TEST_F(ReferenceTest, AnUnnamedNativeMethodIsAnyAndNoOther) {
+  Frame unnamed;
+  unnamed.unnamed = true;
+  unnamed.bci = kNoBci;
+  const std::vector<Frame> trace = {frame(1, 7), unnamed, frame(3, 30), frame(4, 40)};
+  EXPECT_EQ(
+      compare_with_reference(
+          trace, {frame(1, 7), frame(names_.size(), -1), frame(3, 30), frame(4, 40)}, methods_),
+      "");
+  EXPECT_EQ(compare(trace),
+            "frame 2 from the base is ?.native@-1, the reference has framestorm/A.middle@20");
 }
 
 TEST_F(ReferenceTest, FramesThatAreFrozenMayBeLeftOutAndNoOthers) {

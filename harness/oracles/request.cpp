@@ -60,7 +60,7 @@ class RequestOracle final : public Oracle {
       return;
     }
     const bool is_interpreted =
-        frame.type != FrameType::cpp && frame.type != FrameType::inlined && frame.tier == 0;
+        !is_machine(frame.type) && frame.type != FrameType::inlined && frame.tier == 0;
     if (!is_interpreted || frame.sp > request.sp) {
       report(view, request, "is of no interpreted frame", out);
     } else if (request.bci >= 0 && frame.bci >= 0 && i > 0 && request.bci != frame.bci) {

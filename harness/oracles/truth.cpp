@@ -1,5 +1,7 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
-// other where they have a call.
+// other where they have a call. A native method that the walker does not name, in the interpreter, is
+// taken for whichever one is right there; whether a native method's frame is right there, the other
+// walkers say (agreement.cpp).
 #include <algorithm>
 
 #include "harness/oracles/oracle.h"
@@ -28,10 +30,9 @@ class TruthOracle final : public Oracle {
     const bool java_only = view.subject.walker->layout().pc < 0;
     for (size_t i = 0; i < view.record.frame_count(); ++i) {
       const Frame frame = view.frame(i);
-      if (frame.type == FrameType::cpp) continue;
+      if (is_machine(frame.type)) continue;
       if (frame.type == FrameType::none && frame.method == nullptr && !java_only) continue;
-      const MethodInfo* const info = view.method_of(frame);
-      names_.push_back(info == nullptr ? "?" : info->name);
+      names_.push_back(method_name(frame, *view.subject.methods));
     }
     const WalkerTraits& walker = view.subject.walker->traits();
     if (names_.empty() && !(walker.is_declared() && walker.gives_java_frames)) return;
@@ -67,7 +68,7 @@ class TruthOracle final : public Oracle {
                std::to_string(frame.bci) + ", where it calls nothing";
         return false;
       }
-      callee = frame.type == FrameType::cpp ? nullptr : info;
+      callee = is_machine(frame.type) ? nullptr : info;
     }
     return true;
   }

@@ -27,7 +27,7 @@ struct WalkView {
   const Subject& subject;
 
   Frame frame(size_t index) const {
-    return read_frame(subject.walker->layout(), record.frames, index);
+    return read_frame(subject.walker->layout(), record.frames, index, subject.jvm->code_map());
   }
   // Null for a frame without a method, or with one that no class has.
   const MethodInfo* method_of(const Frame& frame) const {

@@ -8,6 +8,7 @@
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
+#include "harness/victim/scenario.h"
 #include "harness/walkers/stand_in/stand_in.h"
 
 namespace framestorm {
@@ -42,6 +43,8 @@ bool caller_missing = false;
 bool top_is_nothing = false;
 // If not null, where the frame of C at the top stands.
 uintptr_t c_frame_pc = 0;
+// Where frames of native methods stand: in code of the interpreter, which tells no method.
+uintptr_t native_pc = 0;
 // If not null, the top frame as if it stood there, at its first bytecode, with nothing on the
 // stack.
 uintptr_t top_without_stack = 0;
@@ -71,7 +74,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     to.method = c ? nullptr : frame.method;
     to.bci = c || frame.bci < 0 ? -1 : frame.bci;
     to.tier = c ? -1 : 0;
-    to.pc = 0x100 + i;
+    to.pc = to.type == Type::native ? native_pc : 0x100 + i;
     // The frame that a walk from the context's registers begins with.
     to.sp = i <= 1 ? get_register(last, Register::sp) - 16 * (1 - i)
                    : get_register(last, Register::sp) + 16 * i;
@@ -140,6 +143,10 @@ class WalkerOracleTest : public JvmTest {
     walked_thread.target.java_thread = victim(scenario).java_thread;
     walked_thread.target.jni_env = victim(scenario).jni_env;
     copy_context(victim(scenario).context_copy, &walked_thread.context);
+    const CodeRef entry = {.kind = CodeKind::codelet,
+                           .name = "method entry point (kind = zerolocals)"};
+    native_pc = session().jvm().code_map().resolve(entry).value_or(0);
+    ASSERT_NE(native_pc, 0U);
   }
 
   static Input input(WalkerId walker, Mode mode = Mode::separate_thread) {
@@ -249,9 +256,10 @@ TEST_F(WalkerOracleTest, TheIdentityIsLentToThoseThatBorrowIt) {
     seen_thread = nullptr;
     walk(input(walker));
     const bool lent = seen_thread == victim(ScenarioId::c1).java_thread;
-    EXPECT_EQ(lent, walker == WalkerId::asgct2 || walker == WalkerId::asgst_iterator ||
-                        walker == WalkerId::jfr_request || walker == WalkerId::jfr_trace ||
-                        walker == WalkerId::asgst_queue || walker == WalkerId::asgst_mark)
+    EXPECT_EQ(lent, walker == WalkerId::asgct2 || walker == WalkerId::asgct2_packed ||
+                        walker == WalkerId::asgst_iterator || walker == WalkerId::jfr_request ||
+                        walker == WalkerId::jfr_trace || walker == WalkerId::asgst_queue ||
+                        walker == WalkerId::asgst_mark)
         << name_of(walker);
     session().release_world();
   }
@@ -320,6 +328,16 @@ INSTANTIATE_TEST_SUITE_P(
                     "cpp-frame-of-a-method"},
         WrongWalker{"InterpretedWithTier", Defect::interpreted_with_tier, WalkerId::asgct2,
                     "tier-disagrees-with-type"},
+        WrongWalker{"PackedLeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgct2_packed,
+                    "disagrees-with-asgct"},
+        WrongWalker{"PackedGivesAnotherBci", Defect::gives_another_bci, WalkerId::asgct2_packed,
+                    "disagrees-with-asgct"},
+        WrongWalker{"PackedRefuses", Defect::refuses, WalkerId::asgct2_packed,
+                    "refuses-what-asgct-walks"},
+        WrongWalker{"NativeFrameOfAJavaMethod", Defect::java_as_native, WalkerId::asgct2_packed,
+                    "disagrees-with-asgct"},
+        WrongWalker{"StubOutsideTheCodeCache", Defect::cpp_as_stub, WalkerId::asgct2_packed,
+                    "made-frame-outside-code-cache"},
         WrongWalker{"SpOfInlinedDiffers", Defect::sp_of_inlined_differs, WalkerId::asgst_iterator,
                     "sp-of-inlined-frame"},
         WrongWalker{"HandlerCalledTwice", Defect::calls_handlers_twice, WalkerId::asgst_iterator,
@@ -419,6 +437,49 @@ TEST_F(WalkerOracleTest, NativeFramesHaveTheBciTheirApiSays) {
   const Walked wrong = walk(plain);
   EXPECT_EQ(std::ranges::count(clauses_of(wrong.findings), "contract:native-bci"), 1)
       << explain(wrong);
+}
+
+// The packed layout has their pc only.
+TEST_F(WalkerOracleTest, NativeFramesWithoutAMethodAreHeldToTheirPlace) {
+  start({ScenarioId::native_method});
+  ASSERT_FALSE(HasFatalFailure());
+  halt(ScenarioId::native_method);
+  ASSERT_FALSE(HasFatalFailure());
+  stand_by(ScenarioId::native_method);
+  Input plain = input(WalkerId::asgct2_packed);
+  plain.scenario = ScenarioId::native_method;
+  const auto clauses = [&] { return clauses_of(walk(plain).findings); };
+
+  const Walked right = walk(plain);
+  EXPECT_TRUE(right.findings.empty()) << explain(right);
+  ASSERT_GT(right.methods.size(), 2U);
+  EXPECT_EQ(right.methods[1], kUnnamedNative);
+  control_->defect = Defect::native_elsewhere;
+  EXPECT_EQ(std::ranges::count(clauses(), "contract:disagrees-with-asgct2"), 1);
+  control_->defect = Defect::leaves_out_a_frame;
+  EXPECT_EQ(std::ranges::count(clauses(), "contract:wrong-frames"), 1);
+  EXPECT_EQ(std::ranges::count(clauses(), "contract:disagrees-with-asgct"), 1);
+  control_->defect = Defect::none;
+  native_pc = 0x100;
+  EXPECT_EQ(std::ranges::count(clauses(), "contract:made-frame-outside-code-cache"), 1);
+
+  // In code that was compiled for it, it has a name, which then has to be right.
+  const auto compiled_for = [&](std::string_view method) {
+    for (const CodeEntry& code : session().jvm().code_map().entries()) {
+      if (code.kind == CodeKind::nmethod && code.tier == 0 && code.name == method)
+        return code.begin;
+    }
+    return uintptr_t{0};
+  };
+  native_pc = compiled_for("framestorm/Harness.spinInNative");
+  ASSERT_NE(native_pc, 0U);
+  const Walked named = walk(plain);
+  EXPECT_TRUE(named.findings.empty()) << explain(named);
+  EXPECT_EQ(named.methods[1], "framestorm/Harness.spinInNative");
+  native_pc = compiled_for("java/lang/Thread.currentThread");
+  if (native_pc == 0) native_pc = compiled_for("java/lang/System.nanoTime");
+  ASSERT_NE(native_pc, 0U);
+  EXPECT_EQ(std::ranges::count(clauses(), "contract:disagrees-with-asgct"), 1);
 }
 
 TEST_F(WalkerOracleTest, FramesOfCHaveNoPcInCodeTheVmMade) {

@@ -31,8 +31,7 @@ std::vector<std::string> Stepper::path() const {
 }
 
 std::string Stepper::name(const Frame& frame) const {
-  const MethodInfo* const info = jvm_.methods().find(frame.method);
-  return (info == nullptr ? "?" : info->name) + "@" + std::to_string(frame.bci);
+  return method_name(frame, jvm_.methods()) + "@" + std::to_string(frame.bci);
 }
 
 std::string Stepper::name(const TrueFrame& frame) const {

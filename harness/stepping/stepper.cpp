@@ -382,7 +382,7 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
   frames_.clear();
   const bool typed = walker.layout().type >= 0;
   for (size_t i = 0; i < record.frame_count(); ++i) {
-    const Frame frame = read_frame(walker.layout(), frames, i);
+    const Frame frame = read_frame(walker.layout(), frames, i, jvm_.code_map());
     if (typed ? is_java(frame.type) : frame.method != nullptr) frames_.push_back(frame);
   }
   if (record.end != WalkEnd::returned) {
@@ -396,7 +396,8 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
     return {};
   }
   const bool cut = record.frame_count() == static_cast<size_t>(limits_.depth);
-  const Judgement judgement = judge(frames_, truth_.expected(), walker.traits(), cut);
+  const Judgement judgement =
+      judge(frames_, truth_.expected(), walker.traits(), jvm_.methods(), cut);
   return judgement.verdict == Verdict::wrong ? judge_by_versions(walker, judgement, cut)
                                              : judgement;
 }
@@ -412,7 +413,7 @@ Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& firs
   }
   std::vector<Frame> frames = frames_;
   for (Frame& frame : frames) frame.method = versions_.first_of(frame.method);
-  const Judgement judgement = judge(frames, by_versions_, walker.traits(), cut);
+  const Judgement judgement = judge(frames, by_versions_, walker.traits(), jvm_.methods(), cut);
   return judgement.verdict == Verdict::right ? judgement : first;
 }
 

@@ -11,8 +11,8 @@ using Sort = TrueFrame::Sort;
 class Match {
  public:
   Match(std::span<const Frame> frames, std::span<const TrueFrame> truth, const WalkerTraits& walker,
-        bool cut)
-      : frames_(frames), truth_(truth), walker_(walker), cut_(cut) {}
+        const MethodTable& methods, bool cut)
+      : frames_(frames), truth_(truth), walker_(walker), methods_(methods), cut_(cut) {}
 
   // Whether the trace from frame `f` on is the truth from `t` on. Notes how far it was.
   bool from(size_t f, size_t t) {
@@ -50,7 +50,10 @@ class Match {
  private:
   bool is(const Frame& frame, const TrueFrame& wanted, size_t f) const {
     const bool has_no_id = frame.method == nullptr && wanted.replaced;
-    if (frame.method != wanted.method && !has_no_id) return false;
+    if (frame.unnamed ? !methods_.is_native(wanted.method)
+                      : frame.method != wanted.method && !has_no_id) {
+      return false;
+    }
     return f == 0 || wanted.bci == kAnyBci || frame.bci == wanted.bci ||
            frame.bci == walker_.native_bci.value_or(kNoBci);
   }
@@ -79,6 +82,7 @@ class Match {
   const std::span<const Frame> frames_;
   const std::span<const TrueFrame> truth_;
   const WalkerTraits& walker_;
+  const MethodTable& methods_;
   const bool cut_;
   bool noted_ = false;
   size_t frame_ = 0, place_ = 0;
@@ -93,13 +97,13 @@ std::string_view name_of(Verdict verdict) {
 }
 
 Judgement judge(std::span<const Frame> frames, std::span<const TrueFrame> truth,
-                const WalkerTraits& walker, bool cut) {
+                const WalkerTraits& walker, const MethodTable& methods, bool cut) {
   if (frames.empty()) {
     const auto first = std::ranges::find(truth, Sort::frame, &TrueFrame::sort);
     if (first == truth.end()) return {.verdict = Verdict::right};
     return {.verdict = Verdict::refused, .clause = "no-frames", .expected = &*first};
   }
-  Match match(frames, truth, walker, cut);
+  Match match(frames, truth, walker, methods, cut);
   if (match.from(0, 0)) return {.verdict = Verdict::right};
   Judgement result = {.verdict = Verdict::wrong, .at = match.frame()};
   if (match.place() < truth.size()) result.expected = &truth[match.place()];

@@ -32,8 +32,8 @@ struct Judgement {
 };
 
 // `frames`: the Java frames of a trace, innermost first. `cut`: it filled its depth, and may end
-// anywhere. Does not allocate.
+// anywhere. `methods` says which are native. Does not allocate.
 Judgement judge(std::span<const Frame> frames, std::span<const TrueFrame> truth,
-                const WalkerTraits& walker, bool cut);
+                const WalkerTraits& walker, const MethodTable& methods, bool cut);
 
 }  // namespace framestorm::stepping

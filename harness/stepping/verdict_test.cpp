@@ -24,12 +24,13 @@ class VerdictTest : public testing::Test {
  protected:
   std::string said(const std::vector<Frame>& frames, const std::vector<TrueFrame>& truth,
                    bool cut = false, WalkerId walker = WalkerId::asgct) {
-    const Judgement judgement = judge(frames, truth, traits_of(walker), cut);
+    const Judgement judgement = judge(frames, truth, traits_of(walker), methods_, cut);
     if (judgement.verdict == Verdict::right) return "right";
     return std::string(name_of(judgement.verdict)) + " " + std::string(judgement.clause) + " " +
            std::to_string(judgement.at);
   }
 
+  MethodTable methods_;
   const std::vector<TrueFrame> stack_ = {truth(1, kAnyBci), truth(2, 5), truth(3, 7)};
 };
 
@@ -78,6 +79,27 @@ TEST_F(VerdictTest, BelowAVirtualThreadAreItsCarriersFrames) {
   EXPECT_EQ(said({frame(1, 0)}, mounted), "right");
   EXPECT_EQ(said({frame(1, 0), frame(9, 3)}, mounted), "right");
   EXPECT_EQ(said({frame(9, 3)}, mounted), "wrong frame-not-there 0");
+}
+
+TEST_F(VerdictTest, AnUnnamedFrameIsOfANativeMethod) {
+  methods_.add(id(1), {"a/A.interpreted", 40});
+  methods_.add(id(2), {"a/A.called", -1});
+  methods_.add(id(3), {"a/A.run", 40});
+  methods_.absorb();
+  Frame native = frame(0, kNoBci);
+  native.unnamed = true;
+  const auto judged = [&](const std::vector<Frame>& frames, const std::vector<TrueFrame>& truth) {
+    return said(frames, truth, false, WalkerId::asgct2_packed);
+  };
+  std::vector<TrueFrame> stack = {truth(2, kAnyBci), truth(3, 7)};
+  EXPECT_EQ(judged({native, frame(3, 7)}, stack), "right");
+  EXPECT_EQ(judged({frame(2, kNoBci), frame(3, 7)}, stack), "right") << "its code is known";
+  EXPECT_EQ(judged({native, native, frame(3, 7)}, stack), "wrong frame-not-there 1");
+  EXPECT_EQ(judged({frame(3, 7)}, stack), "wrong innermost-frame-left-out 0");
+  stack[0].method = id(1);
+  EXPECT_EQ(judged({native, frame(3, 7)}, stack), "wrong frame-not-there 0") << "it is not native";
+  stack[0].replaced = true;
+  EXPECT_EQ(judged({native, frame(3, 7)}, stack), "wrong frame-not-there 0");
 }
 
 // Nobody has asked for the ID of a version that is replaced.

@@ -11,6 +11,9 @@
 
 namespace framestorm {
 
+// Stands in a trace for a native method that its walker does not name: for whichever one is right there.
+inline constexpr std::string_view kUnnamedNative = "?.native";
+
 // Whether `frames` ("pkg/Class.method", innermost first) is what `pattern` says, see
 // ScenarioInfo::trace. With `truncated` (the walk filled its depth) it may end early. On false,
 // *why (unless null) says which frame is wrong and what was expected. Any thread; allocates.

@@ -271,6 +271,20 @@ TEST(ScenarioTable, OnlyAsyncGetCallTraceMayStopThere) {
   EXPECT_FALSE(matches(stopped, info, traits_of(WalkerId::gst), &why));
 }
 
+TEST(ScenarioTable, AnUnnamedNativeMethodStandsForOneFrame) {
+  const ScenarioInfo& info = scenario_info(ScenarioId::native_method);
+  const Frames whole = {std::string(kUnnamedNative), "framestorm/NativeMethod.call",
+                        "framestorm/NativeMethod.run", "framestorm/Victim.run"};
+  const auto is_right = [&](const Frames& frames) {
+    return matches(frames, info, traits_of(WalkerId::asgct2_packed), nullptr);
+  };
+  EXPECT_TRUE(is_right(whole));
+  EXPECT_FALSE(is_right(Frames(whole.begin() + 1, whole.end())));
+  Frames two = whole;
+  two.insert(two.begin() + 2, std::string(kUnnamedNative));
+  EXPECT_FALSE(is_right(two));
+}
+
 TEST(ScenarioTable, FrozenFramesAreLeftOutByWalkersOfTheStack) {
   const ScenarioInfo& info = scenario_info(ScenarioId::virtual_remounted);
   const Frames thawed = {"framestorm/VirtualRemounted.yieldAndSpin",

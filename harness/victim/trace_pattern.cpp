@@ -31,9 +31,10 @@ constexpr std::string_view kRegistering =
     "framestorm/Scenario.enter|framestorm/Scenario.leave? ";
 
 bool accepts(const Position& position, const std::string& frame) {
-  return position.text.empty() || std::ranges::any_of(position.names, [&](const std::string& name) {
-           return fnmatch(name.c_str(), frame.c_str(), FNM_NOESCAPE) == 0;
-         });
+  if (position.text.empty() || frame == kUnnamedNative) return true;
+  return std::ranges::any_of(position.names, [&](const std::string& name) {
+    return fnmatch(name.c_str(), frame.c_str(), FNM_NOESCAPE) == 0;
+  });
 }
 
 std::vector<std::string> alternatives(std::string_view names) {

@@ -211,6 +211,37 @@ TEST_F(AdaptersTest, Asgct2FramesAreFlat) {
   EXPECT_EQ(control_->asked_env, this);
 }
 
+TEST_F(AdaptersTest, PackedFramesHaveAMethodOrAPc) {
+  const auto walker = make_walker(WalkerId::asgct2_packed, exports_);
+  auto frames = walk(*walker);
+  ASSERT_EQ(types_of(frames), kAllTypes);
+  EXPECT_EQ(frames[0].pc, 0x10U);
+  EXPECT_FALSE(frames[0].unnamed);
+  EXPECT_TRUE(frames[1].unnamed) << "a native method has no place for its ID";
+  EXPECT_EQ(frames[1].method, nullptr);
+  EXPECT_EQ(frames[1].pc, 0x20U);
+  EXPECT_EQ(frames[1].bci, walker->traits().native_bci);
+  EXPECT_EQ(frames[1].tier, kNoTier) << "that byte is no part of its frame";
+  EXPECT_EQ(frames[2].method, method(2));
+  EXPECT_EQ(frames[2].bci, 7);
+  EXPECT_EQ(frames[2].pc, 0U);
+  EXPECT_EQ(frames[4].tier, 4);
+  EXPECT_EQ(frames[5].bci, 65534) << "not taken for a negative one";
+  EXPECT_EQ(frames[5].tier, 0);
+  EXPECT_EQ(control_->asked_env, this);
+  EXPECT_EQ(walk(*walker, 3).size(), 3U);
+
+  control_->defect = Defect::cpp_as_stub;
+  frames = walk(*walker);
+  EXPECT_EQ(frames[0].type, FrameType::stub);
+  EXPECT_EQ(frames[0].pc, 0x10U);
+  control_->stack = [](void*, StandInFrame* out, size_t) {
+    *out = {.method = method(1), .type = Type::java};
+    return size_t{1};
+  };
+  EXPECT_EQ(walk(*walker)[0].bci, kNoBci);
+}
+
 TEST_F(AdaptersTest, IteratorFramesKeepMethodPcAndSp) {
   const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
   target_.options = kIncludeCFrames;

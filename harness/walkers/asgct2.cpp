@@ -1,10 +1,12 @@
-// AsyncGetCallTrace2 of asgct2.h.
+// AsyncGetCallTrace2 of asgct2.h, in both of its layouts.
 #include <asgct2.h>
 
 #include "harness/walkers/walker.h"
 
 namespace framestorm {
 namespace {
+
+namespace packed = asgct2::packed;
 
 static_assert(traits_of(WalkerId::asgct2).layout ==
               FrameLayout{
@@ -20,32 +22,55 @@ static_assert(traits_of(WalkerId::asgct2).layout ==
 static_assert(asgct2::FRAME_INTERPRETED == 0 && asgct2::FRAME_JIT == 1 &&
               asgct2::FRAME_INLINE == 2 && asgct2::FRAME_NATIVE == 3 && asgct2::FRAME_CPP == 4);
 
+static_assert(traits_of(WalkerId::asgct2_packed).layout ==
+              FrameLayout{
+                  .stride = sizeof(packed::CallFrame),
+                  .method = offsetof(packed::JavaFrame, method_id),
+                  .bci = offsetof(packed::JavaFrame, bci),
+                  .pc = offsetof(packed::NonJavaFrame, machine_pc),
+                  .type = offsetof(packed::JavaFrame, type),
+                  .tier = offsetof(packed::JavaFrame, comp_level),
+                  .bci_size = sizeof(packed::JavaFrame::bci),
+                  .unnamed_natives = true,
+                  .types = {FrameType::none, FrameType::java, FrameType::inlined, FrameType::native,
+                            FrameType::stub, FrameType::cpp},
+              });
+static_assert(traits_of(WalkerId::asgct2_packed).layout.is_union());
+static_assert(packed::FRAME_JAVA == 1 && packed::FRAME_JAVA_INLINED == 2 &&
+              packed::FRAME_NATIVE == 3 && packed::FRAME_STUB == 4 && packed::FRAME_CPP == 5);
+
+template <typename CallTrace, typename CallFrame>
 class Asgct2 final : public Walker {
  public:
-  explicit Asgct2(const Exports& exports)
-      : Walker(WalkerId::asgct2),
-        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))) {}
+  Asgct2(WalkerId which, const Exports& exports)
+      : Walker(which), function_(reinterpret_cast<Function>(exports.require(which))) {}
 
   const WalkFacts* facts() const override { return &facts_; }
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
     facts_.clear();
-    asgct2::CallTrace trace = {static_cast<JNIEnv*>(target.jni_env), 0,
-                               reinterpret_cast<asgct2::CallFrame*>(frames), nullptr};
+    CallTrace trace = {static_cast<JNIEnv*>(target.jni_env), 0,
+                       reinterpret_cast<CallFrame*>(frames), nullptr};
     function_(&trace, depth, ucontext);
     facts_.stopped = static_cast<const char*>(trace.frame_info);
     return trace.num_frames;
   }
 
  private:
-  decltype(&AsyncGetCallTrace2) function_;
+  using Function = void (*)(CallTrace* trace, jint depth, void* ucontext);
+  Function function_;
   WalkFacts facts_;
 };
 
 }  // namespace
 
 std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::asgct2>, const Exports& exports) {
-  return std::make_unique<Asgct2>(exports);
+  return std::make_unique<Asgct2<asgct2::CallTrace, asgct2::CallFrame>>(WalkerId::asgct2, exports);
+}
+
+std::unique_ptr<Walker> make_adapter(AdapterOf<WalkerId::asgct2_packed>, const Exports& exports) {
+  return std::make_unique<Asgct2<packed::CallTrace, packed::CallFrame>>(WalkerId::asgct2_packed,
+                                                                        exports);
 }
 
 }  // namespace framestorm

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/input/thread_state.h"
+#include "harness/victim/scenario.h"
 
 namespace framestorm {
 namespace {
@@ -66,9 +67,10 @@ Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t inde
   const std::byte* at = frames + index * layout.stride;
   Frame frame;
   if (layout.type >= 0) frame.type = read_type(layout, at);
-  if (layout.is_union() && frame.type == FrameType::cpp) {
+  if (layout.is_union() && layout.type >= 0 && !layout.names(frame.type)) {
     frame.bci = kNoBci;
     frame.pc = read_at<uintptr_t>(at, static_cast<size_t>(layout.pc));
+    frame.unnamed = frame.type == FrameType::native;
     return frame;
   }
   if (layout.method >= 0) {
@@ -86,6 +88,21 @@ Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t inde
   }
   if (layout.tier >= 0) frame.tier = read_at<int8_t>(at, static_cast<size_t>(layout.tier));
   return frame;
+}
+
+Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index,
+                 const CodeMap& code) {
+  Frame frame = read_frame(layout, frames, index);
+  if (!frame.unnamed) return frame;
+  frame.method = code.native_at(frame.pc);
+  frame.unnamed = frame.method == nullptr;
+  return frame;
+}
+
+std::string method_name(const Frame& frame, const MethodTable& methods) {
+  if (frame.unnamed) return std::string(kUnnamedNative);
+  const MethodInfo* const info = methods.find(frame.method);
+  return info == nullptr ? "?" : info->name;
 }
 
 std::string text_at(const char* text) {

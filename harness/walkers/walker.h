@@ -33,6 +33,7 @@ struct Frame {
   uintptr_t bcp = 0;
   FrameType type = FrameType::none;
   int8_t tier = kNoTier;
+  bool unnamed = false;        // of a native method, whose ID the walker's frames have no place for
   const char* name = nullptr;  // of a frame without a method, as the walker wrote it: see text_at
   bool operator==(const Frame&) const = default;
 };
@@ -160,6 +161,13 @@ class Walker {
 };
 
 Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index);
+// The same; an unnamed native method gets its ID, and its name with it, where its pc is in code that was
+// compiled for it. In the interpreter it stays as it is.
+Frame read_frame(const FrameLayout& layout, const std::byte* frames, size_t index,
+                 const CodeMap& code);
+
+// "pkg/Class.method" of its method, kUnnamedNative, or "?" where it has none that is known.
+std::string method_name(const Frame& frame, const MethodTable& methods);
 
 // The text that a walker points at, as much of it as can be read; not async-signal-safe.
 std::string text_at(const char* text);

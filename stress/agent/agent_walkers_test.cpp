@@ -10,9 +10,11 @@ using AgentWalkers = AgentTest;
 
 TEST_F(AgentWalkers, AllWalkInTheHandler) {
   const Ran ran =
-      run("walker=asgct+asgst+asgct2+asgst-iterator+asgst-frame,costly=50", "2 3000 2 100");
+      run("walker=asgct+asgst+asgct2+asgct2-packed+asgst-iterator+asgst-frame,costly=50",
+          "2 3000 2 100");
   EXPECT_EQ(ran.status, 0) << ran.output;
-  for (const char* walker : {"asgct", "asgst", "asgct2", "asgst-iterator", "asgst-frame"}) {
+  for (const char* walker :
+       {"asgct", "asgst", "asgct2", "asgct2-packed", "asgst-iterator", "asgst-frame"}) {
     EXPECT_GT(ran.stats["frames"][walker]["count"], 50) << walker;
   }
   EXPECT_EQ(ran.stats["contained"], 0) << ran.findings;
@@ -36,13 +38,13 @@ TEST_F(AgentWalkers, TracesEndWhereTheThreadBegan) {
 }
 
 TEST_F(AgentWalkers, AllWalkFromOutside) {
-  const Ran ran =
-      run("walker=asgct+asgst+asgst-env+asgst-thread+asgct2+asgst-iterator+asgst-frame,"
-          "mode=separate-thread,interval=200us,costly=50",
-          "2 3000 2 100");
+  const Ran ran = run(
+      "walker=asgct+asgst+asgst-env+asgst-thread+asgct2+asgct2-packed+asgst-iterator+asgst-frame,"
+      "mode=separate-thread,interval=200us,costly=50",
+      "2 3000 2 100");
   EXPECT_EQ(ran.status, 0) << ran.output;
-  for (const char* walker :
-       {"asgct", "asgst", "asgst-env", "asgst-thread", "asgct2", "asgst-iterator", "asgst-frame"}) {
+  for (const char* walker : {"asgct", "asgst", "asgst-env", "asgst-thread", "asgct2",
+                             "asgct2-packed", "asgst-iterator", "asgst-frame"}) {
     EXPECT_GT(ran.stats["frames"][walker]["count"], 10) << walker;
   }
   EXPECT_EQ(ran.stats["contained"], 0) << ran.findings;

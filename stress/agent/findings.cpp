@@ -23,8 +23,7 @@ std::vector<NamedFrame> named_trace(const WalkView& view) {
   const size_t count = std::min(view.record.frame_count(), kTraceFrames);
   for (size_t i = 0; i < count; ++i) {
     const Frame frame = view.frame(i);
-    const MethodInfo* info = view.method_of(frame);
-    named.push_back({info != nullptr ? info->name : "?", frame.bci});
+    named.push_back({method_name(frame, *view.subject.methods), frame.bci});
   }
   return named;
 }

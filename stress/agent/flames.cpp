@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "harness/executor/run_files.h"
+#include "harness/victim/scenario.h"
 
 namespace framestorm::stress {
 namespace {
@@ -27,6 +28,8 @@ const char* suffix_of(FrameType type, int8_t tier) {
       return "_[n]";
     case FrameType::cpp:
       return "_[c]";
+    case FrameType::stub:
+      return "_[s]";
     case FrameType::none:
     case FrameType::invalid:
       return "";
@@ -34,9 +37,15 @@ const char* suffix_of(FrameType type, int8_t tier) {
   return "";
 }
 
+std::string_view name_without_method(FrameType type) {
+  if (type == FrameType::cpp) return "native";
+  if (type == FrameType::stub) return "stub";
+  return type == FrameType::native ? kUnnamedNative : "?";
+}
+
 std::string name_of(jmethodID method, FrameType type, int8_t tier, const MethodTable& methods) {
   const MethodInfo* const info = method == nullptr ? nullptr : methods.find(method);
-  std::string name = info != nullptr ? info->name : type == FrameType::cpp ? "native" : "?";
+  std::string name(info != nullptr ? info->name : name_without_method(type));
   std::ranges::replace(name, '/', '.');
   std::ranges::replace(name, ';', '_');
   return name + suffix_of(type, tier);

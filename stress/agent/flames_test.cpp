@@ -58,10 +58,12 @@ TEST_F(FlamesTest, TracesFoldByMethodAndKind) {
   flames.add(std::vector{frame(2, FrameType::inlined), frame(1, FrameType::interpreted)});
   flames.add(std::vector{frame(1, FrameType::interpreted)});
   flames.add(std::vector{frame(9), frame(0, FrameType::cpp)});
+  flames.add(std::vector{frame(0, FrameType::native), frame(0, FrameType::stub)});
   EXPECT_EQ(written(flames), (Lines{{"a.Main.main_[0];a.B.run_[j]", 4},
                                     {"a.Main.main_[0];a.B.run_[i]", 1},
                                     {"a.Main.main_[0]", 1},
-                                    {"native_[c];?_[j]", 1}}));
+                                    {"native_[c];?_[j]", 1},
+                                    {"stub_[s];?.native_[n]", 1}}));
 }
 
 TEST_F(FlamesTest, WhatIsTooNarrowIsItsCallersOther) {

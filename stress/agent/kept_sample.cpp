@@ -59,9 +59,8 @@ json describe_trace(const WalkView& view, const Sample& sample, const Modules& m
   json trace = json::array();
   for (size_t i = 0; i < view.record.frame_count(); ++i) {
     const Frame frame = view.frame(i);
-    const MethodInfo* info = view.method_of(frame);
-    json one = {{"method", info != nullptr ? info->name : "?"}, {"bci", frame.bci}};
-    if (frame.method != nullptr && info == nullptr) {
+    json one = {{"method", method_name(frame, *view.subject.methods)}, {"bci", frame.bci}};
+    if (frame.method != nullptr && view.method_of(frame) == nullptr) {
       one["jmethodID"] = hex(reinterpret_cast<uintptr_t>(frame.method));
     }
     if (frame.pc != 0) one["pc"] = words.describe(frame.pc);

@@ -11,11 +11,11 @@ namespace {
 
 constexpr jint kMostFrames = 4096;
 
-// The outermost Java frame; null when there is none.
+// The outermost Java frame's method; null when there is none, or it has no name.
 jmethodID outermost(const WalkView& view) {
   for (size_t i = view.record.frame_count(); i-- > 0;) {
     const Frame frame = view.frame(i);
-    if (frame.method != nullptr) return frame.method;
+    if (frame.unnamed || frame.method != nullptr) return frame.method;
   }
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "harness/oracles/reference.h"
+#include "harness/victim/scenario.h"
 #include "stress/agent/code_place.h"
 #include "stress/agent/inlining.h"
 #include "stress/agent/truth.h"
@@ -21,10 +22,6 @@ std::vector<int32_t> methods_of(std::span<const ShadowEntry> entries) {
   return methods;
 }
 
-bool same_place(jmethodID one, int32_t bci, jmethodID other, int32_t other_bci) {
-  return one == other && (bci == other_bci || bci < 0 || other_bci < 0);
-}
-
 bool was_cut(const WalkRecord& record) {
   return record.result >= record.depth || record.stopped() != nullptr;
 }
@@ -32,6 +29,8 @@ bool was_cut(const WalkRecord& record) {
 }  // namespace
 
 const TruthCheck::Known* TruthCheck::known(jmethodID method) {
+  static const Known unnamed = {std::string(kUnnamedNative)};
+  if (method == kUnnamedMethod) return &unnamed;
   const auto found = known_.find(method);
   if (found != known_.end()) return &found->second;
   const MethodInfo* const info = jvm_.methods().find(method);
@@ -45,11 +44,13 @@ bool TruthCheck::frames_of(const WalkView& view, std::vector<JavaFrame>* out) {
   bool is_adjacent = false;
   for (size_t i = 0; i < view.record.frame_count(); ++i) {
     const Frame frame = view.frame(i);
-    if (frame.method != nullptr) {
-      if (known(frame.method) == nullptr) return false;
-      out->push_back({frame.method, frame.bci, is_adjacent});
+    const bool is_there = frame.unnamed || frame.method != nullptr;
+    if (is_there) {
+      const jmethodID method = frame.unnamed ? kUnnamedMethod : frame.method;
+      if (known(method) == nullptr) return false;
+      out->push_back({method, frame.bci, is_adjacent});
     }
-    is_adjacent = frame.method != nullptr;
+    is_adjacent = is_there;
   }
   return true;
 }
@@ -65,6 +66,12 @@ std::vector<NamedFrame> TruthCheck::named(std::span<const JavaFrame> frames) {
 
 std::vector<TraceFrame> TruthCheck::instrumented(std::span<const JavaFrame> frames) {
   return instrumented_frames(named(frames), instrumented_);
+}
+
+bool TruthCheck::same_place(const JavaFrame& one, const JavaFrame& reference) const {
+  const bool same_method = one.method == kUnnamedMethod ? jvm_.methods().is_native(reference.method)
+                                                        : one.method == reference.method;
+  return same_method && (one.bci == reference.bci || one.bci < 0 || reference.bci < 0);
 }
 
 std::string TruthCheck::text(const JavaFrame& frame) {
@@ -229,8 +236,7 @@ void TruthCheck::judge_check(const SampleRing::Entry& entry, const WalkView& vie
   }
   ++own.safepoint.made;
   size_t at = 0;
-  while (at < frames.size() && at < reference.size() &&
-         same_place(frames[at].method, frames[at].bci, reference[at].method, reference[at].bci)) {
+  while (at < frames.size() && at < reference.size() && same_place(frames[at], reference[at])) {
     ++at;
   }
   const bool may_end = sample.shadow_state == ShadowState::mounted || was_cut(sample.walk);
@@ -270,9 +276,7 @@ void TruthCheck::check_sandwich(const SampleRing::Entry& entry,
   ++own.sandwich.made;
   // Of the frame itself only the method is known: it has gone on.
   for (++at, ++there; at < before.frames.size() && there < reference.size(); ++at, ++there) {
-    const JavaFrame& mine = before.frames[at];
-    const JavaFrame& theirs = reference[there];
-    if (!same_place(mine.method, mine.bci, theirs.method, theirs.bci)) break;
+    if (!same_place(before.frames[at], reference[there])) break;
   }
   if (ends_there(before.frames, reference, at, there, !before.complete)) return;
   ++own.sandwich.broken;

@@ -72,6 +72,9 @@ class TruthCheck {
     uint64_t cut = 0;  // of those that are short: the walker said so
   };
 
+  // Stands for a native method that the walker does not name.
+  static constexpr jmethodID kUnnamedMethod = nullptr;
+
   const Known* known(jmethodID method);
   // Java frames, innermost first; false when one of them is not known.
   bool frames_of(const WalkView& view, std::vector<JavaFrame>* out);
@@ -88,6 +91,8 @@ class TruthCheck {
   // Whether a trace that is the reference up to there may end, or go on, as it does.
   bool ends_there(std::span<const JavaFrame> trace, std::span<const JavaFrame> reference, size_t at,
                   size_t there, bool may_end);
+  // An unnamed native method is any.
+  bool same_place(const JavaFrame& one, const JavaFrame& reference) const;
   std::string text(const JavaFrame& frame);
   // Or "nothing".
   std::string shown(std::span<const JavaFrame> frames, size_t at);

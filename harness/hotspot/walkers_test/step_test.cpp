@@ -46,7 +46,8 @@ TEST_P(StepTest, EachInstructionIsWalkedRight) {
   start_session(options);
   ASSERT_FALSE(HasFatalFailure());
   std::vector<Walker*> walkers;
-  for (const WalkerId id : {WalkerId::asgst, WalkerId::asgct2, WalkerId::asgst_frame}) {
+  for (const WalkerId id :
+       {WalkerId::asgst, WalkerId::asgct2, WalkerId::asgct2_packed, WalkerId::asgst_frame}) {
     walkers.push_back(executor().walker(id));
     ASSERT_NE(walkers.back(), nullptr);
   }

@@ -46,11 +46,15 @@ enum class Defect : uint8_t {
   contains_and_does_not_tell,
   // AsyncGetStackTrace and AsyncGetCallTrace2
   leaves_out_a_frame,
-  gives_another_bci,  // of the second Java frame; AsyncGetCallTrace2 only
+  gives_another_bci,  // of the second Java frame; AsyncGetCallTrace2 and ...Packed only
   refuses,
   // AsyncGetCallTrace2
   cpp_frame_with_method,
   interpreted_with_tier,
+  // AsyncGetCallTrace2Packed
+  cpp_as_stub,
+  java_as_native,
+  native_elsewhere,
   // iterators
   accepts_closed_iterators,
   accepts_left_iterators,
