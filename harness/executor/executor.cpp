@@ -150,7 +150,8 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
                                 .depth = walk.depth,
                                 .context = context_.get(),
                                 .identity = &executor_.jvm_.identity(),
-                                .mask = executor_.mask_of_host()},
+                                .mask = executor_.mask_of_host(),
+                                .stale_words = walk.stale_words},
                        .record = &record,
                        .incidents = &incidents_};
   if (walk.place == FurtherWalk::Place::same) {
@@ -308,7 +309,8 @@ void Executor::walk(Prepared* p) {
                                 .context = p->context.get(),
                                 .identity = &jvm_.identity(),
                                 .collections = &jvm_.collections(),
-                                .mask = mask_of_host()},
+                                .mask = mask_of_host(),
+                                .stale_words = 0},
                        .record = &record,
                        .incidents = &p->incidents};
   loop.call_on_host(&HostedWalk::run, &hosted);

@@ -23,10 +23,21 @@ FurtherWalk FurtherWalk::with_depth(int32_t other) const {
   return walk;
 }
 
-FurtherWalk FurtherWalk::aside(uint8_t its_number) const {
+FurtherWalk FurtherWalk::aside() const {
   FurtherWalk walk = *this;
   walk.place = Place::aside;
-  walk.number = its_number;
+  return walk;
+}
+
+FurtherWalk FurtherWalk::over(uint32_t other_stale_words) const {
+  FurtherWalk walk = *this;
+  walk.stale_words = other_stale_words;
+  return walk;
+}
+
+FurtherWalk FurtherWalk::once_more() const {
+  FurtherWalk walk = *this;
+  ++walk.number;
   return walk;
 }
 

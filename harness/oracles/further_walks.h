@@ -25,6 +25,8 @@ struct FurtherWalk {
   uint32_t options = 0;  // CallArgs::options
   bool calls = false;    // makes those of the input
   Place place = Place::same;
+  // WalkCall::stale_words, where the first walk has any.
+  uint32_t stale_words = 0;
   uint8_t number = 0;  // tells walks apart that are the same otherwise
 
   // The same walk once more.
@@ -33,14 +35,16 @@ struct FurtherWalk {
   static FurtherWalk as(const WalkView& first, WalkerId walker, uint32_t options,
                         Place place = Place::same);
   FurtherWalk with_depth(int32_t other) const;
-  FurtherWalk aside(uint8_t its_number = 0) const;
+  FurtherWalk aside() const;
+  FurtherWalk over(uint32_t other_stale_words) const;
+  FurtherWalk once_more() const;
   bool operator==(const FurtherWalk&) const = default;
 };
 
 // A list without repetitions. Fixed capacity, async-signal-safe.
 class FurtherWalks {
  public:
-  static constexpr size_t kCapacity = 16;
+  static constexpr size_t kCapacity = 24;
 
   // What there is no room for is not in the list: it counts as not declared.
   void add(const FurtherWalk& walk);

@@ -12,7 +12,7 @@
 //   kinds          kind, state and thread of the trace agree with the victim
 //   calls          sequences of iterator calls do what a plain model says, within the walk
 //   prefix         half the depth gives the first half of the frames
-//   determinism    the same input gives the same trace
+//   determinism    the same input gives the same trace, whatever else was on the walker's stack
 //   options        with C frames contains without; unknown bits change nothing
 //   truth          the frames are the scenario's
 //   request        the frame that JFR notes is one of the thread's

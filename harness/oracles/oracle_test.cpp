@@ -247,6 +247,15 @@ const std::array kDefects = {
              return count;
            },
            {"contract:not-deterministic"}},
+    Defect{"ReadsItsStack",
+           [](const FakeWalk& walk) -> int32_t {
+             uint32_t never_written[64];
+             asm volatile("" : "=m"(never_written));
+             const bool is_set = never_written[32] != 0;
+             const int32_t count = walk.right();
+             return is_set ? count - 1 : count;
+           },
+           {"contract:reads-stale-stack"}},
     Defect{"ReturnsOnlyOnce",
            [](const FakeWalk& walk) -> int32_t {
              return walk.depth >= 100 && (++calls & 1) == 0 ? *nowhere : walk.right();

@@ -1,7 +1,8 @@
 #include "harness/walk/run_walk.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <optional>
+#include <iterator>
 
 #include "harness/base/clock.h"
 #include "harness/guard/signal_table.h"
@@ -9,15 +10,36 @@
 namespace framestorm {
 namespace {
 
+// AsyncGetCallTrace and what it calls take 6 kB.
+constexpr size_t kStaleBytes = 8192;
+// HotSpot's guard pages at a stack's end are less.
+constexpr size_t kGuardBytes = size_t{32} << 10;
+
 struct Invocation {
   const WalkCall& call;
   int32_t result = 0;
 };
 
+// noinline: the caller's next call has its frames where this one has its array.
+[[gnu::noinline]] void write_stale_words(uint32_t value) {
+  uint32_t words[kStaleBytes / sizeof(uint32_t)];
+  std::ranges::fill(words, value);
+  asm volatile("" : : "r"(words) : "memory");  // nobody reads them by this name
+}
+
+bool has_room_for_stale_words(const WalkTarget& target) {
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return here < target.stack_end || here >= target.stack_base ||
+         here - target.stack_end > kStaleBytes + kGuardBytes;
+}
+
 // In the guard.
 void invoke(void* argument) {
   auto* invocation = static_cast<Invocation*>(argument);
   const WalkCall& call = invocation->call;
+  if (call.stale_words && has_room_for_stale_words(*call.target)) {
+    write_stale_words(*call.stale_words);
+  }
   invocation->result = call.walker->walk(*call.target, call.frames, call.depth, call.context);
 }
 
@@ -83,6 +105,7 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   record->walker = call.walker->id();
   record->depth = call.depth;
   record->options = call.target->options;
+  record->stale_words = call.stale_words;
   record->result = invocation.result;
   const WalkFacts* const facts = call.walker->facts();
   record->has_facts = facts != nullptr;

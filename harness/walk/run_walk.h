@@ -4,7 +4,9 @@
 //   ───────────────────   ───────────────────────────────────────────   ───────────────────────────
 //   WalkCall         ──>  reads residue
 //                         borrows the target's identity (other thread)
-//                         errno = kErrnoMarker                     ──>  Guard::call ─> Walker::walk
+//                         errno = kErrnoMarker                     ──>  Guard::call
+//                                                                         writes stale words
+//                                                                         Walker::walk
 //                         puts residue, identity and mask back     <──  returned, fault, hang ...
 //                                                                       Incidents
 //   WalkRecord       <──  answer, errno, mask, time, incidents
@@ -13,6 +15,8 @@
 #pragma once
 
 #include <ucontext.h>
+
+#include <optional>
 
 #include "harness/jvm/collections.h"
 #include "harness/jvm/thread_identity.h"
@@ -40,6 +44,9 @@ struct WalkCall {
   // Null: only calls of libc's functions that change it are seen.
   const uint64_t* mask = nullptr;
   bool timed = false;
+  // What the walk finds in memory of its stack that it has not written: each 32 bits have this
+  // value. Nothing: words of what ran there before, which differ from walk to walk.
+  std::optional<uint32_t> stale_words;
 };
 
 // Makes the walk on the calling thread. Sets of *record what is the walk's own: the call, answer,

@@ -92,6 +92,14 @@ int32_t blocks_a_signal(const WalkTarget&, OneFrame*, int32_t) {
   return 0;
 }
 
+// What the walk's own memory holds that it has not written.
+int32_t reads_its_stack(const WalkTarget&, OneFrame* frames, int32_t) {
+  int32_t words[64];
+  asm volatile("" : "=m"(words));
+  frames[0].bci = words[32];
+  return 1;
+}
+
 TEST_F(RunWalk, SaysWhatTheWalkWasAndWhatItAnswered) {
   const WalkRecord& record = run(&right);
   EXPECT_EQ(record.walker, WalkerId::plugin);
@@ -139,6 +147,30 @@ TEST_F(RunWalk, TheSignalMaskIsLookedAtAndPutBackWhereItIsGiven) {
   EXPECT_TRUE(run(&blocks_a_signal).signal_mask_changed);
   EXPECT_EQ(signals::mask(), before);
   EXPECT_FALSE(run(&right).signal_mask_changed);
+}
+
+TEST_F(RunWalk, StaleWordsAreThoseThatTheCallSays) {
+  for (const uint32_t words : {0U, 2U, 0xabcdefU}) {
+    call_.stale_words = words;
+    const WalkRecord& record = run(&reads_its_stack);
+    EXPECT_EQ(static_cast<uint32_t>(frames_[0].bci), words);
+    EXPECT_EQ(record.stale_words, words);
+  }
+  call_.stale_words.reset();
+  EXPECT_EQ(run(&reads_its_stack).stale_words, std::nullopt);
+}
+
+// There are the pages that HotSpot has protected.
+TEST_F(RunWalk, StaleWordsAreNotWrittenNearTheEndOfTheStack) {
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  target_.stack_base = here + 4096;
+  target_.stack_end = here - (size_t{16} << 10);
+  call_.stale_words = 2;
+  run(&reads_its_stack);
+  EXPECT_NE(frames_[0].bci, 2);
+  target_.stack_end = here - (size_t{256} << 10);
+  run(&reads_its_stack);
+  EXPECT_EQ(frames_[0].bci, 2);
 }
 
 TEST_F(RunWalk, ALockThatTheWalkKeepsIsCounted) {

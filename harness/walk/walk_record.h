@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "harness/guard/guard.h"
 #include "harness/walk/frame_buffer.h"
@@ -29,7 +30,8 @@ inline constexpr Incidents kNoIncidents = {};
 struct WalkRecord {
   WalkerId walker = kDefaultWalker;
   int32_t depth = 0;
-  uint32_t options = 0;  // CallArgs::options
+  uint32_t options = 0;                 // CallArgs::options
+  std::optional<uint32_t> stale_words;  // WalkCall::stale_words
   // The thread as the walk saw it.
   uint32_t thread_state = 0;
   // Of its frame anchor or, where a stub sets none, the return address that its call left; 0 when
