@@ -55,8 +55,9 @@ class DeterminismOracle final : public Oracle {
     const FurtherWalk over_other = base.over(kOtherStaleWords);
     const WalkRecord* const first = aside ? further.make(base) : &view.record;
     const WalkRecord* const other = aside ? further.make(over_other) : &second;
-    const WalkRecord* const first_again = further.make(base.once_more());
+    // In this order, so that a walker that alternates is not taken for one that reads them.
     const WalkRecord* const other_again = further.make(over_other.once_more());
+    const WalkRecord* const first_again = further.make(base.once_more());
     if (first == nullptr || other == nullptr || first_again == nullptr || other_again == nullptr) {
       return;
     }
