@@ -310,22 +310,27 @@ TEST_F(GuardTest, SignalsSentFromOutsideAreNotTheWalksFault) {
   EXPECT_EXIT(walk([] { kill(getpid(), SIGBUS); }), KilledBySignal(SIGBUS), "");
 }
 
+// A read that faults. A claim that calls go_on_behind_read() has it done.
+uintptr_t behind_read = 0;
+void read_unmapped() {
+  asm volatile("leaq 1f(%%rip), %%rax\n movq %%rax, %0\n movq (%1), %%rax\n 1:"
+               : "=m"(behind_read)
+               : "r"(kUnmapped)
+               : "rax");
+}
+void go_on_behind_read(void* context) {
+  static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(behind_read);
+}
+
 TEST_F(GuardTest, ClaimedFaultContinuesTheWalk) {
-  static uintptr_t continuation;
   static int claims;
   claims = 0;
   current_claim = [](int signo, siginfo_t*, void* context) {
     ++claims;
-    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] =
-        static_cast<greg_t>(continuation);
+    go_on_behind_read(context);
     return signo == SIGSEGV;
   };
-  const Walk result = walk([] {
-    asm volatile("leaq 1f(%%rip), %%rax\n movq %%rax, %0\n movq (%1), %%rax\n 1:"
-                 : "=m"(continuation)
-                 : "r"(kUnmapped)
-                 : "rax");
-  });
+  const Walk result = walk(&read_unmapped);
   EXPECT_EQ(result.end, WalkEnd::returned);
   EXPECT_EQ(result.fault.end, WalkEnd::returned) << "no fault of the walk";
   EXPECT_EQ(claims, 1);
@@ -370,25 +375,21 @@ TEST_F(GuardTest, NestedFaultInClaimIsClaimed) {
 
 // HotSpot's handler unblocks the signals of faults first. The kernel puts the mask back behind it.
 TEST_F(GuardTest, AMaskChangedByAClaimThatReturnsIsNotTheWalks) {
-  static volatile uintptr_t continuation = 0;
   static sigset_t trap;
+  static int claims;
+  claims = 0;
   sigemptyset(&trap);
   sigaddset(&trap, SIGTRAP);
   pthread_sigmask(SIG_BLOCK, &trap, nullptr);
   current_claim = [](int, siginfo_t*, void* context) {
+    ++claims;
     pthread_sigmask(SIG_UNBLOCK, &trap, nullptr);
-    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] =
-        static_cast<greg_t>(continuation);
+    go_on_behind_read(context);
     return true;
   };
-  const Walk result = walk([] {
-    asm volatile("leaq 1f(%%rip), %%rax\n movq %%rax, %0\n movq (%1), %%rax\n 1:"
-                 : "=m"(continuation)
-                 : "r"(kUnmapped)
-                 : "rax");
-  });
+  const Walk result = walk(&read_unmapped);
   EXPECT_EQ(result.end, WalkEnd::returned);
-  EXPECT_NE(continuation, 0U);
+  EXPECT_EQ(claims, 1);
   EXPECT_FALSE(result.unsafe.mask_changed);
   sigset_t after;
   pthread_sigmask(SIG_UNBLOCK, &trap, &after);
