@@ -115,6 +115,7 @@ Matched matched(const std::vector<Sampled>& samples, const Shadows& shadows) {
 struct Judged {
   TruthVerdict verdict = TruthVerdict::right;
   std::string why;
+  bool has_more_on_top = false;
 };
 
 // Why it cannot be judged; else its verdict.
@@ -162,9 +163,11 @@ Answer judge(const Trace* trace, const Handler& handler, const Shadows& shadows)
   if (is_other_inlining(*trace, handler, shadows, against)) {
     compared.verdict = TruthVerdict::other_inlining;
   }
-  return {"",
-          {compared.verdict, difference(compared, trace->instrumented, stack, shadows.methods()) +
-                                 ", in " + handler.kind}};
+  return {
+      "",
+      {compared.verdict,
+       difference(compared, trace->instrumented, stack, shadows.methods()) + ", in " + handler.kind,
+       compared.has_more_on_top}};
 }
 
 // Verdicts as the figures of recordings have them.
@@ -190,6 +193,7 @@ class Figures {
     auto& [of_kind, wrong] = by_code_[handler.kind];
     ++of_kind;
     if (is_wrong(judged.verdict)) ++wrong;
+    if (judged.has_more_on_top) ++more_on_top_;
     if (judged.why.empty()) return;
     ++positions_[{judged.verdict, handler.place}];
     Example& example = examples_[{judged.verdict, judged.why}];
@@ -222,6 +226,7 @@ class Figures {
              {{walker,
                {{"judged", judged},
                 {"wrong", wrong},
+                {"more_on_top", more_on_top_},
                 {"verdicts", verdicts},
                 {"not_judged", not_judged_},
                 {"by_code", by_code},
@@ -260,6 +265,7 @@ class Figures {
   };
 
   std::array<uint64_t, static_cast<size_t>(TruthVerdict::count)> verdicts_ = {};
+  uint64_t more_on_top_ = 0;
   std::map<std::string, uint64_t> not_judged_;
   std::map<std::string, std::pair<uint64_t, uint64_t>> by_code_;  // judged, wrong
   std::map<std::pair<TruthVerdict, std::string>, uint64_t> positions_;

@@ -81,6 +81,8 @@ TEST(RecordedTruthTest, EachWayToBeWrongHasItsNameWithBothStacks) {
   // Before its push, as a profiler says that does not know where.
   verdict(std::string(kInner) + "\tT.outer()V@0" + std::string(kMain), "wrong-bci");
   verdict("\t-", "refused");
+  EXPECT_EQ(figures(shadows(), recorded(std::string(kInner) + kRight))["more_on_top"], kHandlers);
+  EXPECT_EQ(figures(shadows(), recorded(kRight + std::string(kMain)))["more_on_top"], 0);
   const json example =
       judge(shadows(), recorded(std::string(kInner) + std::string(kMain)))["examples"][0];
   EXPECT_EQ(example["verdict"], "short");

@@ -178,6 +178,7 @@ void TruthCheck::judge(const SampleRing::Entry& entry, const WalkView& view, Vio
     compared.verdict = TruthVerdict::other_inlining;
   }
   count(sample, view, compared.verdict);
+  if (compared.has_more_on_top) ++own.more_on_top;
   // Where each frame has its entry.
   const bool is_exact = compared.verdict == TruthVerdict::right &&
                         std::ranges::none_of(trace, &TraceFrame::may_be_absent);
@@ -334,6 +335,7 @@ json TruthCheck::figures(ShadowStacks& stacks) const {
                                          {"wrong", wrong},
                                          {"verdicts", verdicts},
                                          {"said_short", own.cut},
+                                         {"more_on_top", own.more_on_top},
                                          {"not_judged", own.not_judged},
                                          {"by_code", by_code},
                                          {"positions", positions},

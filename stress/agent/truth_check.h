@@ -69,7 +69,8 @@ class TruthCheck {
     std::map<std::string, std::array<uint64_t, 2>> by_code;      // judged, wrong
     std::map<std::array<std::string, 3>, uint64_t> by_position;  // verdict, error, position
     Layer safepoint, sandwich;
-    uint64_t cut = 0;  // of those that are short: the walker said so
+    uint64_t cut = 0;          // of those that are short: the walker said so
+    uint64_t more_on_top = 0;  // of those that are wrong
   };
 
   // Stands for a native method that the walker does not name.

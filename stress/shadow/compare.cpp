@@ -48,6 +48,12 @@ bool is_part_of(const Short& shorter, const Long& longer, Same same) {
   return true;
 }
 
+bool has_more_on_top(std::span<const TraceFrame> trace, const Against& against) {
+  if (!against.complete || trace.size() <= against.depth) return false;
+  const auto outer = trace.last(against.depth).first(against.shadow.size());
+  return std::ranges::equal(outer, against.shadow, {}, &TraceFrame::method);
+}
+
 }  // namespace
 
 std::string_view name_of(TruthVerdict verdict) { return kNames[static_cast<size_t>(verdict)]; }
@@ -84,7 +90,7 @@ Compared compare(std::span<const TraceFrame> trace, const Against& against) {
     verdict =
         std::ranges::equal(inner, shadow, same) ? TruthVerdict::too_deep : TruthVerdict::invented;
   }
-  return {verdict, differs};
+  return {verdict, differs, has_more_on_top(trace, against)};
 }
 
 }  // namespace framestorm::stress

@@ -46,6 +46,9 @@ struct Against {
 struct Compared {
   TruthVerdict verdict = TruthVerdict::right;
   size_t at = 0;  // the first instrumented frame of the trace, from inside, that differs
+  // Of a wrong trace: the thread's frames are all there, in order from the outermost one inwards, and
+  // the others stand above them.
+  bool has_more_on_top = false;
 };
 
 // `trace`: its instrumented frames, innermost first.

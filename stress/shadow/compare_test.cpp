@@ -73,6 +73,20 @@ TEST(Compare, OfADeepStackTheInnermostPartIsKnown) {
   EXPECT_EQ(compare(trace_of({5, 3, 2, 1}), against).verdict, wrong_method);
 }
 
+TEST(Compare, OfAWrongTraceItIsSaidWhetherItMerelyHasMoreOnTop) {
+  const auto more_on_top = [](const std::vector<int32_t>& methods, bool complete = true) {
+    const std::vector<int32_t> known = {3, 2, 1};
+    // One frame further out, 0, is not known.
+    return compare(trace_of(methods), {known, 4, complete, false}).has_more_on_top;
+  };
+  EXPECT_TRUE(more_on_top({9, 8, 3, 2, 1, 0}));
+  EXPECT_FALSE(more_on_top({9, 8, 3, 2, 1, 0}, /*complete=*/false));
+  EXPECT_FALSE(more_on_top({9, 8, 3, 2, 0}));
+  EXPECT_FALSE(more_on_top({9, 8, 2, 1, 0}));
+  EXPECT_FALSE(more_on_top({3, 9, 2, 1, 0}));
+  EXPECT_FALSE(more_on_top({3, 2, 1, 0})) << "it is right";
+}
+
 TEST(Compare, SaysWhereTheyDiffer) {
   const std::vector<int32_t> shadow = {4, 3, 2, 1};
   const Compared compared = compare(trace_of({4, 3, 7, 1}), {shadow, 4, true, false});

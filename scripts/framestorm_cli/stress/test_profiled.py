@@ -109,6 +109,7 @@ def test_a_walker_is_judged_by_shadow_stacks_where_there_are_some(
     layer = {"made": 0, "broken": 0}
     judged = {
         "verdicts": verdicts,
+        "more_on_top": 0,
         "not_judged": {},
         "by_code": {},
         "positions": [],
@@ -140,7 +141,7 @@ def test_with_truth_a_profiler_is_judged_by_the_shadow_stacks_of_its_samples(
 
     def judge(walker: str, shadows: Path, traces: Path) -> dict[str, Any]:
         assert shadows.parent == traces.parent
-        figures = {"wrong": 5, "verdicts": verdicts, "not_judged": {}, "by_code": {},
+        figures = {"wrong": 5, "verdicts": verdicts, "more_on_top": 0, "not_judged": {}, "by_code": {},
                    "positions": [], "safepoint": layer, "sandwich": layer}  # fmt: skip
         return {
             "truth": {"reference": layer, "walkers": {walker: figures}},

@@ -141,6 +141,7 @@ def test_sums_of_cells() -> None:
             "walkers": {
                 "asgct": {
                     "verdicts": {"right": 6, "refused": 2, "short": 1, "invented": 1},
+                    "more_on_top": 1,
                     "not_judged": {"no instrumented frame": 10},
                     "by_code": {"c2": {"judged": 10, "wrong": 2}},
                     "positions": [
@@ -164,6 +165,7 @@ def test_sums_of_cells() -> None:
     assert (found.reference.hits, found.reference.trials) == (2, 8)
     (walker,) = found.walkers
     assert (walker.judged, walker.wrong.hits, walker.wrong.trials) == (20, 4, 16)
+    assert (walker.wrong_top_free.hits, walker.wrong_top_free.trials) == (2, 16)
     assert walker.by_code["c2"].hits == 4
     assert [(one.at, one.count) for one in walker.positions] == [
         (_NATIVE, 4), (f"{_NATIVE} Foo::bar", 2), ("c1", 4),

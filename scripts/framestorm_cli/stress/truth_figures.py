@@ -14,7 +14,7 @@ from framestorm_cli.stress.proportion import Proportion
 
 WRONG = ("short", "too-deep", "invented", "wrong-method", "wrong-bci", "other-inlining")
 HEADS = (
-    "walker", "judged", "wrong", *WRONG, "refused", "in transition", "not judged",
+    "walker", "judged", "wrong", "wrong, top free", *WRONG, "refused", "in transition", "not judged",
     "at safepoints", "sandwich",
 )  # fmt: skip
 
@@ -40,6 +40,10 @@ class WalkerTruth(msgspec.Struct, forbid_unknown_fields=True):
     judged: Annotated[int, said("Samples, those with an error among them.", ge=0)]
     wrong: Annotated[
         Proportion, said("Of those with a trace: traces that are not the thread's own.")
+    ]
+    wrong_top_free: Annotated[
+        Proportion,
+        said("Of the same: those without all of the thread's frames, whatever stands above these."),
     ]
     verdicts: dict[str, int]
     not_judged: Annotated[dict[str, int], said("By the reason.")]
@@ -69,6 +73,7 @@ class Truth(msgspec.Struct, forbid_unknown_fields=True):
 @dataclass
 class _Sum:
     verdicts: Counter[str] = field(default_factory=Counter)
+    more_on_top: int = 0
     not_judged: Counter[str] = field(default_factory=Counter)
     by_code: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     positions: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -84,6 +89,7 @@ def of(stats: Iterable[Json]) -> Truth | None:
         for name, one in truth["walkers"].items():
             own = sums[name]
             own.verdicts.update(one["verdicts"])
+            own.more_on_top += one["more_on_top"]
             own.not_judged.update(one["not_judged"])
             for kind, counts in one["by_code"].items():
                 own.by_code[kind].update(counts)
@@ -99,11 +105,13 @@ def of(stats: Iterable[Json]) -> Truth | None:
 
 def _walker(name: str, own: _Sum) -> WalkerTruth:
     judged = own.verdicts.total()
+    traces = judged - own.verdicts["refused"]
     wrong = sum(own.verdicts[one] for one in WRONG)
     return WalkerTruth(
         walker=name,
         judged=judged,
-        wrong=Proportion.of(wrong, judged - own.verdicts["refused"]),
+        wrong=Proportion.of(wrong, traces),
+        wrong_top_free=Proportion.of(wrong - own.more_on_top, traces),
         verdicts=dict(own.verdicts),
         not_judged=dict(own.not_judged),
         by_code={
@@ -136,7 +144,7 @@ def _layer(counts: Counter[str]) -> Proportion:
 
 def cells(one: WalkerTruth) -> list[str]:
     """A line of the table that HEADS is the head of."""
-    shown = [one.walker, f"{one.judged:,}", str(one.wrong)]
+    shown = [one.walker, f"{one.judged:,}", str(one.wrong), str(one.wrong_top_free)]
     shown += [
         f"{one.verdicts.get(verdict, 0):,}" for verdict in (*WRONG, "refused", "in-transition")
     ]
