@@ -3,9 +3,11 @@
 #include <time.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "harness/base/clock.h"
 #include "harness/input/thread_state.h"
+#include "harness/victim/victims.h"
 
 namespace framestorm::stepping {
 namespace {
@@ -14,6 +16,10 @@ namespace {
 constexpr uint64_t kPatienceNs = 3'000'000;
 constexpr timespec kGlance = {0, 50'000};
 constexpr jint kLocals = 32;
+// Stubs that compiled code calls in the place of a method, parts of their names (HotSpot's
+// SharedRuntime::generate_stubs): the method runs when they have resolved the call.
+constexpr std::string_view kResolvers[] = {"resolve_static_call", "resolve_virtual_call",
+                                           "resolve_opt_virtual_call", "wrong_method", "ic_miss"};
 
 const char* no_exception(JNIEnv* env, const char* otherwise) {
   if (!env->ExceptionCheck()) return nullptr;
@@ -37,6 +43,15 @@ EventThread::EventThread(Jvm& jvm) : jvm_(jvm) {
   if (jvm.jvmti()->AddCapabilities(&wanted) != JVMTI_ERROR_NONE) {
     throw SetupError("this JVM does not let JVMTI agents redefine classes and stop threads");
   }
+  jvm.code_map().absorb();
+  for (const CodeEntry& entry : jvm.code_map().entries()) {
+    const auto is_part = [&](std::string_view part) {
+      return entry.name.find(part) != std::string::npos;
+    };
+    if (entry.kind == CodeKind::stub && std::ranges::any_of(kResolvers, is_part)) {
+      resolvers_.emplace_back(entry.begin, entry.end);
+    }
+  }
   thread_ = std::thread([this] { serve(); });
   World::await(&ready_);
 }
@@ -47,7 +62,8 @@ EventThread::~EventThread() {
   thread_.join();
 }
 
-void EventThread::set_thread(JNIEnv* env, jthread thread) {
+void EventThread::set_thread(JNIEnv* env, jthread thread, const void* java_thread) {
+  stepped_thread_ = java_thread;
   env->DeleteGlobalRef(stepped_);
   stepped_ = thread == nullptr ? nullptr : env->NewGlobalRef(thread);
 }
@@ -196,12 +212,32 @@ const char* EventThread::unload(JNIEnv* env) {
   return is_gone(env, weak) ? nullptr : "the collector does not unload classes";
 }
 
-// The caller's call is made again when the thread runs on.
+bool EventThread::resolves_a_call() const {
+  const ThreadLayout& layout = jvm_.layout();
+  Victim stepped;
+  stepped.java_thread = const_cast<void*>(stepped_thread_);
+  stepped.is_java_thread = true;
+  stepped.stack_base = read_at<uintptr_t>(stepped_thread_, layout.stack_base);
+  const uintptr_t pc = stepped.last_java_pc(layout);
+  return std::ranges::any_of(
+      resolvers_, [pc](const auto& range) { return pc >= range.first && pc < range.second; });
+}
+
+// The caller's call is made again when the thread runs on. Not while compiled code resolves a call:
+// JVMTI says that it pops that code's frame, but the thread goes on with the called method, and HotSpot
+// pops the first interpreted frame that calls the VM. When that one was called by code that is not
+// deoptimised, what it was called with is passed to another method later, and the JVM dies
+// (docs/reference/stress-findings.md).
 const char* EventThread::pop_frame() {
+  if (resolvers_.size() < std::size(kResolvers)) {
+    return "this HotSpot's stubs that resolve calls have other names";
+  }
   jvmtiEnv* const jvmti = jvm_.jvmti();
   if (jvmti->SuspendThread(stepped_) != JVMTI_ERROR_NONE) return "the thread is over";
-  const jvmtiError error = jvmti->PopFrame(stepped_);
+  const bool resolves = resolves_a_call();
+  const jvmtiError error = resolves ? JVMTI_ERROR_OPAQUE_FRAME : jvmti->PopFrame(stepped_);
   jvmti->ResumeThread(stepped_);
+  if (resolves) return "HotSpot cannot pop the frame of a method whose call is being resolved";
   switch (error) {
     case JVMTI_ERROR_NONE:
       return nullptr;

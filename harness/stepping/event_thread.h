@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <span>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "harness/jvm/jvm.h"
 #include "harness/victim/world.h"
@@ -39,8 +41,9 @@ class EventThread {
   // milliseconds. Not while another is under way. Async-signal-safe.
   void ask(StepEvent event, std::span<const jmethodID> methods);
 
-  // Whose stack that is. `env`: the calling thread's; not while one is under way, nor in signal context.
-  void set_thread(JNIEnv* env, jthread thread);
+  // Whose stack that is; `java_thread`: HotSpot's. `env`: the calling thread's; not while one is under
+  // way, nor in signal context.
+  void set_thread(JNIEnv* env, jthread thread, const void* java_thread);
 
   // Any context.
   bool under_way() const { return under_way_.load(std::memory_order_acquire); }
@@ -57,6 +60,8 @@ class EventThread {
   const char* redefine(JNIEnv* env);
   const char* unload(JNIEnv* env);
   const char* pop_frame();
+  // Of the stepped thread, which is suspended.
+  bool resolves_a_call() const;
   const char* exit(JNIEnv* env);
 
   Jvm& jvm_;
@@ -65,6 +70,8 @@ class EventThread {
   std::atomic<const void*> own_thread_{nullptr};  // HotSpot's
   StepEvent event_ = StepEvent::none;
   jthread stepped_ = nullptr;  // a global reference
+  const void* stepped_thread_ = nullptr;
+  std::vector<std::pair<uintptr_t, uintptr_t>> resolvers_;  // code that resolves compiled calls
   std::array<jmethodID, kMethods> methods_ = {};
   size_t method_count_ = 0;
   const char* why_not_ = nullptr;

@@ -32,8 +32,8 @@ void Events::begin(ScenarioId scenario) {
   scenario_ = scenario;
 }
 
-void Events::set_thread(JNIEnv* env, jthread thread) {
-  if (thread_) thread_->set_thread(env, thread);
+void Events::set_thread(JNIEnv* env, jthread thread, const void* java_thread) {
+  if (thread_) thread_->set_thread(env, thread, java_thread);
 }
 
 void Events::step() {

@@ -44,8 +44,8 @@ class Events {
   // None is in force any more, and the next ones are injected into a victim of this scenario. Waits
   // for one that is under way. Not in signal context. Throws SetupError when the VM does not end it.
   void begin(ScenarioId scenario);
-  // Which thread the next ones are for. `env`: the calling thread's; not in signal context.
-  void set_thread(JNIEnv* env, jthread thread);
+  // As EventThread's.
+  void set_thread(JNIEnv* env, jthread thread, const void* java_thread);
 
   // On the stepped thread, in signal context ------------------------------------------------------
   StepEvent in_force() const { return in_force_; }

@@ -102,7 +102,7 @@ void Stepper::begin(JNIEnv* env) {
   }
   jthread own = nullptr;
   jvm_.jvmti()->GetCurrentThread(&own);
-  events_.set_thread(env, own);
+  events_.set_thread(env, own, jvm_.identity().current());
   env->DeleteLocalRef(own);
   stepping_.store(true, std::memory_order_release);
   World::get().step_self({.observe = &Stepper::on_trap});

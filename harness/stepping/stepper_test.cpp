@@ -369,6 +369,23 @@ TEST_F(StepperTest, EachEventTakesEffect) {
   }
 }
 
+// HotSpot would pop another frame, and pass its arguments to the wrong method: the JVM dies within seconds.
+TEST_F(StepperTest, NoFrameIsPoppedWhileItsCallIsBeingResolved) {
+  start(/*can_pop_frames=*/true);
+  ASSERT_FALSE(HasFatalFailure());
+  StepLimits limits = kSteps;
+  limits.events = {StepEvent::pop_frame};
+  Stepper stepper(session().jvm(), {asgct()}, limits);
+  for (int i = 0; i < 4; ++i) step(stepper, ScenarioId::deoptimized_caller);
+  stepper.settle();
+  const EventCounts& counts =
+      stepper.events().counts().at(ScenarioId::deoptimized_caller).at(StepEvent::pop_frame);
+  EXPECT_GT(counts.effective, 0U);
+  EXPECT_TRUE(counts.why_not.contains(
+      "HotSpot cannot pop the frame of a method whose call is being resolved"))
+      << testing::PrintToString(counts.why_not);
+}
+
 // Interpreted code has nothing to be thrown away.
 TEST_F(StepperTest, AnEventThatAScenarioCannotHaveSaysSo) {
   start();
