@@ -275,11 +275,13 @@ class Results(msgspec.Struct, dict=True):
                 for name, one in self.program.events.items()
                 if one.effective == 0
             ]
+        # An instruction has an event the first time that any scenario meets it: a scenario may have none.
+        nowhere = {name for name, one in self.injected.items() if one.injected == 0}
         found += [
             f"scenario {name}: event {event} took effect nowhere: {why}"
             for name, one in self.scenarios.items()
             for event, why in one.without().items()
-            if name in asked or one.events[event].injected == 0
+            if name in asked or event in nowhere
         ]
         if self.profiler and not self.profiler.stored:
             none = self.profiler.stored is None

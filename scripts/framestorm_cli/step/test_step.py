@@ -233,6 +233,21 @@ def test_an_event_without_effect_is_not_passed_over(
     assert why in err
 
 
+def test_a_scenario_without_instructions_of_its_own_may_have_no_event(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    made = with_event(8, 5)
+    made["scenarios"]["osr"] = with_event(0, 0)["scenarios"]["c1"]
+    fakes.plan("step", {"step": made})
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--event", "gc")
+    code, text, err = framestorm(*command, "--out", tmp_path / "all")
+    assert code == 0, err
+    assert "gc took no effect: osr: none was injected" in text
+    code, _, err = framestorm(*command, "--out", tmp_path / "it", "--scenario", "osr")
+    assert code == 2
+    assert "scenario osr: event gc took effect nowhere" in err
+
+
 @pytest.mark.parametrize(
     ("stored", "code", "said"),
     [
