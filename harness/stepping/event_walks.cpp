@@ -135,7 +135,7 @@ bool Stepper::stands(const std::string& key) const {
 }
 
 void Stepper::settle() {
-  events_.begin(scenario_);
+  end_event();
   std::erase_if(findings_, [this](const auto& found) { return !stands(found.first); });
   plain_.clear();
 }

@@ -177,8 +177,10 @@ class Stepper {
   void end_on();
   bool thread_is_gone() const;
 
-  // Ends what is under way, and drops of the events' findings what plain stepping has found since. No
-  // thread is stepped. Throws SetupError when the VM does not end an event.
+  // Waits for the event that is under way. No thread is stepped. Throws SetupError when the VM does not
+  // end it.
+  void end_event() { events_.begin(scenario_); }
+  // The same, and drops of the events' findings what plain stepping has found since.
   void settle();
 
   // While no thread is stepped.

@@ -183,6 +183,7 @@ json events_record(const Stepper& stepper) {
 json findings_record(const Stepper& stepper) {
   json record = json::array();
   for (const auto& [key, found] : stepper.findings()) {
+    if (!stepper.stands(key)) continue;
     record.push_back({{"walker", column_name(found.finding.input.walker, found.finding.input.mode)},
                       {"verdict", name_of(found.verdict)},
                       {"promised", found.promised},
@@ -201,21 +202,87 @@ json findings_record(const Stepper& stepper) {
   return record;
 }
 
-// By scenario, what became of it.
-json step_scenarios(const StepOptions& options, Session& session, Stepper& stepper,
-                    FindingsSoFar& so_far) {
-  std::vector<ScenarioId> scenarios = options.session.scenarios;
-  if (scenarios.empty()) {
-    for (const ScenarioInfo& info : all_scenarios()) {
-      const bool lasts = info.halt == Halt::busy || info.halt == Halt::blocked;
-      if (info.java && lasts) scenarios.push_back(info.id);
-    }
+// What shows that a profiler walked: its traces are its own. Null without one.
+json profiler_record(Session& session, bool at_the_end) {
+  Profiler* const profiler = session.profiler();
+  if (profiler == nullptr) return {};
+  const auto stored = profiler->stored(at_the_end);
+  return {{"stored", stored ? json(*stored) : json()}};
+}
+
+// step.json, and findings.jsonl beside it: as much as there is of them, so that a JVM that dies takes
+// nothing away but the scenario that it was stepping.
+class Record {
+ public:
+  Record(const StepOptions& options, Session& session, Stepper& stepper)
+      : folder_(options.out),
+        session_(session),
+        stepper_(stepper),
+        findings_(options.out, session, stepper) {}
+
+  FindingsSoFar& findings() { return findings_; }
+
+  // `left`: scenarios that are not over, the one that is stepped next first. While no thread is stepped.
+  void write(const json& by_scenario, std::span<const ScenarioId> left, const json& program) {
+    findings_.write();
+    const StepCounts& counts = stepper_.counts();
+    json walkers = json::array();
+    for (const Column& column : columns_of(stepper_)) walkers.push_back(column.name);
+    json names = json::array();
+    for (const ScenarioId scenario : left) names.push_back(name_of(scenario));
+    const json record = {{"seconds", findings_.seconds()},
+                         {"walkers", walkers},
+                         {"counts",
+                          {{"steps", counts.steps},
+                           {"walked", counts.walked},
+                           {"from_outside", counts.from_outside},
+                           {"judged", counts.judged},
+                           {"seen_enough", counts.seen_enough},
+                           {"passed", counts.passed},
+                           {"excursions", counts.excursions},
+                           {"outside", counts.outside},
+                           {"lost", counts.lost}}},
+                         {"scenarios", by_scenario},
+                         {"left", names},
+                         {"program", program},
+                         {"profiler", profiler_record(session_, left.empty())},
+                         {"sections", sections_record(stepper_)},
+                         {"events", events_record(stepper_)},
+                         {"findings", findings_record(stepper_)},
+                         {"blobs", blobs_record(stepper_)}};
+    const std::filesystem::path part = folder_ / "step.json.part";
+    write_file(part, record.dump() + "\n");
+    std::filesystem::rename(part, folder_ / "step.json");
   }
+
+ private:
+  const std::filesystem::path folder_;
+  Session& session_;
+  Stepper& stepper_;
+  FindingsSoFar findings_;
+};
+
+std::vector<ScenarioId> scenarios_of(const StepOptions& options) {
+  std::vector<ScenarioId> scenarios = options.session.scenarios;
+  if (!scenarios.empty()) return scenarios;
+  for (const ScenarioInfo& info : all_scenarios()) {
+    const bool lasts = info.halt == Halt::busy || info.halt == Halt::blocked;
+    if (info.java && lasts) scenarios.push_back(info.id);
+  }
+  return scenarios;
+}
+
+void step_scenarios(const StepOptions& options, Session& session, Stepper& stepper,
+                    Record* record) {
+  const std::vector<ScenarioId> scenarios = scenarios_of(options);
   json by_scenario = json::object();
   const auto begin = Clock::now();
-  size_t left = scenarios.size();
-  for (const ScenarioId scenario : scenarios) {
-    const Seconds slice = (Seconds(options.seconds) - (Clock::now() - begin)) / left--;
+  for (size_t over = 0; over < scenarios.size(); ++over) {
+    const std::span left = std::span(scenarios).subspan(over);
+    record->write(by_scenario, left, {});
+    const ScenarioId scenario = left.front();
+    const Seconds slice =
+        (Seconds(options.seconds) - (Clock::now() - begin)) / static_cast<double>(left.size());
     const auto started = Clock::now();
     const uint64_t steps = stepper.counts().steps;
     std::string reason;
@@ -233,26 +300,25 @@ json step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
       stepper.set_injecting(true, turn++);
     } while (events > 0 && reason.empty() &&
              (turn <= events || Clock::now() - started < slice * kWholeSlice));
+    stepper.end_event();
     by_scenario[std::string(name_of(scenario))] = {
         {"steps", stepper.counts().steps - steps},
         {"seconds", Seconds(Clock::now() - started).count()},
-        {"unavailable", reason}};
+        {"unavailable", reason},
+        {"events", injected_record(stepper, scenario)}};
     std::printf("%s %llu\n", std::string(name_of(scenario)).c_str(),
                 static_cast<unsigned long long>(stepper.counts().steps - steps));
     std::fflush(stdout);
-    so_far.write();
   }
   stepper.settle();
-  for (const ScenarioId scenario : scenarios) {
-    by_scenario[std::string(name_of(scenario))]["events"] = injected_record(stepper, scenario);
-  }
-  return by_scenario;
+  record->write(by_scenario, {}, {});
 }
 
-json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper,
-                        FindingsSoFar& so_far) {
+void step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper, Record* record) {
   ProgramOptions program = options.program;
-  program.after_window = [&so_far] { so_far.update(); };
+  FindingsSoFar& findings = record->findings();
+  findings.write();
+  program.after_window = [&findings] { findings.update(); };
   program.limit = Seconds(options.seconds);
   program.warm_up =
       std::max(program.warm_up, std::min(kLongestWarmUp, program.limit / kWarmUpShare));
@@ -268,19 +334,12 @@ json step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper,
                        {"samples", count}});
   }
   stepper.settle();
-  return {{"windows", result.windows},
-          {"vain", result.vain},
-          {"events", injected_record(stepper, ScenarioId::count)},
-          {"ended", result.ended},
-          {"sampled", sampled}};
-}
-
-// What shows that a profiler walked: its traces are its own. Null without one.
-json profiler_record(Session& session) {
-  Profiler* const profiler = session.profiler();
-  if (profiler == nullptr) return {};
-  const auto stored = profiler->stored(true);
-  return {{"stored", stored ? json(*stored) : json()}};
+  record->write(json::object(), {},
+                {{"windows", result.windows},
+                 {"vain", result.vain},
+                 {"events", injected_record(stepper, ScenarioId::count)},
+                 {"ended", result.ended},
+                 {"sampled", sampled}});
 }
 
 }  // namespace
@@ -302,36 +361,12 @@ int run_step(StepOptions options) {
   Session session(options.session);
   Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
                   options.limits);
-  FindingsSoFar so_far(options.out, session, stepper);
-  so_far.write();
-  const json program = whole ? step_whole_program(options, session.jvm(), stepper, so_far) : json();
-  const json by_scenario =
-      whole ? json::object() : step_scenarios(options, session, stepper, so_far);
-  const double seconds = so_far.seconds();
-  so_far.write();
-  const StepCounts& counts = stepper.counts();
-  json walkers = json::array();
-  for (const Column& column : columns_of(stepper)) walkers.push_back(column.name);
-  const json result = {{"seconds", seconds},
-                       {"walkers", walkers},
-                       {"counts",
-                        {{"steps", counts.steps},
-                         {"walked", counts.walked},
-                         {"from_outside", counts.from_outside},
-                         {"judged", counts.judged},
-                         {"seen_enough", counts.seen_enough},
-                         {"passed", counts.passed},
-                         {"excursions", counts.excursions},
-                         {"outside", counts.outside},
-                         {"lost", counts.lost}}},
-                       {"scenarios", by_scenario},
-                       {"program", program},
-                       {"profiler", profiler_record(session)},
-                       {"sections", sections_record(stepper)},
-                       {"events", events_record(stepper)},
-                       {"findings", findings_record(stepper)},
-                       {"blobs", blobs_record(stepper)}};
-  write_file(options.out / "step.json", result.dump() + "\n");
+  Record record(options, session, stepper);
+  if (whole) {
+    step_whole_program(options, session.jvm(), stepper, &record);
+  } else {
+    step_scenarios(options, session, stepper, &record);
+  }
   return 0;
 }
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.finding import Finding, Signature
@@ -99,9 +98,7 @@ class _Stepping:
             self._symbolizer,
         )  # fmt: skip
         self._step.problems += [f"{side.what}: {problem}" for problem in done.problems]
-        if done.results is None:
-            died = done.findings[-1].signature
-            self._step.problems.append(f"{side.what}: {died}, see {paths.shown(folder)}")
+        if done.results is None or done.deaths:
             return None
         if number == 0:
             counts = done.results.counts

@@ -463,7 +463,7 @@ def test_a_walker_that_was_not_asked_for_is_not_stepped(gate: Gate, fakes: FakeP
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        ({"end": "die"}, "step: change: the process died"),
+        ({"end": "die"}, "step: change: the JVM died: SIGKILL"),
         ({"end": "setup"}, "step: framestorm-native: libjvm.so cannot be loaded"),
         (
             {"step": stepped(right=1) | {"scenarios": {"c1": NEVER}}},

@@ -1,11 +1,14 @@
 """What `framestorm-native step` writes, and what it comes to."""
 
 from collections import Counter
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, reduce
+from operator import add
 from pathlib import Path
 
 import msgspec
 
+from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import disassembly
 from framestorm_cli.findings.finding import Signature
@@ -45,8 +48,8 @@ class Tally(msgspec.Struct):
         return self.refused + self.short + self.wrong + self.failed
 
     def __add__(self, other: "Tally") -> "Tally":
-        """Of verdicts."""
-        return Tally(*(getattr(self, one) + getattr(other, one) for one in VERDICTS))
+        sums = {one: getattr(self, one) + getattr(other, one) for one in VERDICTS}
+        return Tally(**sums, errors=dict(Counter(self.errors) + Counter(other.errors)))
 
     @property
     def walks(self) -> int:
@@ -70,6 +73,14 @@ class Counts(msgspec.Struct):
     def judged_share(self) -> float:
         own = self.walked - self.outside
         return self.judged / own if own else 0.0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        sums = {
+            one: getattr(self, one) + getattr(other, one)
+            for one in self.__struct_fields__
+            if one != "lost"
+        }
+        return Counts(**sums, lost=dict(Counter(self.lost) + Counter(other.lost)))
 
 
 class Injected(msgspec.Struct):
@@ -188,6 +199,7 @@ class Results(msgspec.Struct, dict=True):
     program: Program | None = None  # instead of scenarios
     events: dict[str, dict[str, Tally]] = {}  # while one was in force
     profiler: ProfilerRun | None = None
+    left: list[str] = []  # scenarios that are not over; the first is under way
 
     @cached_property
     def places(self) -> dict[tuple[str, str, int, int], str]:
@@ -302,6 +314,40 @@ class Results(msgspec.Struct, dict=True):
 def named(kind: str, name: str, tier: int) -> str:
     """A blob, for people."""
     return f"{kind} {name} (tier {tier})" if kind == "nmethod" and tier else f"{kind} {name}"
+
+
+def write(made: Results, path: Path) -> None:
+    """Raises OSError."""
+    files.write_text(path, msgspec.json.encode(made).decode() + "\n")
+
+
+def merged(parts: Sequence[Results]) -> Results:
+    """Of processes that have stepped different scenarios with the same walkers; at least one."""
+    stored = [
+        one.profiler.stored for one in parts if one.profiler and one.profiler.stored is not None
+    ]
+    return Results(
+        seconds=sum(one.seconds for one in parts),
+        walkers=parts[0].walkers,
+        counts=reduce(add, (one.counts for one in parts)),
+        scenarios={name: one for part in parts for name, one in part.scenarios.items()},
+        sections=_sums([one.sections for one in parts]),
+        findings=[one for part in parts for one in part.findings],
+        blobs=[one for part in parts for one in part.blobs],
+        events=_sums([one.events for one in parts]),
+        profiler=ProfilerRun(sum(stored) if stored else None) if parts[0].profiler else None,
+        left=parts[-1].left,
+    )
+
+
+def _sums(parts: Sequence[dict[str, dict[str, Tally]]]) -> dict[str, dict[str, Tally]]:
+    sums: dict[str, dict[str, Tally]] = {}
+    for part in parts:
+        for section, walkers in part.items():
+            own = sums.setdefault(section, {})
+            for name, tally in walkers.items():
+                own[name] = own.get(name, Tally()) + tally
+    return sums
 
 
 def read(path: Path) -> Results:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,11 +102,13 @@ def step_command(
 
 @dataclass(frozen=True)
 class Stepped:
-    """What a process came to. `results`: None when it died. `problems`: why not to believe it."""
+    """What it came to. `results`: None when no JVM has come to the end of a scenario. `problems`: why not to
+    believe it. `deaths`: of these, JVMs that died, or that could not end a scenario."""
 
     results: Results | None
     findings: list[Finding]
     problems: list[str]
+    deaths: list[str]
 
 
 def run(
@@ -113,26 +116,55 @@ def run(
     jvm_args: Sequence[str], walked: OutsideWalker, symbolizer: Symbolizer,
     further: Sequence[str] = (),
 ) -> Stepped:  # fmt: skip
-    """Steps in a process of its own; no scenarios, or walkers: all. `further`: arguments that say which
+    """Steps in a process of its own; no scenarios, or walkers: all. A process that dies is followed by
+    another one for the scenarios that are left, in a folder of its own. `further`: arguments that say which
     events, or which program instead. Raises FramestormError."""
     steps.say(f"stepping on {tools.jdk} for {seconds:.0f} s")
-    command = [*processes.jvm_arguments(tools, folder, jvm_args), "--seconds", str(seconds)]
-    command += [part for name in scenarios for part in ("--scenario", name)]
-    command += [part for name in walkers for part in ("--walker", name)]
-    command += [*walked.arguments(folder), *further]
-    died = _run(tools, command, folder, seconds)
-    findings = collecting.of_process(folder, symbolizer)
-    if died is not None:
-        findings.append(collecting.of_death(died, None, symbolizer))
-        return Stepped(None, findings, ["the process died"])
-    made = results.read(folder / _DATA)
-    return Stepped(made, findings, made.problems(tuple(scenarios)))
+    began = time.monotonic()
+    jvms: list[_Ended] = []
+    left, over, goes_on = tuple(scenarios), 0.0, True
+    while goes_on:
+        own = folder / f"jvm-{len(jvms) + 1}" if jvms else folder
+        command = [*processes.jvm_arguments(tools, own, jvm_args)]
+        command += ["--seconds", str(seconds - over)]
+        command += [part for name in left for part in ("--scenario", name)]
+        command += [part for name in walkers for part in ("--walker", name)]
+        command += [*walked.arguments(own), *further]
+        ended = _run(tools, command, own, seconds - over, symbolizer)
+        for finding in ended.findings:
+            finding.t += over
+        jvms.append(ended)
+        over = time.monotonic() - began
+        left = left if ended.left is None else ended.left
+        goes_on = bool(ended.left) and over < seconds
+        if goes_on:
+            steps.say(f"{ended.death}; going on with {left[0]} in another JVM")
+    deaths = [one.death for one in jvms if one.death]
+    parts = [one.results for one in jvms if one.results]
+    made = results.merged(parts) if len(parts) > 1 else parts[0] if parts else None
+    if made and len(jvms) > 1:
+        results.write(made, folder / _DATA)
+    problems = [*deaths, *(made.problems(tuple(scenarios)) if made else [])]
+    if left:
+        problems.append(f"not stepped: {', '.join(left)}")
+    return Stepped(made, [found for one in jvms for found in one.findings], problems, deaths)
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A process. `death`: how, and in which scenario; empty: it did not die. `left`: scenarios that it had
+    not begun with by then; None: it had begun with none."""
+
+    results: Results | None
+    findings: list[Finding]
+    death: str = ""
+    left: tuple[str, ...] | None = ()
 
 
 def _run(
-    tools: Toolchain, command: list[str], folder: Path, seconds: float
-) -> processes.Death | None:
-    """Steps, and says so scenario by scenario. How the process died, if it did. Raises FramestormError."""
+    tools: Toolchain, command: list[str], folder: Path, seconds: float, symbolizer: Symbolizer
+) -> _Ended:
+    """Steps, and says so scenario by scenario. Raises FramestormError."""
     process = processes.start([tools.program(NATIVE), "step", *command], folder)
     try:
         code: int | None = process.wait(seconds + _GRACE)
@@ -141,9 +173,27 @@ def _run(
         code = None
     finally:
         processes.end(process)
-    if code == processes.EXIT_SETUP:
-        raise FramestormError(processes.own_words(folder / "log.txt"))
-    return processes.death_of(code, folder)
+    log, data = folder / "log.txt", folder / _DATA
+    findings = collecting.of_process(folder, symbolizer)
+    if code == processes.EXIT_DONE:
+        return _Ended(results.read(data), findings)
+    written = results.read(data) if data.exists() else None
+    begun = written.left if written else []
+    if code == processes.EXIT_SETUP and not begun:
+        raise FramestormError(processes.own_words(log))
+    died = processes.death_of(code, folder)
+    place = f" in scenario {begun[0]}" if begun else ""
+    if died is None:
+        death = f"stepping ended{place}: {steps.tail(log, 1).strip()}"
+    else:
+        found = collecting.of_death(died, None, symbolizer)
+        found.victim = begun[0] if begun else ""
+        findings.append(found)
+        where = f" in {found.signature.frames[0]}" if found.signature.frames else ""
+        how = "" if code is None else f", exit code {code if code > 0 else 128 - code}"
+        death = f"the JVM died{place}: {found.clause}{where}{how}; see {paths.shown(died.hs_err or log)}"
+    made = written if written and written.scenarios else None
+    return _Ended(made, findings, death, tuple(begun[1:]) if begun else None)
 
 
 def _buckets(

@@ -53,7 +53,7 @@ def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
     assert all("path" in line["step"] for line in map(json.loads, lines) if "step" in line)
 
 
-def test_what_was_found_is_not_lost_with_a_jvm_that_dies_later(tmp_path: Path) -> None:
+def test_what_was_stepped_is_not_lost_with_a_jvm_that_dies_later(tmp_path: Path) -> None:
     tools = toolchain.prepare(choosing.choose(None, may_install=False).home)
     command = [*processes.jvm_arguments(tools, tmp_path), "--seconds", "40", "--walker", "asgct"]
     command += ["--scenario", "exception-unwind", "--scenario", "c1"]
@@ -65,7 +65,10 @@ def test_what_was_found_is_not_lost_with_a_jvm_that_dies_later(tmp_path: Path) -
     finally:
         process.kill()
         process.wait()
-    assert not (tmp_path / "step.json").exists()
+    made = results.read(tmp_path / "step.json")
+    assert list(made.scenarios) == ["exception-unwind"]
+    assert made.left == ["c1"]
+    assert made.distinct > 500
     found = collecting.of_process(tmp_path, Symbolizer())
     assert "caller-left-out" in {one.signature.clause for one in found}
 

@@ -279,8 +279,71 @@ def test_a_process_that_dies_is_a_finding(
         "step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out", "--verify", "0"
     )
     assert code == 2, text
-    assert "the process died" in err
-    assert "1 findings" in text or "b01" in text
+    assert "the JVM died: SIGKILL" in err
+    assert "1 findings" in text
+
+
+def test_the_scenarios_after_a_death_are_stepped_in_another_jvm(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    first = with_event(8, 5) | {"left": ["c2", "osr", "adapters"]}
+    second = with_event(4, 2) | {"left": [], "seconds": 3.0}
+    second["scenarios"] = {
+        "osr": second["scenarios"]["c1"],
+        "adapters": stepped()["scenarios"]["c1"],
+    }
+    fakes.plan(
+        "step",
+        {"step": first, "findings": [WRONG], "end": "die"},
+        {"step": second, "findings": [WRONG | {"key": "2", "clause": "wrong-bci"}]},
+    )
+    out = tmp_path / "out"
+    command = ("step", "--jdk", fakes.tools.jdk.home, "--event", "gc", "--verify", "0")
+    code, text, err = framestorm(*command, "--out", out)
+    assert code == 2, text
+    assert "the JVM died in scenario c2: SIGKILL, exit code 137; see" in err
+    assert "going on with osr in another JVM" in err + text
+    told = [" ".join(start) for start in fakes.starts("step")]
+    assert len(told) == 2
+    assert "--scenario" not in told[0]
+    assert "--scenario osr --scenario adapters" in told[1]
+    assert f"--out {out / 'jvm-2'}" in told[1]
+    for found in ("caller-left-out by asgct", "wrong-bci by asgct", "process_death SIGKILL"):
+        assert found in text, text
+    made = results.read(out / "step.json")
+    assert list(made.scenarios) == ["c1", "osr", "adapters"]
+    assert made.counts.steps == 220
+    assert made.sections["interpreter codelet"]["asgct"].refused == 20
+    assert made.sections["interpreter codelet"]["asgct"].errors == {"-5": 20}
+    assert made.events["gc"]["asgct"].wrong == 2
+    assert "gc: 12 injected, 7 took effect" in text
+    assert "220 instructions in 5 s" in text
+
+
+def test_a_scenario_that_cannot_be_ended_takes_no_other_away(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    fakes.plan(
+        "step",
+        {"step": stepped(findings=[]) | {"left": ["c2", "osr"]}, "end": "setup"},
+        {"step": stepped(findings=[])},
+    )
+    code, _, err = framestorm("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    assert code == 2
+    assert "stepping ended in scenario c2: framestorm-native: libjvm.so cannot be loaded" in err
+    assert "--scenario osr" in " ".join(fakes.starts("step")[1])
+
+
+def test_a_jvm_that_never_steps_is_not_tried_for_ever(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    first = stepped(findings=[]) | {"left": ["c2", "osr"]}
+    fakes.plan("step", {"step": first, "end": "die"}, {"end": "die"})
+    code, _, err = framestorm("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
+    assert code == 2
+    assert len(fakes.starts("step")) == 2
+    assert "the JVM died: SIGKILL" in err
+    assert "not stepped: osr" in err
 
 
 def test_a_setup_error_is_said(framestorm: Run, fakes: FakePrograms, tmp_path: Path) -> None:
