@@ -1,8 +1,5 @@
 package framestorm;
 
-import java.io.IOException;
-import java.io.InputStream;
-
 /** Inside a static initialiser that does not end. */
 public final class ClassInit extends Scenario {
   private static Scenario initializing;
@@ -19,7 +16,7 @@ public final class ClassInit extends Scenario {
   }
 
   private void trigger() throws Exception {
-    Class.forName(Running.class.getName(), true, new Redefining());
+    Class.forName(Running.class.getName(), true, new Copies(Running.class.getName()));
   }
 
   /** Called by the static initialiser of {@link Running}, which is in another run-time package. */
@@ -37,26 +34,6 @@ public final class ClassInit extends Scenario {
   public static final class Running {
     static {
       spin();
-    }
-  }
-
-  private static final class Redefining extends ClassLoader {
-    Redefining() {
-      super(null);
-    }
-
-    @Override
-    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-      if (!name.equals(Running.class.getName())) {
-        return super.loadClass(name, resolve);
-      }
-      String resource = name.replace('.', '/') + ".class";
-      try (InputStream in = ClassLoader.getSystemResourceAsStream(resource)) {
-        byte[] bytes = in.readAllBytes();
-        return defineClass(name, bytes, 0, bytes.length);
-      } catch (IOException e) {
-        throw new ClassNotFoundException(name, e);
-      }
     }
   }
 }
