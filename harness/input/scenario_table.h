@@ -50,6 +50,9 @@ enum class ScenarioId : uint8_t {
   string_compare,
   adapters,
   virtual_cycling,
+  math_stubs,
+  crypto_stubs,
+  code_patching,
   count
 };
 
@@ -446,6 +449,32 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
          "java/util/concurrent/ForkJoinWorkerThread.run",
      .asgct_percent = 1,
      .note = "at a halt the carrier may be without it: while it is parked, or elsewhere"},
+    {.id = ScenarioId::math_stubs,
+     .name = "math-stubs",
+     .description = "in the stubs of mathematics and CRC-32, called by the interpreter, C1 and C2",
+     .trace = "java/*+? framestorm/MathStubs$Functions.getAsDouble? framestorm/MathStubs.loop "
+              "framestorm/MathStubs.run framestorm/Victim.run",
+     .asgct_percent = 1,
+     .top = TopCode::stub,
+     .top_name = "updateBytesCRC32",
+     .note = "AsyncGetCallTrace gives -5 in stubs that have no frame size (JDK-8178287)"},
+    {.id = ScenarioId::crypto_stubs,
+     .name = "crypto-stubs",
+     .description = "in C2's stubs for digests, ciphers, big numbers, checksums and encodings",
+     .trace = "java/*|jdk/*|sun/*|com/sun/*+? framestorm/CryptoStubs.call? "
+              "framestorm/CryptoStubs.loop framestorm/CryptoStubs.run framestorm/Victim.run",
+     .asgct_percent = 0,
+     .top = TopCode::stub,
+     .top_name = "implCompress",
+     .note = "AsyncGetCallTrace gives -5 in stubs that have no frame size (JDK-8178287)"},
+    {.id = ScenarioId::code_patching,
+     .name = "code-patching",
+     .description = "called by C1's code that was thrown away while it was patched",
+     .trace = "framestorm/CodePatching$Stay.getAsInt framestorm/CodePatching$Reader.applyAsInt "
+              "framestorm/CodePatching.run framestorm/Victim.run",
+     .top = TopCode::nmethod,
+     .top_name = "framestorm/CodePatching$Stay.getAsInt",
+     .top_tier = 4},
 });
 
 constexpr bool is_in_order() {

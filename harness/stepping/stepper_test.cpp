@@ -192,6 +192,113 @@ TEST_F(StepperTest, CodeThatNobodyHasToldOfIsNotNativeCode) {
   EXPECT_GT(untold->second, 1000U) << stepper.counts().passed << " were passed";
 }
 
+// By the names that HotSpot 17, 21 and 25 give them. Which ones there are depends on the processor, too.
+constexpr std::string_view kMathStubs[] = {
+    "updateBytesCRC32", "f2i_fixup", "f2l_fixup", "d2i_fixup", "d2l_fixup",
+    // 17, 21
+    "libmSin", "libmCos", "libmTan", "libmExp", "libmPow", "libmLog", "libmLog10", "libmFmod",
+    // 25
+    "dsin", "dcos", "dtan", "dexp", "dpow", "dlog", "dlog10", "fmod", "dtanh", "dcbrt"};
+constexpr std::string_view kCryptoStubs[] = {"md5_implCompress",
+                                             "md5_implCompressMB",
+                                             "sha1_implCompress",
+                                             "sha1_implCompressMB",
+                                             "sha256_implCompress",
+                                             "sha256_implCompressMB",
+                                             "sha512_implCompress",
+                                             "sha512_implCompressMB",
+                                             "sha3_implCompress",
+                                             "sha3_implCompressMB",
+                                             "double_keccak",
+                                             "aescrypt_encryptBlock",
+                                             "aescrypt_decryptBlock",
+                                             "cipherBlockChaining_encryptAESCrypt",
+                                             "cipherBlockChaining_decryptAESCrypt",
+                                             "electronicCodeBook_encryptAESCrypt",
+                                             "electronicCodeBook_decryptAESCrypt",
+                                             "counterMode_AESCrypt",
+                                             "galoisCounterMode_AESCrypt",
+                                             "ghash_processBlocks",
+                                             "chacha20Block",
+                                             "poly1305_processBlocks",
+                                             "kyberNtt",
+                                             "kyberInverseNtt",
+                                             "kyberNttMult",
+                                             "kyberAddPoly_2",
+                                             "kyberAddPoly_3",
+                                             "kyber12To16",
+                                             "kyberBarrettReduce",
+                                             "dilithiumAlmostNtt",
+                                             "dilithiumAlmostInverseNtt",
+                                             "dilithiumNttMult",
+                                             "dilithiumMontMulByConstant",
+                                             "dilithiumDecomposePoly",
+                                             "multiplyToLen",
+                                             "squareToLen",
+                                             "mulAdd",
+                                             "bigIntegerLeftShiftWorker",
+                                             "bigIntegerRightShiftWorker",
+                                             "intpoly_montgomeryMult_P256",
+                                             "intpoly_assign",
+                                             "implEncode",
+                                             "implDecode",
+                                             "base64_encodeBlock",
+                                             "base64_decodeBlock",
+                                             "updateBytesCRC32",
+                                             "updateBytesCRC32C",
+                                             "updateBytesAdler32",
+                                             "vectorizedMismatch"};
+
+TEST_F(StepperTest, EachStubOfNumbersAndCiphersThatThereIsIsStepped) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  const std::pair<ScenarioId, std::span<const std::string_view>> scenarios[] = {
+      {ScenarioId::math_stubs, kMathStubs}, {ScenarioId::crypto_stubs, kCryptoStubs}};
+  for (const auto& [scenario, names] : scenarios) {
+    Stepper stepper(session().jvm(), {asgct()}, {.most_steps = 200'000});
+    ASSERT_EQ(step(stepper, scenario), "");
+    std::set<std::string_view> stepped;
+    for (const Blob& blob : stepper.catalog().blobs()) {
+      if (!stepper.instructions(blob).empty()) stepped.insert(blob.entry.name);
+    }
+    int there = 0;
+    for (const CodeEntry& entry : session().jvm().code_map().entries()) {
+      if (entry.kind != CodeKind::stub || std::ranges::find(names, entry.name) == names.end())
+        continue;
+      ++there;
+      EXPECT_TRUE(stepped.contains(entry.name)) << name_of(scenario) << ": " << entry.name;
+    }
+    EXPECT_GE(there, 10) << name_of(scenario);
+  }
+}
+
+// The code that an instruction of the deoptimisation blob was stepped to from.
+std::set<std::string> enters_deoptimization;
+std::string stepped_before;
+int32_t notes_entries(const FakeWalk& walk) {
+  const CodeEntry* const entry =
+      Jvm::get().code_map().find(get_register(*walk.context, Register::pc));
+  const std::string name = entry == nullptr ? "" : entry->name;
+  if (name == "DeoptimizationBlob" && name != stepped_before) {
+    enters_deoptimization.insert(stepped_before);
+  }
+  stepped_before = name;
+  return walk.right();
+}
+
+// C1's stubs jump to it where the bytecode is to be executed again (Deoptimization::Unpack_reexecute).
+TEST_F(StepperTest, CodeThatIsThrownAwayWhileItIsPatchedIsExecutedAgain) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  FakeWalker fake(asgct(), &notes_entries);
+  Stepper stepper(session().jvm(), {&fake}, kMoreSteps);
+  ASSERT_EQ(step(stepper, ScenarioId::code_patching), "");
+  EXPECT_TRUE(std::ranges::any_of(enters_deoptimization, [](const std::string& name) {
+    return name.find("access_field_patching") != std::string::npos;
+  })) << testing::PrintToString(enters_deoptimization);
+  EXPECT_TRUE(stepper.counts().lost.empty()) << testing::PrintToString(stepper.counts().lost);
+}
+
 TEST_F(StepperTest, AFindingIsSteppedToAgain) {
   start();
   ASSERT_FALSE(HasFatalFailure());

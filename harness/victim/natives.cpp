@@ -152,6 +152,16 @@ void JNICALL call_back(JNIEnv* env, jclass, jobject runnable) {
 
 jlong JNICALL spin_address(JNIEnv*, jclass) { return reinterpret_cast<jlong>(&spin); }
 
+void JNICALL open(JNIEnv* env, jclass, jobject module, jstring name, jobject to) {
+  const char* chars = env->GetStringUTFChars(name, nullptr);
+  const jvmtiError error = Jvm::get().jvmti()->AddModuleOpens(module, chars, to);
+  env->ReleaseStringUTFChars(name, chars);
+  if (error != JVMTI_ERROR_NONE) {
+    env->ThrowNew(env->FindClass("java/lang/IllegalArgumentException"),
+                  ("JVMTI error " + std::to_string(error)).c_str());
+  }
+}
+
 void JNICALL churn_permit(JNIEnv*, jclass) {
   Entry* entry = entry_of_current_thread();
   if (entry == nullptr) return;
@@ -198,6 +208,7 @@ void bind(const Jvm& jvm) {
       method("callBack", "(Ljava/lang/Runnable;)V", &call_back),
       method("spinAddress", "()J", &spin_address),
       method("churnPermit", "()V", &churn_permit),
+      method("open", "(Ljava/lang/Module;Ljava/lang/String;Ljava/lang/Module;)V", &open),
       method("beginStepping", "()V", &begin_stepping),
       method("endStepping", "()V", &end_stepping),
   };

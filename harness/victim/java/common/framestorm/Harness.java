@@ -30,4 +30,7 @@ public final class Harness {
 
   /** Blocks until the harness wants another short thread, or is stopping. */
   static native void churnPermit();
+
+  /** Opens a package to a module, as --add-opens does. */
+  static native void open(Module module, String packageName, Module to);
 }

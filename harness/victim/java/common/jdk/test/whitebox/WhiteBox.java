@@ -27,5 +27,7 @@ public final class WhiteBox {
 
   public native void clearMethodState0(Executable method);
 
+  public native boolean isIntrinsicAvailable0(Executable method, Executable context, int level);
+
   public native void setBooleanVMFlag(String name, boolean value);
 }
