@@ -33,6 +33,7 @@ void expect_entered(const Stepper& stepper) {
   EXPECT_GT(count, 10U);
 }
 
+class StepOnceTest : public jvm_test::JvmTest {};
 class StepTest : public jvm_test::JvmTest, public testing::WithParamInterface<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Collector, StepTest,
@@ -68,6 +69,31 @@ TEST_P(StepTest, EachInstructionIsWalkedRight) {
     for (const auto& [key, found] : stepper.findings()) {
       // Others are refused while a collector has stopped the world or is about to, or by asgst-frame,
       // which has pc, sp and fp only; as their headers say.
+      EXPECT_FALSE(found.promised) << name_of(scenario) << ": " << key << ", " << found.position
+                                   << ": " << found.finding.detail << "\n"
+                                   << testing::PrintToString(found.trace) << "\n"
+                                   << testing::PrintToString(found.truth);
+    }
+  }
+}
+
+// One time through all of them, which compiled code calls, and the interpreter for it; then a deoptimised frame
+// that is to execute a bytecode again.
+TEST_F(StepOnceTest, StubsAndWhatIsExecutedAgainAreWalkedRight) {
+  SessionOptions options;
+  options.start_victims = false;
+  start_session(options);
+  ASSERT_FALSE(HasFatalFailure());
+  std::vector<Walker*> walkers = {executor().walker(WalkerId::asgst),
+                                  executor().walker(WalkerId::asgct2)};
+  for (const ScenarioId scenario :
+       {ScenarioId::math_stubs, ScenarioId::crypto_stubs, ScenarioId::code_patching}) {
+    Stepper stepper(session().jvm(), walkers, {.most_steps = 100'000});
+    ASSERT_EQ(step_scenario(session().victims(), stepper, scenario, kLimit, {}), "")
+        << name_of(scenario);
+    EXPECT_GT(stepper.counts().judged, 50'000U) << name_of(scenario);
+    EXPECT_TRUE(stepper.counts().lost.empty()) << name_of(scenario);
+    for (const auto& [key, found] : stepper.findings()) {
       EXPECT_FALSE(found.promised) << name_of(scenario) << ": " << key << ", " << found.position
                                    << ": " << found.finding.detail << "\n"
                                    << testing::PrintToString(found.trace) << "\n"

@@ -300,7 +300,7 @@ bool AsyncStackWalker::between_frames(Registers* caller) {
     const size_t call = 5;
     const bool calls = pc[-static_cast<ptrdiff_t>(call)] == 0xe8;
     if (!_interrupted && !calls) return false;
-    return leaves_interpreted(caller) || (_interrupted && enters_interpreted(caller));
+    return leaves_interpreted(caller) || enters_interpreted(caller);
   }
   if (_code != Code::compiled || !_interrupted) return false;
   const nmethod* const nm = _blob->as_nmethod();
@@ -403,19 +403,23 @@ bool AsyncStackWalker::leaves_interpreted(Registers* caller) {
 
 // The return address is on top of the stack, then (while locals are pushed over it) in a register,
 // then below them again. The caller's sp is in a register until the frame has it: compiled callers
-// need it, and are asked how many arguments they pass; others are found by fp.
+// need it, and are asked how many arguments they pass; others are found by fp. Entries of functions that have
+// stubs (Math.sin) push nothing, and call one.
 bool AsyncStackWalker::enters_interpreted(Registers* caller) {
   const int entry = method_entry_of(_at.pc);
-  if (_ucontext != nullptr || entry < 0) return false;
+  if ((_interrupted && _ucontext != nullptr) || entry < 0) return false;
   const u1* const pc = reinterpret_cast<const u1*>(_at.pc);
   const u1* const begin = reinterpret_cast<const u1*>(_method_entries[entry].begin);
   const u1* const end = reinterpret_cast<const u1*>(_method_entries[entry].end);
   const u1* const pushes_fp = find_bytes(begin, end, kPushFpMoveSpToFp);
   const u1* const has_fp = pushes_fp + sizeof(kPushFpMoveSpToFp);
-  const u1* popped = find_bytes(begin, pushes_fp, kPopAxLoadLocals);
-  if (popped == pushes_fp) popped = find_bytes(begin, pushes_fp, kPopAx);
+  const bool frameless = pushes_fp == end;
+  if (!_interrupted && !frameless) return false;
+  const u1* popped = frameless ? end : find_bytes(begin, pushes_fp, kPopAxLoadLocals);
+  if (popped == pushes_fp && !frameless) popped = find_bytes(begin, pushes_fp, kPopAx);
   const bool has_locals = pc >= pushes_fp;
   uintptr_t return_pc = 0, link = _at.fp, sp = 0, top = 0, slot = _at.sp;
+  if (frameless && bytes_are(pc, end, kAddSp8)) slot += wordSize;  // aligned for the call
   read(_at.sp, &top);
   if (pc >= has_fp) {
     if (_at.sp <= _at.fp + frame::interpreter_frame_method_offset * wordSize) return false;

@@ -252,6 +252,13 @@ bool AsyncStackWalker::interrupted_stub_caller(Registers* caller) {
   uintptr_t below = 0;
   const bool jumps = is_after_return_address_popped(pc, begin, end);
   if (caller_by_fp(begin, caller)) return true;
+  // Conversions of numbers (StubGenerator::generate_f2i_fixup) push registers, and have no frame.
+  ptrdiff_t pushed = 0;
+  if (bytes_are(begin, end, kPushAx) && bytes_pushed(begin, pc, end, &pushed) &&
+      read(_at.sp + pushed, &below) && returns_to(below)) {
+    *caller = {below, _at.sp + pushed + wordSize, _at.fp};
+    return true;
+  }
   if (aligned && returns_to(second)) {
     *caller = one_pushed;
   } else if (jumps && AsyncMethods::load(_at.sp - wordSize, &below) && returns_to(below)) {
@@ -306,6 +313,17 @@ bool AsyncStackWalker::interrupted_framed_stub_caller(Registers* caller) {
   read(_at.sp + wordSize, &second);
   const Registers frameless = {top, _at.sp + wordSize, _at.fp};
   const Registers fp_pushed = {second, _at.sp + 2 * wordSize, top};
+  // C1's stubs jump there without a frame, to have a bytecode executed again.
+  const u1* const again = _blob->is_deoptimization_stub()
+                              ? _blob->as_deoptimization_blob()->unpack_with_reexecution()
+                              : nullptr;
+  if (again != nullptr && (pc == again || pc == again + sizeof(kPushFp))) {
+    const Registers& with = pc == again ? frameless : fp_pushed;
+    if (returns_to(with.pc)) {
+      *caller = with;
+      return true;
+    }
+  }
   // A tail jump: the stub takes its return address off the stack too. It still stands below sp,
   // where signals leave 128 bytes alone.
   const u1* const popped = _blob->is_exception_stub() ? after_pop_of_exception_pc(_blob) : nullptr;
@@ -351,6 +369,16 @@ bool AsyncStackWalker::interrupted_framed_stub_caller(Registers* caller) {
     return true;
   }
   if (caller_by_fp(begin, caller)) return true;
+  // C1's stub for an exception that another stub has met goes on in that one's frame
+  // (Runtime1::generate_handle_exception).
+  const u1* const most = end - begin > 32 ? begin + 32 : end;
+  uintptr_t return_pc = 0, link = 0;
+  if (find_bytes(begin, most, kLoadReturnAddressByFpToDx) != most && _at.fp >= _at.sp &&
+      read(_at.fp, &link) && read(_at.fp + frame::return_addr_offset * wordSize, &return_pc) &&
+      returns_to(return_pc)) {
+    *caller = {return_pc, _at.fp + frame::sender_sp_offset * wordSize, link};
+    return true;
+  }
   const bool has_fp = begins_with_fp(begin, end) || begins_with_fp(begin + sizeof(kPushBx), end);
   if (has_fp && is_after_fp_restored(pc, begin, end) && returns_to(top)) {
     *caller = frameless;
