@@ -22,6 +22,10 @@ from framestorm_cli.native.jvm_modes import DEFAULT, GCS, JITS
               "'jar:PATH ARG..', or 'class:' and the rest of a java command line.")  # fmt: skip
 @click.option("--renaissance", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               metavar="JAR", help="The suite; downloaded when it is not given.")  # fmt: skip
+@click.option("--also", type=click.Path(exists=True, file_okay=False, path_type=Path), multiple=True,
+              metavar="RUN",
+              help="Folder of another run on the same JDK; repeatable. What it has stepped counts for the "
+              "program's samples, too.")  # fmt: skip
 @click.option("--walker", "walkers", multiple=True,
               help="Only this one; repeatable. Default: all that give traces.")  # fmt: skip
 @click.option("--event", "events", multiple=True,

@@ -200,6 +200,8 @@ class Results(msgspec.Struct, dict=True):
     events: dict[str, dict[str, Tally]] = {}  # while one was in force
     profiler: ProfilerRun | None = None
     left: list[str] = []  # scenarios that are not over; the first is under way
+    # Other runs on the same JDK: what they have stepped counts for samples of the program.
+    also: list["Results"] = []
 
     @cached_property
     def places(self) -> dict[tuple[str, str, int, int], str]:
@@ -211,11 +213,15 @@ class Results(msgspec.Struct, dict=True):
             for one in blob.instructions
         }
 
+    def _was_stepped(self, one: SampledPlace) -> bool:
+        place = (one.kind, one.name, one.tier, one.offset)
+        return any(place in run.places for run in (self, *self.also))
+
     def sampled(self) -> tuple[int, Counter[str]]:
         """Samples of the program in code that was stepped, and by code those in code that was not."""
         hit, missed = 0, Counter[str]()
         for one in self.program.sampled if self.program else ():
-            if (one.kind, one.name, one.tier, one.offset) in self.places:
+            if self._was_stepped(one):
                 hit += one.samples
             else:
                 missed[named(one.kind, one.name, one.tier)] += one.samples
@@ -236,9 +242,10 @@ class Results(msgspec.Struct, dict=True):
         stepped in a method's code of the same tier, it counts."""
         hit, missed = 0, Counter[str]()
         for one in self.program.sampled if self.program else ():
-            stepped = (one.kind, one.name, one.tier, one.offset) in self.places
             form = shape_at(one.code, 0) if one.kind == _METHODS else ""
-            if stepped or (form and (one.tier, form) in self.shapes):
+            runs = (self, *self.also)
+            like = form and any((one.tier, form) in run.shapes for run in runs)
+            if like or self._was_stepped(one):
                 hit += one.samples
             else:
                 missed[

@@ -35,6 +35,7 @@ from framestorm_cli.triage.buckets import Bucket, Verification
 
 PAGE = "step.html"
 _DATA = "step.json"
+_JVM = "jvm.json"
 _MISSED_SHOWN = 5  # pieces of code
 _GRACE = 120.0  # seconds that a JVM and its last victim may take beyond --seconds
 
@@ -44,6 +45,7 @@ def step_command(
     scenarios: tuple[str, ...],
     workload: str | None,
     renaissance: Path | None,
+    also: tuple[Path, ...],
     walkers: tuple[str, ...],
     events: tuple[str, ...],
     seconds: float,
@@ -61,6 +63,8 @@ def step_command(
 
     if workload and scenarios:
         raise FramestormError("--workload is instead of --scenario: give one of them")
+    if also and not workload:
+        raise FramestormError("--also is for the samples of a program: it goes with --workload")
     if profiler and events:
         raise FramestormError(
             "--event and --profiler do not go together: events are judged by traces"
@@ -91,6 +95,7 @@ def step_command(
     found = _buckets(done.findings, tools, symbolizer, folder, verify, given, walked, unverified)
     made, problems = done.results, done.problems
     if made:
+        made.also = [_other_run(other, folder) for other in also]
         page.write(made, str(tools.jdk), folder / PAGE)
         show(made)
     _show_buckets(found)
@@ -98,6 +103,14 @@ def step_command(
     for problem in problems:
         FramestormError(f"not to be believed: {problem}").show()
     return 2 if problems else 1 if found else 0
+
+
+def _other_run(other: Path, folder: Path) -> Results:
+    """Raises FramestormError."""
+    builds = {read_json(one / _JVM).get("libjvm_build_id") for one in (other, folder)}
+    if len(builds) > 1:
+        raise FramestormError(f"--also {other} is of another JDK")
+    return results.read(other / _DATA)
 
 
 @dataclass(frozen=True)
@@ -228,7 +241,7 @@ def _buckets(
         for bucket in found:
             bucket.shown, bucket.verification = checked[bucket.id]
         shutil.rmtree(folder / "work", ignore_errors=True)
-    jvm = read_json(folder / "jvm.json")
+    jvm = read_json(folder / _JVM)
     for bucket in found:
         bucket_files.write(bucket, folder, tools, jvm, Recorded(None, jvm_args, walked))
     return found

@@ -451,6 +451,33 @@ def test_in_code_of_methods_an_instruction_counts_that_was_stepped_with_other_re
     ]
 
 
+def test_what_another_run_has_stepped_counts_for_the_samples_of_a_program(
+    framestorm: Run, fakes: FakePrograms, tmp_path: Path
+) -> None:
+    step = ("step", "--jdk", fakes.tools.jdk.home)
+    of_program = (*step, "--workload", "class:a.Main", "--also", tmp_path / "scenarios")
+    stub = {"kind": "stub", "name": "sha", "tier": 0, "offset": 0, "samples": 7}
+    places = [stub, stub | {"offset": 3, "samples": 2}, stub | {"name": "md5", "samples": 1}]
+    blob = stepped()["blobs"][1] | {"kind": "stub", "name": "sha"}
+    fakes.plan(
+        "step",
+        {"step": stepped(blobs=[blob], findings=[])},
+        {"step": stepped(scenarios={}, program=program(sampled=places), findings=[])},
+    )
+    assert framestorm(*step, "--out", tmp_path / "scenarios")[0] == 0
+    _, text, _ = framestorm(*of_program, "--out", tmp_path / "out")
+    assert "70.0% of its 10 samples" in text
+    assert "not stepped: 20.0% in stub sha" in text
+    assert "70.0% where an instruction of a method's code counts" in text
+
+    other = {"libjvm_build_id": "of another one"}
+    (tmp_path / "scenarios" / "jvm.json").write_text(json.dumps(other))
+    code, _, err = framestorm(*of_program, "--out", tmp_path / "again")
+    assert (code, "is of another JDK" in err) == (2, True), err
+    code, _, err = framestorm(*step, "--also", tmp_path / "scenarios")
+    assert (code, "it goes with --workload" in err) == (2, True), err
+
+
 def test_an_event_without_effect_in_a_program_is_not_passed_over(
     framestorm: Run, fakes: FakePrograms, tmp_path: Path
 ) -> None:
