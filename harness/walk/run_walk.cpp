@@ -1,7 +1,7 @@
 #include "harness/walk/run_walk.h"
 
-#include <algorithm>
 #include <cerrno>
+#include <cwchar>
 #include <iterator>
 
 #include "harness/base/clock.h"
@@ -22,8 +22,9 @@ struct Invocation {
 
 // noinline: the caller's next call has its frames where this one has its array.
 [[gnu::noinline]] void write_stale_words(uint32_t value) {
-  uint32_t words[kStaleBytes / sizeof(uint32_t)];
-  std::ranges::fill(words, value);
+  wchar_t words[kStaleBytes / sizeof(wchar_t)];
+  // libc's has the processor's widest stores: half the time of a loop.
+  std::wmemset(words, static_cast<wchar_t>(value), std::size(words));
   asm volatile("" : : "r"(words) : "memory");  // nobody reads them by this name
 }
 
