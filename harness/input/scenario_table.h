@@ -452,8 +452,8 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
     {.id = ScenarioId::math_stubs,
      .name = "math-stubs",
      .description = "in the stubs of mathematics and CRC-32, called by the interpreter, C1 and C2",
-     .trace = "java/*+? framestorm/MathStubs$Functions.getAsDouble? framestorm/MathStubs.loop "
-              "framestorm/MathStubs.run framestorm/Victim.run",
+     .trace = "java/*|jdk/*+? framestorm/MathStubs$Functions.getAsDouble? "
+              "framestorm/MathStubs.loop framestorm/MathStubs.run framestorm/Victim.run",
      .asgct_percent = 1,
      .top = TopCode::stub,
      .top_name = "updateBytesCRC32",

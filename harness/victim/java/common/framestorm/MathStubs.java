@@ -23,6 +23,8 @@ final class MathStubs extends Scenario {
     compiler.interpretOnly(Compiler.method(interpreted.getClass(), "getAsDouble"));
     callers.add(interpreted);
     compiler.compileAnyway(Compiler.method(MathStubs.class, "loop"), Compiler.C1);
+    // The first call loads classes, which is not the program point.
+    callers.forEach(DoubleSupplier::getAsDouble);
   }
 
   private void add(Compiler compiler, int tier, boolean linked)
