@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 
 #include "harness/jvm/vm_structs.h"
 
@@ -13,19 +12,19 @@ class Collections {
   explicit Collections(const VmStructs& structs);
 
   // Whether this HotSpot's structures say where it notes that.
-  bool are_known() const { return heap_ != nullptr && noted_.has_value(); }
+  bool are_known() const { return heap_ != nullptr; }
 
   // CollectedHeap::is_stw_gc_active(), is_gc_active() up to JDK 21; false when nothing is known.
   // Another thread may begin or end one at any time. Async-signal-safe.
   bool stopped_the_world() const {
     if (!are_known()) return false;
     const void* const heap = *heap_;  // null until the VM has made it
-    return heap != nullptr && read_at<bool>(heap, *noted_);
+    return heap != nullptr && read_at<bool>(heap, noted_);
   }
 
  private:
-  void* const volatile* heap_ = nullptr;  // Universe::_collectedHeap
-  std::optional<size_t> noted_;
+  void* const volatile* heap_ = nullptr;  // Universe::_collectedHeap; null: not known
+  size_t noted_ = 0;                      // offset in it
 };
 
 }  // namespace framestorm

@@ -22,7 +22,7 @@ std::string code_of(const CodeMap& code, uintptr_t pc, std::string* kind) {
 }
 
 std::string position_of(const CodeMap& code, uintptr_t pc, std::string* kind) {
-  const std::string name = code_of(code, pc, kind);
+  std::string name = code_of(code, pc, kind);
   const auto place = code.describe(pc);
   if (!place || *kind == "stub" || place->ref.kind == CodeKind::nmethod) return name;
   return *kind + " " + place->ref.name;
