@@ -47,7 +47,7 @@ void pick_call(Rng& rng, QueueCall* call) {
 
 // Short sequences that go where iterators are easy to get wrong.
 const std::vector<IteratorCall>& any_pattern(Rng& rng, const IteratorCall*) {
-  static const std::vector<IteratorCall> kPatterns[] = {
+  static const std::vector<IteratorCall> patterns[] = {
       // used after its handler has returned
       {{Kind::open},
        {Kind::next, 2},
@@ -84,13 +84,13 @@ const std::vector<IteratorCall>& any_pattern(Rng& rng, const IteratorCall*) {
        {Kind::open},
        {Kind::drain}},
   };
-  return rng.pick(kPatterns);
+  return rng.pick(patterns);
 }
 
 // And where queues are. Sizes and indices are numbers - first_argument().
 const std::vector<QueueCall>& any_pattern(Rng& rng, const QueueCall*) {
   using Queue = QueueCallKind;
-  static const std::vector<QueueCall> kPatterns[] = {
+  static const std::vector<QueueCall> patterns[] = {
       // full, told, and again
       {{Queue::register_queue, 3},
        {Queue::enqueue},
@@ -144,7 +144,7 @@ const std::vector<QueueCall>& any_pattern(Rng& rng, const QueueCall*) {
        {Queue::leave},
        {Queue::register_queue, 4}},
   };
-  return rng.pick(kPatterns);
+  return rng.pick(patterns);
 }
 
 // One change of a sequence; see the header.
