@@ -94,7 +94,7 @@ TEST_F(SampleInput, TheCallIsTheSamplesOwn) {
 
 TEST_F(SampleInput, StackAndStubsAreSaidByWhereTheyAre) {
   const uintptr_t place = stub("call_stub");
-  sample_.registers[REG_RBP] = static_cast<greg_t>(kSp + 48);
+  sample_.registers[REG_RBP] = static_cast<greg_t>(kSp) + 48;
   stack_ = {place + 5, kElsewhere, kSp - 16};
   const Input said = input();
   ASSERT_EQ(said.mutations.size(), 3U) << to_text(said);

@@ -44,6 +44,7 @@ TEST(TickQueue, LosesNoThreadThatIsPushedMeanwhile) {
   std::array<std::atomic<uint64_t>, kThreads> pushed = {};
   TickQueue queue;
   std::vector<std::thread> producers;
+  producers.reserve(kThreads);
   for (size_t i = 0; i < kThreads; ++i) {
     producers.emplace_back([&, i] {
       while (pushed[i] < kPushes) {
