@@ -7,6 +7,7 @@ that `framestorm --help` loads nothing else.
 import importlib
 import importlib.util
 import pkgutil
+import signal
 import sys
 import traceback
 
@@ -39,6 +40,8 @@ _assemble()
 
 def main() -> None:
     """Runs the command. A bug in framestorm itself is exit 2: 1 means findings."""
+    # A script's shell starts what it runs in the background with SIGINT ignored, and Python keeps that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         # Not standalone: an Exit's code is returned.
         sys.exit(framestorm.main(prog_name="framestorm", standalone_mode=False) or 0)

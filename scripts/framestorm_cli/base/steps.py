@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,7 @@ from framestorm_cli.base import paths
 from framestorm_cli.base.errors import FramestormError
 
 TAIL_LINES = 25
+_TERMINATING = (signal.SIGTERM, signal.SIGHUP)
 _SPOKEN_OF_AFTER = 0.5  # seconds: most set-up finds that all is there
 
 
@@ -122,18 +123,14 @@ def interrupts_put_off() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield late
         return
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {n: signal.signal(n, lambda number, _: late.append(number)) for n in numbers}
-    try:
+    with _handled(lambda number, _: late.append(number), signal.SIGINT, *_TERMINATING):
         yield late
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
 def termination_interrupts() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise KeyboardInterrupt meanwhile, as Ctrl-C does."""
+    """SIGTERM and SIGHUP raise KeyboardInterrupt meanwhile, as Ctrl-C does. One that is ignored, as nohup
+    has it of SIGHUP, stays so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -141,9 +138,19 @@ def termination_interrupts() -> Iterator[None]:
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {n: signal.signal(n, interrupt) for n in (signal.SIGTERM, signal.SIGHUP)}
+    with _handled(interrupt, *_TERMINATING):
+        yield
+
+
+@contextmanager
+def _handled(
+    handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals
+) -> Iterator[None]:
+    """Signals have this handler meanwhile, but for those that are ignored."""
+    heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heard}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

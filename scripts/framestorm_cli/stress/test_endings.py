@@ -15,10 +15,8 @@ from framestorm_cli.conftest import Run
 from framestorm_cli.stress import runner
 from framestorm_cli.stress.conftest import ONE, FakeJava, read_summary, wait_for
 
-# A test run in the background of a shell has Ctrl-C ignored.
 _DRIVER = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import sys
 sys.path.insert(0, {scripts!r})
 from pathlib import Path
 from framestorm_cli.stress import tools, runner
@@ -32,13 +30,15 @@ main()
 
 
 def start_driver(
-    tmp_path: Path, *arguments: str | Path, lowest: int = 1, more: str = ""
+    tmp_path: Path, *arguments: str | Path, lowest: int = 1, more: str = "", ignored: str = ""
 ) -> "subprocess.Popen[str]":
-    """The command in a process of its own, which a test may kill."""
+    """The command in a process of its own, which a test may kill. `ignored`: a signal that it is started
+    with ignored."""
     script = _DRIVER.format(
         scripts=str(paths.SCRIPTS), jar=str(tmp_path / "workloads.jar"), lowest=lowest, more=more
     )
     command = [sys.executable, "-c", script, "stress", "--no-truth", *map(str, arguments)]
+    command = ["env", *([f"--ignore-signal={ignored}"] if ignored else []), *command]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -108,14 +108,17 @@ def test_resume_refuses_another_jdk_and_other_options(
     assert (code, "has no plan.json" in err) == (2, True)
 
 
-def test_ctrl_c_reports_what_is_there(java: FakeJava, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ignored", ["", "INT"], ids=["heard", "ignored in a script"])
+def test_ctrl_c_reports_what_is_there(java: FakeJava, tmp_path: Path, ignored: str) -> None:
     java.plan("alpha", {}, {"takes": 600})
     matrix = tmp_path / "m.toml"
     matrix.write_text(
         'workloads = ["alpha"]\nmodes = ["same-thread"]\nseconds = 2\nrepetitions = 3\n'
     )
     out = tmp_path / "out"
-    process = start_driver(tmp_path, "--jdk", java.jdk.home, "--matrix", matrix, "--out", out)
+    process = start_driver(
+        tmp_path, "--jdk", java.jdk.home, "--matrix", matrix, "--out", out, ignored=ignored
+    )
     wait_for(
         lambda: len(list(out.glob("cells/*/agent/stats.jsonl"))) == 2 and len(finished(out)) == 1
     )
@@ -127,6 +130,19 @@ def test_ctrl_c_reports_what_is_there(java: FakeJava, tmp_path: Path) -> None:
     assert "in 1 of 3 cells" in printed
     assert len(read_summary(out)["cells"]) == 1
     assert (out / "report.html").exists()
+
+
+@pytest.mark.parametrize(("ignored", "code"), [("", 2), ("HUP", 0)], ids=["heard", "with nohup"])
+def test_a_terminal_that_goes_away_ends_a_run(
+    java: FakeJava, tmp_path: Path, ignored: str, code: int
+) -> None:
+    java.plan("alpha", {"takes": 3})
+    out = tmp_path / "out"
+    process = start_driver(tmp_path, "--jdk", java.jdk.home, *ONE, "--out", out, ignored=ignored)
+    wait_for(lambda: list(out.glob("cells/*/agent/stats.jsonl")))
+    process.send_signal(signal.SIGHUP)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
 
 
 def test_a_full_disk_is_a_clear_error_and_keeps_what_is_finished(
