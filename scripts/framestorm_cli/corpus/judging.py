@@ -78,7 +78,9 @@ def expectation_of(artifact: Path, jdk: Jdk) -> Expectation | None:
             raise FramestormError(f"{path} is not a JSON object: repair or remove it")
         if "per_jdk" in data:
             known = expectations.read_expectations(path).get(jdk.label)
-            return Expectation(*known) if known else None
+            if known is None or not expectations.is_of(artifact, jdk.label):
+                return None
+            return Expectation(*known)
         return _recorded(path, data, jdk)
     return Expectation(NOTHING_KNOWN)
 

@@ -35,19 +35,23 @@ IDS = [f"{folder.name}-jdk{jdk.label}" for folder, jdk in ASSESSED]
 
 @pytest.mark.parametrize(("folder", "jdk"), ASSESSED, ids=IDS)
 def test_crash(folder: Path, jdk: Jdk, tmp_path: Path) -> None:
-    expectation = judging.expectation_of(folder / "input.bin", jdk)
+    artifact = expectations.artifact_of(folder, jdk.label)
+    expectation = judging.expectation_of(artifact, jdk)
     assert expectation is not None
     tools = toolchain.prepare(jdk.home)
-    result = judging.judge(tools, Symbolizer(), folder / "input.bin", expectation, tmp_path)
+    result = judging.judge(tools, Symbolizer(), artifact, expectation, tmp_path)
     assert not result.problem, result.problem
 
 
-@pytest.mark.parametrize("folder", expectations.folders(), ids=lambda folder: folder.name)
-def test_what_is_written_down_is_that_of_the_artifact(folder: Path) -> None:
+ARTIFACTS = [file for folder in expectations.folders() for file in sorted(folder.glob("*.bin"))]
+
+
+@pytest.mark.parametrize("artifact", ARTIFACTS, ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_what_is_written_down_is_that_of_the_artifact(artifact: Path) -> None:
     program = toolchain.native_programs() / NATIVE
-    described = codec.describe(program, folder / "input.bin")
-    assert (folder / "input.txt").read_text() == described.text
-    expected = json.loads((folder / "expected.json").read_text())
+    described = codec.describe(program, artifact)
+    assert artifact.with_suffix(".txt").read_text() == described.text
+    expected = json.loads(artifact.with_name("expected.json").read_text())
     assert (expected["walker"], expected["state"]) == (described.input.walker, described.state)
 
 

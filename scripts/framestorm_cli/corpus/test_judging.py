@@ -9,6 +9,7 @@ import pytest
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.corpus import judging
+from framestorm_cli.corpus.judge_command import EXIT_NO_EXPECTATION
 
 SENDER = {"kind": "fault", "clause": "", "frames": ["frame::sender"]}
 
@@ -55,6 +56,21 @@ def test_an_open_crash_that_is_gone_is_looked_for_again(
     code, verdict = judge(framestorm, fakes, artifact)
     assert (code, verdict["tries"]) == (1, sum(judging.ROUNDS))
     assert "did not come back" in verdict["problem"]
+
+
+def test_a_jdk_may_have_an_artifact_of_its_own(
+    framestorm: Run, fakes: FakePrograms, artifact: Path
+) -> None:
+    expect(artifact, "open")
+    fakes.plan("replay", {"findings": [fakes.fault("a", "frame::sender")]})
+    other = artifact.with_name("input-17.bin")
+    other.write_bytes(b"FAKEa")
+    assert judge(framestorm, fakes, artifact)[0] == 0
+    assert judge(framestorm, fakes, other)[0] == EXIT_NO_EXPECTATION
+
+    own = other.rename(artifact.with_name("input-25.bin"))
+    assert judge(framestorm, fakes, artifact)[0] == EXIT_NO_EXPECTATION
+    assert judge(framestorm, fakes, own)[0] == 0
 
 
 @pytest.mark.parametrize("status", ["fixed", "unaffected"])

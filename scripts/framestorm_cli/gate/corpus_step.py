@@ -27,7 +27,7 @@ def run(here: Subject, there: Subject | None, jvm_args: tuple[str, ...], step: S
     for folder in expectations.folders():
         if not _is_judged(folder, here):
             continue
-        artifact = folder / "input.bin"
+        artifact = expectations.artifact_of(folder, label)
         expectation = judging.expectation_of(artifact, here.tools.jdk)
         if expectation is None:
             continue
@@ -101,5 +101,5 @@ def _entry(folder: Path, result: Judgement, other: Judgement | None, label: str)
     if other is not None:
         entry.how += f"; base: {other.reproduced} of {len(other.tries)}"
     entry.stack = tuple(str(frame) for frame in shown.frames) if shown is not None else ()
-    entry.artifact = folder / "input.bin"
+    entry.artifact = expectations.artifact_of(folder, label)
     return entry

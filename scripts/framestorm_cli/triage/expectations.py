@@ -1,6 +1,6 @@
 """corpus/crashes: one folder per known crash, replayed by test_crashes.py, and a cause that runs name.
 
-    <id>/input.bin  input.txt  expected.json
+    <id>/input.bin  input.txt  expected.json  [input-17.bin  input-17.txt]
     expected.json: {"walker": "asgct", "state": "corrupt",
                     "per_jdk": {"25": {"status": "open", "signature": {...}, "also": [...]},
                                 "17": {"status": "fixed"}}}
@@ -8,7 +8,8 @@
 The keys are feature releases, and "25-sanitized" and the like for instrumented JDKs. `open`: the
 signature must still come back. `fixed` (once open), `unaffected` (never seen): it must not. `also`:
 other signatures that the cause is written up to have. `walker` and `state` are those of the input;
-`also_walkers` have the cause's code, too.
+`also_walkers` have the cause's code, too. input-17.bin stands in for input.bin on JDK 17: code of a method
+has the place in question at another offset there.
 """
 
 import json
@@ -26,11 +27,26 @@ from framestorm_cli.triage.buckets import Bucket
 from framestorm_cli.triage.signature import signatures_of
 
 STATUSES = ("open", "fixed", "unaffected")
+_LABEL = r"\d+(?:-[a-z]+)?"
 
 
 def folders(base: Path = paths.CRASHES) -> list[Path]:
     """The crash folders, by name."""
     return sorted(p for p in base.iterdir() if p.is_dir()) if base.is_dir() else []
+
+
+def artifact_of(folder: Path, label: str) -> Path:
+    """The one that is replayed on a JDK (Jdk.label)."""
+    own = folder / f"input-{label}.bin"
+    return own if own.exists() else folder / "input.bin"
+
+
+def is_of(artifact: Path, label: str) -> bool:
+    """Whether an artifact is for this JDK: not when it is another's own, or this one has its own."""
+    own = re.fullmatch(rf"input-({_LABEL})\.bin", artifact.name)
+    if own is not None:
+        return own[1] == label
+    return artifact.name != "input.bin" or artifact_of(artifact.parent, label) == artifact
 
 
 def walkers_of(folder: Path) -> frozenset[str]:
@@ -79,7 +95,7 @@ def read_expectations(path: Path) -> dict[str, tuple[str, Signature | None]]:
         per_jdk = json.loads(path.read_text(encoding="utf-8"))["per_jdk"]
         expected: dict[str, tuple[str, Signature | None]] = {}
         for label, entry in per_jdk.items():
-            if not re.fullmatch(r"\d+(-[a-z]+)?", label):
+            if not re.fullmatch(_LABEL, label):
                 raise ValueError(f"{label!r} is no release like 25 or 25-sanitized")
             status, data = entry["status"], entry.get("signature")
             if status not in STATUSES:
