@@ -27,21 +27,26 @@ void pick_call(Rng& rng, IteratorCall* call) {
 void pick_call(Rng& rng, QueueCall* call) {
   using Queue = QueueCallKind;
   // Elements, and polls that tell them, are what the other calls act on.
-  constexpr Queue kKinds[] = {Queue::register_queue, Queue::register_queue, Queue::deregister,
-                              Queue::enqueue,        Queue::enqueue,        Queue::enqueue,
-                              Queue::enqueue,        Queue::enqueue_null,   Queue::element,
-                              Queue::change,         Queue::resize,         Queue::enqueuable,
-                              Queue::on_start,       Queue::on_end,         Queue::poll,
-                              Queue::poll,           Queue::poll,           Queue::leave,
-                              Queue::select,         Queue::no_memory,      Queue::exit};
+  constexpr Queue kKinds[] = {
+      Queue::register_queue, Queue::register_queue, Queue::deregister,    Queue::enqueue,
+      Queue::enqueue,        Queue::enqueue,        Queue::enqueue,       Queue::enqueue_null,
+      Queue::element,        Queue::change,         Queue::resize,        Queue::enqueuable,
+      Queue::on_start,       Queue::on_end,         Queue::poll,          Queue::poll,
+      Queue::poll,           Queue::leave,          Queue::select,        Queue::no_memory,
+      Queue::exit,           Queue::register_mark,  Queue::register_mark, Queue::remove_mark,
+      Queue::move_mark,      Queue::move_mark,      Queue::move_mark,     Queue::select_mark,
+      Queue::walk_to_mark,   Queue::walk_to_mark,   Queue::return_frame,  Queue::return_frame,
+      Queue::unwind,         Queue::freeze,         Queue::throw_frozen};
   call->kind = rng.pick(kKinds);
   call->argument = static_cast<uint8_t>(rng.below(kArguments));
   if (rng.one_in(4)) return;
-  // Mostly small queues, which get full, their ends, the walk's own context, the first queues.
+  // Mostly small queues, which get full, their ends, the walk's own context, the first queues; frames
+  // near the top, of which the first cannot be marked.
   const bool is_size = call->kind == Queue::register_queue || call->kind == Queue::resize;
   const bool is_index = call->kind == Queue::element || call->kind == Queue::change;
   const auto near = static_cast<int>(rng.below(3));
-  const int number = is_size ? 1 + near : is_index ? near - 1 : near;
+  const bool is_frame = call->kind == Queue::move_mark || names_a_frame(call->kind);
+  const int number = is_size ? 1 + near : is_index ? near - 1 : is_frame ? 2 + near : near;
   call->argument = static_cast<uint8_t>(number - first_argument(call->kind));
 }
 
@@ -137,6 +142,32 @@ const std::vector<QueueCall>& any_pattern(Rng& rng, const QueueCall*) {
       {{Queue::on_start, 2}, {Queue::on_end, 1}, {Queue::enqueue}, {Queue::poll}, {Queue::leave}},
       // no memory for the elements
       {{Queue::no_memory, 1}, {Queue::register_queue, 4}, {Queue::resize, 7}, {Queue::poll}},
+      // a marked frame: walked to, and left
+      {{Queue::register_mark},
+       {Queue::move_mark, 3},
+       {Queue::walk_to_mark},
+       {Queue::return_frame, 3},
+       {Queue::move_mark, 5},
+       {Queue::leave},
+       {Queue::walk_to_mark}},
+      // two, left together, of which the older one's handler takes away the newer one
+      {{Queue::register_mark},
+       {Queue::move_mark, 4},
+       {Queue::register_mark},
+       {Queue::move_mark, 2},
+       {Queue::unwind, 5},
+       {Queue::select_mark, 0},
+       {Queue::remove_mark},
+       {Queue::leave}},
+      // the continuation yields, or an exception comes to its frozen part
+      {{Queue::register_mark}, {Queue::move_mark, 2}, {Queue::throw_frozen}, {Queue::freeze}},
+      // marked at a poll
+      {{Queue::register_mark},
+       {Queue::enqueue},
+       {Queue::poll},
+       {Queue::move_mark, 2},
+       {Queue::leave},
+       {Queue::poll}},
       // the thread ends
       {{Queue::enqueue},
        {Queue::exit},

@@ -188,12 +188,23 @@ void read_masks(Reader& in, CallArgs* out) {
   out->accepted_states = in.varint();
 }
 
+// In a call's low bits: the rest of its kind follows.
+constexpr uint32_t kMoreKinds = 0xf;
+template <typename Kind>
+constexpr bool has_more_kinds() {
+  return static_cast<uint32_t>(Kind::count) > kMoreKinds;
+}
+
 template <typename Kind>
 void read_calls(Reader& in, std::vector<ApiCall<Kind>>* out) {
   out->resize(in.byte() % kIteratorCallCounts);
   for (ApiCall<Kind>& call : *out) {
     const uint32_t head = in.byte();
-    call.kind = enum_from<Kind>(head & 0xfU);
+    uint32_t kind = head & kMoreKinds;
+    if constexpr (has_more_kinds<Kind>()) {
+      if (kind == kMoreKinds) kind += in.byte();
+    }
+    call.kind = enum_from<Kind>(kind);
     call.argument = static_cast<uint8_t>(head >> 4);
     canonicalise(&call);
   }
@@ -307,7 +318,9 @@ void write_calls(Writer& to, const std::vector<Call>& calls) {
   if (calls.empty()) return;
   to.byte(static_cast<uint32_t>(std::min(calls.size(), kMaxIteratorCalls)));
   for (const Call& call : std::span(calls).first(std::min(calls.size(), kMaxIteratorCalls))) {
-    to.byte(static_cast<uint32_t>(call.argument) << 4 | number_of(call.kind));
+    const uint32_t kind = number_of(call.kind);
+    to.byte(static_cast<uint32_t>(call.argument) << 4 | std::min(kind, kMoreKinds));
+    if (kind >= kMoreKinds) to.byte(kind - kMoreKinds);
   }
 }
 

@@ -18,7 +18,8 @@ namespace framestorm {
 //   halt      has_frame_offset<<7|code  z-varint delta  [varint frame_offset]
 //   call      has_options<<7|env<<5|context<<3|depth  [z-varint raw_depth]  [varint options]
 //   masks     accepted_kinds  varint accepted_states
-//   iterator_calls  count  (argument<<4|kind)*; queue_calls, of walkers that read those
+//   iterator_calls  count  (argument<<4|kind)*; queue_calls, of walkers that read those, where kind 15
+//             is 15 and what the next byte says
 //   mutation  kind<<6|which  [z-varint offset]  value
 //   value     width<<6|kind  delta or raw: width bytes  [varint index]  [code]
 //             width 0..3: 0, 1, 2, 4 bytes of signed delta; 1, 2, 4, 8 bytes of raw; `misaligned`

@@ -284,6 +284,19 @@ TEST(Binary, CallsToQueuesSurviveAndTheirBytesMatter) {
   EXPECT_NE(encoded(other), encoded(base));
 }
 
+// As artifacts from before there were more kinds than 15 have them.
+TEST(Binary, TheFirstKindsOfCallsToQueuesTakeOneByte) {
+  Input input;
+  input.walker = WalkerId::asgst_queue;
+  const size_t none = encoded(input).size();
+  input.queue_calls = {{QueueCallKind::exit}};
+  EXPECT_EQ(encoded(input).size(), none + 2);
+  EXPECT_EQ(encoded(input).back(), 14);
+  input.queue_calls = {{QueueCallKind::register_mark}, {QueueCallKind::throw_frozen}};
+  EXPECT_EQ(encoded(input).size(), none + 5);
+  EXPECT_EQ(decoded(encoded(input)), input);
+}
+
 TEST(Binary, BytesThatNamesMayNotHaveAreMapped) {
   Input input;
   input.mutations.resize(1);

@@ -23,12 +23,17 @@ constexpr bool uses_argument(IteratorCallKind kind) {
          kind == IteratorCallKind::select;
 }
 
+// Of those that there are, from 1.
+constexpr bool names_a_frame(QueueCallKind kind) {
+  return kind == QueueCallKind::return_frame || kind == QueueCallKind::unwind;
+}
 constexpr bool uses_argument(QueueCallKind kind) {
   return kind == QueueCallKind::register_queue || kind == QueueCallKind::enqueue ||
          kind == QueueCallKind::element || kind == QueueCallKind::change ||
          kind == QueueCallKind::resize || kind == QueueCallKind::on_start ||
          kind == QueueCallKind::on_end || kind == QueueCallKind::select ||
-         kind == QueueCallKind::no_memory;
+         kind == QueueCallKind::no_memory || kind == QueueCallKind::move_mark ||
+         kind == QueueCallKind::select_mark || names_a_frame(kind);
 }
 
 // How text says the argument: how often and how many handlers are counted from 1.
@@ -39,7 +44,7 @@ constexpr uint8_t first_argument(IteratorCallKind kind) {
 constexpr int first_argument(QueueCallKind kind) {
   const bool is_index = kind == QueueCallKind::element || kind == QueueCallKind::change;
   const bool is_size = kind == QueueCallKind::register_queue || kind == QueueCallKind::resize;
-  return is_index ? -8 : is_size ? -1 : 0;
+  return is_index ? -8 : is_size ? -1 : names_a_frame(kind) ? 1 : 0;
 }
 // What a call's argument means: the number in its text.
 constexpr int argument_of(const QueueCall& call) {

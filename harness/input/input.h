@@ -162,10 +162,10 @@ enum class IteratorCallKind : uint8_t {
   count
 };
 
-// One call of a sequence of calls to safepoint queues. `poll` goes into the handlers that are called
-// there, one after the other; `leave` and the sequence's end leave one. Calls are about the chosen
-// queue, which is the one registered last, or that of the last `select`. Text counts arguments as
-// first_argument() says.
+// One call of a sequence of calls to safepoint queues and frame marks. `poll` and what leaves frames
+// go into the handlers that are called there, one after the other; `leave` and the sequence's end leave
+// one. Calls are about the chosen queue or mark, which is the one registered last, or that of the last
+// `select` or `select_mark`. Text counts arguments as first_argument() says. Stable numbers.
 enum class QueueCallKind : uint8_t {
   register_queue,  // RegisterQueue, of so many elements: -1 to 14
   deregister,      // DeregisterQueue
@@ -182,7 +182,17 @@ enum class QueueCallKind : uint8_t {
   select,          // queue n of those registered so far, also when it has ended; modulo how many
                    // there are plus 2, which are one that there never was and null
   no_memory,       // the n-th allocation from here on fails, from 0
-  exit,            // the thread ends, outside handlers; then it is as before, without queues
+  exit,  // the thread ends, outside handlers; then it is as before, without queues and marks
+  register_mark,  // RegisterFrameMark
+  remove_mark,    // RemoveFrameMark
+  move_mark,      // MoveFrameMark: to the n-th frame of the walk, from 1; 0: to none
+  select_mark,    // as select, of marks
+  walk_to_mark,   // RunWithIterator, ASGST_END_AT_FRAME_MARK
+  // Outside handlers; then the thread is where it was before, and marks are as they are:
+  return_frame,  // it has come down to the n-th frame, from 1, which polls for its return
+  unwind,        // the same, and an exception comes to that frame
+  freeze,        // its virtual thread yields
+  throw_frozen,  // an exception is on its way to frames that are frozen
   count
 };
 

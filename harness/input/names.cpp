@@ -24,9 +24,10 @@ constexpr std::string_view kIteratorCallNames[] = {
     "open-frame", "leave", "jump",   "select", "next-null",    "open-null",
 };
 constexpr std::string_view kQueueCallNames[] = {
-    "register", "deregister", "enqueue",    "enqueue-null", "element",
-    "change",   "resize",     "enqueuable", "on-start",     "on-end",
-    "poll",     "leave",      "select",     "no-memory",    "exit",
+    "register",    "deregister",   "enqueue",  "enqueue-null",  "element",     "change",
+    "resize",      "enqueuable",   "on-start", "on-end",        "poll",        "leave",
+    "select",      "no-memory",    "exit",     "register-mark", "remove-mark", "move-mark",
+    "select-mark", "walk-to-mark", "return",   "unwind",        "freeze",      "throw-frozen",
 };
 constexpr std::string_view kStepEventNames[] = {
     "none", "signal", "gc", "deoptimise", "redefine", "unload", "sigsegv", "pop-frame", "exit"};

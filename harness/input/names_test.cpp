@@ -52,6 +52,8 @@ TEST(NamesOf, StandAtTheirEnumerators) {
   EXPECT_EQ(name_of(IteratorCallKind::open_null), "open-null");
   EXPECT_EQ(name_of(QueueCallKind::enqueuable), "enqueuable");
   EXPECT_EQ(name_of(QueueCallKind::exit), "exit");
+  EXPECT_EQ(name_of(QueueCallKind::select_mark), "select-mark");
+  EXPECT_EQ(name_of(QueueCallKind::throw_frozen), "throw-frozen");
   EXPECT_EQ(name_of(ValueKind::guard_page), "guard-page");
   EXPECT_EQ(name_of(ValueKind::raw), "raw");
   EXPECT_EQ(name_of(CodeAnchor::deopt_handler), "deopt-handler");

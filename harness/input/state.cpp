@@ -97,7 +97,8 @@ bool is_call_of_a_profiler(const Input& input) {
                                        one.kind == IteratorCallKind::select;
                               }) &&
          std::ranges::none_of(input.queue_calls, [](const QueueCall& one) {
-           return one.kind == QueueCallKind::select || one.kind == QueueCallKind::no_memory;
+           return one.kind == QueueCallKind::select || one.kind == QueueCallKind::select_mark ||
+                  one.kind == QueueCallKind::no_memory;
          });
 }
 

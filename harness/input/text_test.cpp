@@ -100,11 +100,19 @@ iterator jump 1
 TEST(Text, CallsToQueuesSayWhatTheyMean) {
   const std::string text =
       "framestorm-input 1\nscenario c1\nwalker asgst-queue\nqueue register 4\n"
-      "queue enqueue 0\nqueue element -1\nqueue resize -1\nqueue poll\nqueue select 3\n";
+      "queue enqueue 0\nqueue element -1\nqueue resize -1\nqueue poll\nqueue select 3\n"
+      "queue register-mark\nqueue move-mark 2\nqueue return 16\nqueue unwind 1\n";
   const Input input = parsed(text);
-  const std::vector<QueueCall> expected = {
-      {QueueCallKind::register_queue, 5}, {QueueCallKind::enqueue, 0}, {QueueCallKind::element, 7},
-      {QueueCallKind::resize, 0},         {QueueCallKind::poll},       {QueueCallKind::select, 3}};
+  const std::vector<QueueCall> expected = {{QueueCallKind::register_queue, 5},
+                                           {QueueCallKind::enqueue, 0},
+                                           {QueueCallKind::element, 7},
+                                           {QueueCallKind::resize, 0},
+                                           {QueueCallKind::poll},
+                                           {QueueCallKind::select, 3},
+                                           {QueueCallKind::register_mark},
+                                           {QueueCallKind::move_mark, 2},
+                                           {QueueCallKind::return_frame, 15},
+                                           {QueueCallKind::unwind, 0}};
   EXPECT_EQ(input.queue_calls, expected);
   EXPECT_EQ(to_text(input), text);
 }

@@ -304,8 +304,9 @@ class MarkedThreadTest : public AdaptersTest {
     control_->leaves_frames = true;
     walk(*walker_);
     // The thread ends, and its queue.
-    reinterpret_cast<int (*)(void* (*)(size_t), void (*)(void*))>(
-        dlsym(library_, "framestorm_queues_begin"))(nullptr, nullptr);
+    reinterpret_cast<int (*)(void* (*)(size_t), void (*)(void*), void*)>(
+        dlsym(library_, "framestorm_queues_begin"))(nullptr, nullptr, nullptr);
+    reinterpret_cast<void (*)()>(dlsym(library_, "framestorm_queues_end"))();
   }
 
   bool put_together() const { return walker_->facts()->put_together; }
@@ -433,13 +434,16 @@ class SequenceTest : public AdaptersTest {
     target_.queue_calls = calls;
     return clauses_of_walk(walker);
   }
-  template <typename Call = IteratorCall>
-  static std::vector<Call> any_calls(std::mt19937& rng) {
-    using AnyKind = decltype(Call::kind);
+  // Of the kinds from `first` on, before `end`; with arguments below `few`, half of them.
+  template <typename Call = IteratorCall, typename AnyKind = decltype(Call::kind)>
+  static std::vector<Call> any_calls(std::mt19937& rng, AnyKind first = {},
+                                     AnyKind end = AnyKind::count, unsigned few = 3) {
+    const auto least = static_cast<unsigned>(first);
     std::vector<Call> calls(1 + rng() % kMaxIteratorCalls);
     for (Call& call : calls) {
-      call.kind = static_cast<AnyKind>(rng() % static_cast<unsigned>(AnyKind::count));
-      call.argument = static_cast<uint8_t>(rng() % (rng() % 2 == 0 ? 3 : kMaxIteratorArgument + 1));
+      call.kind = static_cast<AnyKind>(least + rng() % (static_cast<unsigned>(end) - least));
+      call.argument =
+          static_cast<uint8_t>(rng() % (rng() % 2 == 0 ? few : kMaxIteratorArgument + 1));
     }
     return calls;
   }
@@ -635,6 +639,10 @@ std::vector<WrongQueue> wrong_queues() {
   const QueueCall enqueue = {Queue::enqueue};
   const QueueCall poll = {Queue::poll};
   const QueueCall leave = {Queue::leave};
+  // Of the stack's five frames of Java the first is the topmost, and the next three are one.
+  const QueueCall mark = {Queue::register_mark};
+  const auto to = [](int frame) { return queue_call(Queue::move_mark, frame); };
+  const QueueCall returns = queue_call(Queue::return_frame, 2);
   return {
       {"LastToldFirst",
        Defect::queue_tells_the_last_first,
@@ -694,6 +702,41 @@ std::vector<WrongQueue> wrong_queues() {
        Defect::queue_goes_on_after_the_end,
        {of(3), enqueue},
        "queue-ended-accepted"},
+      {"MarkNotTold", Defect::mark_not_told, {mark, to(2), returns}, "mark-not-told"},
+      {"OldestMarkToldFirst",
+       Defect::mark_tells_the_oldest_first,
+       {mark, to(5), mark, to(2), {Queue::exit}},
+       "mark-order"},
+      {"MarkToldTwice", Defect::mark_tells_twice, {mark, to(2), returns}, "mark-order"},
+      {"TopmostFrameMarked", Defect::mark_of_the_topmost_frame, {mark, to(1)}, "mark-pointer"},
+      {"LeftFrameMarked",
+       Defect::mark_of_what_is_left,
+       {mark, to(2), returns, to(2)},
+       "mark-pointer"},
+      {"MarkKeptWhenTold",
+       Defect::mark_kept_when_told,
+       {mark, to(2), returns, leave},
+       "mark-pointer"},
+      {"MarkGoesOnAfterItsEnd",
+       Defect::mark_goes_on_after_its_end,
+       {mark, to(2), {Queue::remove_mark}},
+       "mark-pointer"},
+      {"MarkTellsFromItsFrameOn",
+       Defect::mark_tells_from_its_frame_on,
+       {mark, to(2), returns},
+       "mark-told-frame"},
+      {"WalksGoOnBeyondTheMark",
+       Defect::mark_walks_go_on,
+       {mark, to(2), {Queue::walk_to_mark}},
+       "mark-walk"},
+      {"WalksEndAtTheOldestMark",
+       Defect::mark_walks_end_at_the_oldest,
+       {mark, to(5), mark, to(2), {Queue::walk_to_mark}},
+       "mark-walk"},
+      {"PollsAtTheOldestMark",
+       Defect::mark_polls_at_the_oldest,
+       {mark, to(5), mark, to(2), poll},
+       "mark-poll-word"},
   };
 }
 
@@ -721,7 +764,15 @@ TEST_P(WrongQueues, AreFoundByRandomSequences) {
   std::mt19937 rng(5);
   control_->defect = GetParam().defect;
   int tries = 0;
-  while (tries < 20'000 && clauses(*walker_, any_calls<QueueCall>(rng)).empty()) ++tries;
+  // Of queues alone; and of polls, ends and marks, of which the second one that can be marked is the
+  // stack's fifth frame.
+  const auto finds = [&](const std::vector<QueueCall>& calls) {
+    return !clauses(*walker_, calls).empty();
+  };
+  while (tries < 20'000 && !finds(any_calls<QueueCall>(rng, {}, QueueCallKind::register_mark)) &&
+         !finds(any_calls<QueueCall>(rng, QueueCallKind::poll, QueueCallKind::count, 6))) {
+    ++tries;
+  }
   EXPECT_LT(tries, 20'000);
 }
 

@@ -137,10 +137,16 @@ TEST_F(BuiltInTest, SequencesOfIteratorCallsDoWhatTheModelSays) {
 }
 
 TEST_F(BuiltInTest, SequencesOfQueueCallsDoWhatTheModelSays) {
-  const std::vector<ScenarioId> scenarios = {
-      ScenarioId::interpreted_recursion, ScenarioId::c1,        ScenarioId::c2_inlined,
-      ScenarioId::native_method,         ScenarioId::parked,    ScenarioId::jni_sandwich,
-      ScenarioId::virtual_remounted,     ScenarioId::vm_thread, ScenarioId::native_unattached};
+  const std::vector<ScenarioId> scenarios = {ScenarioId::interpreted_recursion,
+                                             ScenarioId::c1,
+                                             ScenarioId::c2_inlined,
+                                             ScenarioId::native_method,
+                                             ScenarioId::parked,
+                                             ScenarioId::jni_sandwich,
+                                             ScenarioId::virtual_remounted,
+                                             ScenarioId::vm_thread,
+                                             ScenarioId::native_unattached,
+                                             ScenarioId::math_stubs};
   start_with_all(scenarios);
   ASSERT_FALSE(HasFatalFailure());
   expect_sequences_right(scenarios, &Input::queue_calls,

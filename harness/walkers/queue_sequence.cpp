@@ -40,8 +40,21 @@ QueueApi::QueueApi(const Exports& exports)
   find(exports, "ASGST_GetQueueSizeInfo", &size_info);
   find(exports, "ASGST_SetOnQueueProcessingStart", &on_start);
   find(exports, "ASGST_SetOnQueueProcessingEnd", &on_end);
+  find(exports, "ASGST_RegisterFrameMark", &register_mark);
+  find(exports, "ASGST_MoveFrameMark", &move_mark);
+  find(exports, "ASGST_GetFrameMarkStackPointer", &stack_pointer);
+  find(exports, "ASGST_RemoveFrameMark", &remove_mark);
+  find(exports, "ASGST_GetFrameMark", &mark_of);
+  find(exports, "framestorm_queues_reserve_marks", &reserve_marks);
   find(exports, "framestorm_queues_begin", &begin);
   find(exports, "framestorm_queues_poll", &poll);
+  find(exports, "framestorm_queues_poll_word", &poll_word);
+  find(exports, "framestorm_queues_return", &return_frame);
+  find(exports, "framestorm_queues_unwind", &unwind);
+  find(exports, "framestorm_queues_continuation", &continuation);
+  find(exports, "framestorm_queues_freeze", &freeze);
+  find(exports, "framestorm_queues_throw_to_frozen", &throw_to_frozen);
+  find(exports, "framestorm_queues_leave_java", &leave_java);
   find(exports, "framestorm_queues_exit", &exit);
   find(exports, "framestorm_queues_end", &end);
 }
@@ -50,7 +63,10 @@ QueueSequence::QueueSequence(const Exports& exports)
     : api_(exports),
       memory_(std::make_unique<QueueMemory>()),
       walked_(std::make_unique<std::array<Walked, kContexts>>()),
-      at_safepoint_(std::make_unique<Walked>()) {
+      at_safepoint_(std::make_unique<Walked>()),
+      java_(std::make_unique<Walked>()),
+      whole_(std::make_unique<Walked>()),
+      to_mark_(std::make_unique<Walked>()) {
   for (size_t i = 0; i < slots_.size(); ++i) slots_[i] = {this, i};
   // The VM keeps what it has allocated for queues, and walks must not make it allocate.
   std::array<ASGST_Queue*, QueueModel::kMostQueues> queues;
@@ -58,27 +74,30 @@ QueueSequence::QueueSequence(const Exports& exports)
     each = api_.register_queue(nullptr, 1, 0, &on_element, slots_.data());
   }
   for (ASGST_Queue* each : queues) api_.deregister(nullptr, each);
+  api_.reserve_marks(MarkModel::kMostMarks);
 }
 
 void QueueSequence::run(std::span<const QueueCall> calls, void* context, int options,
                         WalkFacts* facts) {
   calls_ = calls;
   context_ = context;
-  options_ = options;
+  // Of what is walked here only walk_to_mark ends at marks.
+  options_ = options & ~ASGST_END_AT_FRAME_MARK;
   facts_ = facts;
   at_ = 0;
-  chosen_ = nullptr;
+  chosen_ = chosen_mark_ = nullptr;
   next_argument_ = 1;
-  in_handler_ = lost_ = false;
+  in_handler_ = in_mark_handler_ = lost_ = false;
   last_iterator_ = nullptr;
   memory_->reset();
   for (Walked& each : *walked_) each.made = false;
-  at_safepoint_->made = false;
+  at_safepoint_->made = java_->made = whole_->made = false;
   running_ = this;
   const int begun = api_.begin([](size_t bytes) { return running_->memory_->allocate(bytes); },
-                               [](void* memory) { running_->memory_->release(memory); });
+                               [](void* memory) { running_->memory_->release(memory); }, context);
   if (begun >= 0) {
     model_.reset(begun == 1);
+    marks_.reset(begun == 1);
     execute();
     api_.end();
     check_end();
@@ -106,6 +125,10 @@ void QueueSequence::execute() {
     if (call.kind == QueueCallKind::leave && in_handler_) return;
     step(call);
     if (lost_) return;
+    if (!check_marks()) {
+      give_up();
+      return;
+    }
     const ASGST_QueueSizeInfo info = api_.size_info(queue_of(chosen_));
     const QueueModel::Queue* const queue = model_.find(chosen_);
     if (QueueModel::agrees(queue, info)) continue;
@@ -180,6 +203,17 @@ void QueueSequence::step(const QueueCall& call) {
       return;
     case QueueCallKind::leave:
     case QueueCallKind::count:
+      return;
+    case QueueCallKind::register_mark:
+    case QueueCallKind::remove_mark:
+    case QueueCallKind::move_mark:
+    case QueueCallKind::select_mark:
+    case QueueCallKind::walk_to_mark:
+    case QueueCallKind::return_frame:
+    case QueueCallKind::unwind:
+    case QueueCallKind::freeze:
+    case QueueCallKind::throw_frozen:
+      step_of_marks(call);
       return;
   }
 }
@@ -292,9 +326,15 @@ void QueueSequence::set_on_safepoint(bool start, int how) {
 }
 
 void QueueSequence::poll(bool exits) {
+  // No thread polls while it leaves frames.
+  if (in_mark_handler_) return;
   if (in_handler_) {
     api_.poll(context_);  // nothing: the elements are being told
     return;
+  }
+  if (exits) {
+    leave_java();
+    if (lost_) return;
   }
   const size_t call = at_;
   model_.begin_poll(exits);
@@ -313,6 +353,12 @@ void QueueSequence::poll(bool exits) {
     }
   }
   model_.end_poll();
+  if (exits) marks_.end_all();
+  check_poll_word();
+  check_iterator_left();
+}
+
+void QueueSequence::check_iterator_left() {
   ASGST_Frame frame;
   if (last_iterator_ != nullptr && api_.next(last_iterator_, &frame) != ASGST_INVALID_ITERATOR) {
     complain("queue-iterator-goes-on", ComplaintScope::always, "after its handler, state",
@@ -339,6 +385,14 @@ void QueueSequence::check_end() {
   for (size_t i = 0; i < model_.count(); ++i) {
     if (api_.element(queue_of(model_.at(i).ticket), 0) == nullptr) continue;
     complain("queue-ended-accepted", ComplaintScope::always, "an element of queue",
+             static_cast<int64_t>(i), -1);
+  }
+  for (size_t i = 0; i < marks_.count(); ++i) {
+    if (api_.stack_pointer(static_cast<ASGST_FrameMark*>(const_cast<void*>(marks_.at(i).ticket))) ==
+        nullptr) {
+      continue;
+    }
+    complain("mark-ended-accepted", ComplaintScope::always, "a frame of mark",
              static_cast<int64_t>(i), -1);
   }
 }
@@ -433,13 +487,11 @@ void QueueSequence::compare(ASGST_Iterator* iterator, const Walked* wanted, bool
   if (first <= 0) return;
   for (size_t i = 0; i < wanted->count; ++i) {
     const int next = api_.next(iterator, &frame);
-    const std::string_view differs =
-        next == 1 ? frame_difference(frame, wanted->frames[i], /*same_walk=*/true) : "end";
-    if (differs.empty()) continue;
-    std::array<char, 32> what{};
-    Line(what).text("another ").text(differs).text(" at frame");
-    complain("queue-told-frame", scope, what.data(), static_cast<int64_t>(i), -1);
-    return;
+    if (next != 1) {
+      complain("queue-told-frame", scope, "another end at frame", static_cast<int64_t>(i), -1);
+      return;
+    }
+    if (!complain_of_frame("queue-told-frame", scope, frame, wanted->frames[i], i)) return;
   }
   const int end = wanted->end == 1 ? 1 : api_.next(iterator, &frame);
   if (end != wanted->end) complain("queue-told-end", scope, "after the frames", end, wanted->end);
@@ -482,15 +534,17 @@ void QueueSequence::record(Walked* into, void* context, int options,
   into->made = true;
   into->count = 0;
   into->end = ASGST_NO_FRAME;
+  into->mark = nullptr;
   into->result = by(
       context, options,
       [](ASGST_Iterator* iterator, void* argument) {
         auto& [api, walked] = *static_cast<Recording*>(argument);
         while (walked.count < kMostFrames) {
           walked.end = api.next(iterator, &walked.frames[walked.count]);
-          if (walked.end != 1) return;
+          if (walked.end != 1) break;
           ++walked.count;
         }
+        walked.mark = api.mark_of(iterator);
       },
       &recording);
 }

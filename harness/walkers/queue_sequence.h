@@ -1,11 +1,12 @@
-// Sequences of calls to safepoint queues (Input::queue_calls), each checked against a plain model of
-// them. A halted thread comes to no poll: framestorm_queues.cpp of the instrumented JDK has it poll
-// where it is, and end.
+// Sequences of calls to safepoint queues and frame marks (Input::queue_calls), each checked against a
+// plain model of them. A halted thread comes to no poll: framestorm_queues.cpp of the instrumented JDK
+// has it poll where it is, leave frames, and end.
 #pragma once
 
 #include <profile2.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "harness/input/input.h"
 #include "harness/walkers/iterator_sequence.h"
+#include "harness/walkers/mark_model.h"
 #include "harness/walkers/queue_memory.h"
 #include "harness/walkers/queue_model.h"
 #include "harness/walkers/walker.h"
@@ -37,9 +39,22 @@ struct QueueApi {
   decltype(&ASGST_GetQueueSizeInfo) size_info;
   decltype(&ASGST_SetOnQueueProcessingStart) on_start;
   decltype(&ASGST_SetOnQueueProcessingEnd) on_end;
+  decltype(&ASGST_RegisterFrameMark) register_mark;
+  decltype(&ASGST_MoveFrameMark) move_mark;
+  decltype(&ASGST_GetFrameMarkStackPointer) stack_pointer;
+  decltype(&ASGST_RemoveFrameMark) remove_mark;
+  decltype(&ASGST_GetFrameMark) mark_of;
   // framestorm_queues_...
-  int (*begin)(void* (*allocate)(size_t), void (*release)(void*));
+  void (*reserve_marks)(int count);
+  int (*begin)(void* (*allocate)(size_t), void (*release)(void*), void* ucontext);
   void (*poll)(void* ucontext);
+  uintptr_t (*poll_word)();
+  void (*return_frame)(void* sp);
+  void (*unwind)(void* sp);
+  void* (*continuation)();
+  void (*freeze)();
+  void (*throw_to_frozen)();
+  void (*leave_java)();
   void (*exit)();
   void (*end)();
 };
@@ -66,7 +81,9 @@ class QueueSequence {
     int result = 0;
     std::array<ASGST_Frame, kMostFrames> frames;
     size_t count = 0;
-    int end = 0;  // what came after the frames: 1 when there are more
+    int end = 0;                 // what came after the frames: 1 when there are more
+    const void* mark = nullptr;  // that it has ended at
+    std::span<const ASGST_Frame> list() const { return std::span(frames).first(count); }
   };
   struct Slot {
     QueueSequence* sequence;
@@ -83,6 +100,24 @@ class QueueSequence {
   void poll(bool exits);
   void select(size_t choice);
   void check_end();
+  void check_iterator_left();
+
+  // mark_sequence.cpp
+  void step_of_marks(const QueueCall& call);
+  bool check_marks();
+  void register_mark();
+  void move_mark(size_t frame);
+  void walk_to_mark();
+  void leave_frames(QueueCallKind how, size_t frame);
+  template <typename Leave>
+  void leave_to(uintptr_t stay, Leave leave);
+  void leave_java();
+  void check_poll_word();
+  static void on_left(ASGST_FrameMark* mark, ASGST_Iterator* iterator, void* slot);
+  void compare_staying(ASGST_Iterator* iterator);
+  bool complain_of_frame(std::string_view clause, ComplaintScope scope, const ASGST_Frame& frame,
+                         const ASGST_Frame& wanted, size_t index);
+  const Walked& java_frames();
 
   // In handlers.
   bool enter(const Slot& slot, QueueModel::EventKind kind, QueueModel::Event* event);
@@ -108,10 +143,14 @@ class QueueSequence {
 
   QueueApi api_;
   QueueModel model_;
+  MarkModel marks_;
   std::unique_ptr<QueueMemory> memory_;
-  std::array<Slot, QueueModel::kMostQueues> slots_;
+  std::array<Slot, std::max(QueueModel::kMostQueues, MarkModel::kMostMarks)> slots_;
   std::unique_ptr<std::array<Walked, kContexts>> walked_;
   std::unique_ptr<Walked> at_safepoint_;
+  std::unique_ptr<Walked> java_;  // its frames of Java
+  std::unique_ptr<Walked> whole_;
+  std::unique_ptr<Walked> to_mark_;
   ucontext_t of_frame_;
 
   WalkFacts* facts_ = nullptr;
@@ -120,8 +159,10 @@ class QueueSequence {
   void* context_ = nullptr;
   int options_ = 0;
   const void* chosen_ = nullptr;
+  const void* chosen_mark_ = nullptr;
   uintptr_t next_argument_ = 1;
   bool in_handler_ = false;
+  bool in_mark_handler_ = false;
   bool lost_ = false;
   ASGST_Iterator* last_iterator_ = nullptr;
 };

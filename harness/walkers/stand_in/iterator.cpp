@@ -17,6 +17,7 @@ struct Iteration {
   bool c_frames = false;
   bool ended = false;
   bool to_mark = false;  // it ends with the frame that is marked
+  int end = 0;
 };
 
 struct Slot {
@@ -62,7 +63,7 @@ int state_of(Iteration* iteration) {
   if (next < iteration->size) return 1;
   if (defect() == Defect::ends_otherwise_later && iteration->ended) return ASGST_STOPPED_BAD_PC;
   iteration->ended = true;
-  return iteration->to_mark ? int{ASGST_AT_FRAME_MARK} : framestorm_stand_in()->end;
+  return iteration->to_mark ? int{ASGST_AT_FRAME_MARK} : iteration->end;
 }
 
 // Takes the callers of the newest marked frame away.
@@ -80,6 +81,7 @@ void end_at_mark(Iteration* iteration) {
   slot.closed = false;
   slot.iteration.next = 0;
   slot.iteration.ended = slot.iteration.to_mark = false;
+  slot.iteration.end = framestorm_stand_in()->end;
   return slot;
 }
 

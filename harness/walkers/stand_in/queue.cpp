@@ -197,6 +197,9 @@ void tell_all(size_t index, void* context) {
 }
 
 }  // namespace
+
+bool is_exiting() { return exits; }
+
 }  // namespace framestorm::stand_in
 
 extern "C" {
@@ -289,8 +292,9 @@ void ASGST_SetOnQueueProcessingEnd(ASGST_Queue* ticket, int options, bool offer,
   if (Queue* const queue = find(ticket)) queue->end = {end, offer, options, argument};
 }
 
-int framestorm_queues_begin(void* (*with)(size_t), void (*without)(void*)) {
+int framestorm_queues_begin(void* (*with)(size_t), void (*without)(void*), void*) {
   queues.clear();
+  begin_marks();
   allocate = with;
   release = without;
   return framestorm_stand_in()->kind == ASGST_NO_THREAD ? 0 : 1;
@@ -315,6 +319,7 @@ void framestorm_queues_exit() {
     }
     if (queues[i].number != 0) end_queue(&queues[i]);
   }
+  exit_with_marks();
   exits = polls = false;
 }
 
@@ -322,6 +327,7 @@ void framestorm_queues_end() {
   for (Queue& queue : queues) {
     if (queue.number != 0 && defect() != Defect::queue_goes_on_after_the_end) end_queue(&queue);
   }
+  end_marks();
   polls = exits = false;
   allocate = nullptr;
   release = nullptr;

@@ -92,6 +92,17 @@ enum class Defect : uint8_t {
   // frame marks
   mark_outlives_its_frame,
   mark_of_nobody,
+  mark_not_told,
+  mark_tells_the_oldest_first,
+  mark_tells_twice,
+  mark_of_the_topmost_frame,
+  mark_of_what_is_left,
+  mark_kept_when_told,
+  mark_goes_on_after_its_end,
+  mark_tells_from_its_frame_on,
+  mark_walks_go_on,
+  mark_walks_end_at_the_oldest,
+  mark_polls_at_the_oldest,
   // JFR
   request_of_no_frame
 };
@@ -114,8 +125,14 @@ struct Control {
   const void* asked_env = nullptr;
 };
 
-// For the library's own files: where the newest mark is, 0 when there is none.
+// For the library's own files: where the newest mark is, 0 when there is none; whether the thread of a
+// sequence is ending.
 uintptr_t marked_sp();
+bool is_exiting();
+// A sequence's marks, from its beginning to its end; its thread ends.
+void begin_marks();
+void exit_with_marks();
+void end_marks();
 
 }  // namespace framestorm::stand_in
 

@@ -15,6 +15,7 @@
 #include "prims/asyncFrameMarks.hpp"
 
 #include "code/codeBlob.hpp"
+#include "prims/asyncQueues.hpp"
 #include "prims/asyncStackIterator.hpp"
 #include "prims/asyncStackWalker.hpp"
 #include "prims/asyncThreads.hpp"
@@ -30,6 +31,7 @@
 typedef AsyncStackWalker::Physical Physical;
 
 volatile int AsyncFrameMarks::_live = 0;
+const AsyncFrameMarks::Standing* AsyncFrameMarks::standing = nullptr;
 
 namespace {
 
@@ -124,6 +126,10 @@ class AsyncMarkRegistry : AllStatic {
       Atomic::dec(&AsyncFrameMarks::_live);
     }
   }
+  static void end_all(AsyncMarks* marks) {
+    for (Mark* mark = marks->first; mark != nullptr; mark = mark->next) Tickets::end(mark);
+    settle(marks);
+  }
 };
 
 AsyncMarks* AsyncMarkRegistry::_free = nullptr;
@@ -147,21 +153,40 @@ uintptr_t return_slot(const Physical& frame) {
   return frame.sp + (frame.blob->frame_size() - 1) * wordSize;
 }
 
+// Starts at the top of the thread's stack.
+bool start_at_top(const AsyncWalkedThread& thread, AsyncStackWalker* walker) {
+  const AsyncFrameMarks::Standing* const at = AsyncFrameMarks::standing;
+  return thread.start(walker, at == nullptr ? nullptr : at->context, false) ==
+         AsyncWalkedThread::Start::started;
+}
+
+// The same. A thread that was halted anywhere may stand between two frames: what next() gives tells.
+bool start_at_frame(const AsyncWalkedThread& thread, AsyncStackWalker* walker) {
+  AsyncStackWalker::Frame top;
+  return start_at_top(thread, walker) &&
+         (AsyncFrameMarks::standing == nullptr || walker->next(&top));
+}
+
+// Starts where the thread polls.
+bool start(const AsyncWalkedThread& thread, AsyncStackWalker* walker) {
+  if (!start_at_frame(thread, walker)) return false;
+  if (AsyncFrameMarks::standing == nullptr) return true;
+  while (walker->at().sp < AsyncFrameMarks::standing->sp) {
+    if (!walker->leave()) return false;
+  }
+  return true;
+}
+
 // The frames that stay when those below `sp` are left.
 AsyncStackIterator::Source staying(const AsyncWalkedThread& thread, uintptr_t sp, int options) {
   const bool c_frames = (options & ASGST_INCLUDE_NON_JAVA_FRAMES) != 0;
   AsyncStackIterator::Source source(AsyncStackIterator::walker_of(thread, c_frames, options));
   AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), false);
   source.error = ASGST_NO_TOP_JAVA_FRAME;
-  if (sp == UINTPTR_MAX ||
-      thread.start(&walker, nullptr, false) != AsyncWalkedThread::Start::started) {
-    return source;
-  }
-  source.walker.give_frozen_frames();
+  if (sp == UINTPTR_MAX || !start_at_frame(thread, &walker)) return source;
+  if (AsyncQueues::may_read_heap) source.walker.give_frozen_frames();
   if (walker.at().sp >= sp) {
-    if (thread.start(&source.walker, nullptr, false) == AsyncWalkedThread::Start::started) {
-      source.error = 0;
-    }
+    if (start_at_top(thread, &source.walker)) source.error = 0;
     return source;
   }
   Physical callee = walker.at();
@@ -169,7 +194,12 @@ AsyncStackIterator::Source staying(const AsyncWalkedThread& thread, uintptr_t sp
     callee = walker.at();
     if (!walker.leave()) return source;
   } while (walker.at().sp < sp);
-  if (source.walker.start_below(callee, walker.at(), false)) source.error = 0;
+  if (!source.walker.start_below(callee, walker.at(), false)) return source;
+  // The outermost Java frame stands before a stub that has called it.
+  AsyncStackWalker ahead = source.walker;
+  AsyncStackWalker::Frame frame;
+  const bool ends = !ahead.next(&frame) && ahead.stop() == AsyncStackWalker::Stop::end;
+  if (!ends || ahead.left_out_frozen_frames()) source.error = 0;
   return source;
 }
 
@@ -236,7 +266,7 @@ void AsyncFrameMarks::leave(JavaThread* thread, bool still_there) {
   AsyncStackWalker walker(thread, walked.low(), walked.high(), false);
   // What cannot be told has been left.
   uintptr_t last = UINTPTR_MAX;
-  bool found = walked.start(&walker, nullptr, false) == AsyncWalkedThread::Start::started;
+  bool found = start(walked, &walker);
   if (found && still_there) {
     const CodeBlob* const blob = walker.at().blob;
     const bool replaced =
@@ -273,8 +303,7 @@ void AsyncFrameMarks::forget(AsyncMarks* marks) {
   // Also when there are none: somebody may just register one, and look at the thread.
   Lock lock;
   if (marks == nullptr) return;
-  for (Mark* mark = marks->first; mark != nullptr; mark = mark->next) Tickets::end(mark);
-  Registry::settle(marks);
+  Registry::end_all(marks);
   Registry::release(marks);
 }
 
@@ -283,6 +312,44 @@ void AsyncFrameMarks::end_at_newest(const AsyncWalkedThread& thread, AsyncStackW
   const Mark* const mark = Atomic::load_acquire(&thread.marks()->newest);
   const uint64_t number = mark == nullptr ? 0 : Atomic::load_acquire(&mark->number);
   if (number != 0) walker->end_before(mark->caller.sp, Tickets::ticket_of(mark, number));
+}
+
+// Of the one thread that is fuzzed, and what it had before.
+static AsyncMarks of_fuzzer;
+static AsyncMarks* aside = nullptr;
+
+bool AsyncFrameMarks::is_locked() { return Atomic::load(&lock_word) != 0; }
+
+void AsyncFrameMarks::set_aside(JavaThread* thread) {
+  aside = marks_of(thread);
+  of_fuzzer = {};
+  AsyncThreads::set_marks(thread, &of_fuzzer);
+}
+
+void AsyncFrameMarks::take_back(JavaThread* thread) {
+  end_all(thread);
+  AsyncThreads::set_marks(thread, aside);
+}
+
+void AsyncFrameMarks::end_all(JavaThread* thread) {
+  Lock lock;
+  Registry::end_all(marks_of(thread));
+}
+
+void AsyncFrameMarks::reserve(int count) {
+  Lock lock;
+  Mark* claimed = nullptr;
+  for (int i = 0; i < count; i++) {
+    Mark* const mark = Tickets::claim();
+    if (mark == nullptr) break;
+    mark->next = claimed;
+    claimed = mark;
+  }
+  while (claimed != nullptr) {
+    Mark* const next = claimed->next;
+    Tickets::release(claimed);
+    claimed = next;
+  }
 }
 
 namespace {
@@ -298,7 +365,7 @@ struct Target {
 bool find_frame(const AsyncWalkedThread& thread, uintptr_t sp, Target* target) {
   const uintptr_t told = thread.marks()->told;
   AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), false);
-  if (thread.start(&walker, nullptr, false) != AsyncWalkedThread::Start::started) return false;
+  if (!start(thread, &walker)) return false;
   for (bool is_first = true;;) {
     const Physical frame = walker.at();
     if (!walker.leave()) return false;
@@ -374,6 +441,9 @@ JNIEXPORT void JNICALL ASGST_RemoveFrameMark(ASGST_FrameMark* ticket) {
   Mark* const mark = Tickets::resolve(ticket);
   if (mark == nullptr) return;
   Tickets::end(mark);
+  // Walks end at the others from now on.
+  AsyncMarks* const marks = marks_of(mark->thread);
+  if (marks != nullptr) Registry::publish(marks);
   // The thread gives it back, when none of its signal handlers can be in it.
   SafepointMechanism::arm_local_poll_release(mark->thread);
 }

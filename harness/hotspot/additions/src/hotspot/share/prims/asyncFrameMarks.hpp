@@ -23,6 +23,7 @@ class AsyncStackWalker;
 class AsyncWalkedThread;
 class ContinuationEntry;
 class JavaThread;
+struct AsyncContext;
 struct AsyncMarks;
 
 // The frame marks of profile2.h.
@@ -77,6 +78,21 @@ class AsyncFrameMarks : AllStatic {
 
   // Has a walk of the thread's stack end at its newest mark. Async-signal-safe.
   static void end_at_newest(const AsyncWalkedThread& thread, AsyncStackWalker* walker);
+
+  // For fuzzers, whose threads are halted anywhere. Where such a one is taken to poll, down to the frame
+  // that has `sp` (UINTPTR_MAX: it has no frames); null elsewhere.
+  struct Standing {
+    const AsyncContext* context;  // null: at its last Java frame
+    uintptr_t sp;
+  };
+  static const Standing* standing;
+  static bool is_locked();
+  // The thread begins without marks; it has those it had again, and no others, after the second.
+  static void set_aside(JavaThread* thread);
+  static void take_back(JavaThread* thread);
+  static void end_all(JavaThread* thread);
+  // Has so many marks ready, so that none is allocated for.
+  static void reserve(int count);
 };
 
 #endif  // SHARE_PRIMS_ASYNCFRAMEMARKS_HPP

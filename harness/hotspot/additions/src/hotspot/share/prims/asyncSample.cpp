@@ -84,6 +84,9 @@ bool AsyncSample::is_still_there(const AsyncWalkedThread& thread, const AsyncCon
   if (_left) return false;
   AsyncStackWalker walker(thread.java_thread(), thread.low(), thread.high(), false);
   if (thread.start(&walker, at, false) != AsyncWalkedThread::Start::started) return false;
+  // What does not really poll may stand between two frames, which take() has passed by.
+  AsyncStackWalker::Frame top;
+  if (at != nullptr && !walker.next(&top)) return false;
   Physical callee = walker.at();
   do {
     callee = walker.at();

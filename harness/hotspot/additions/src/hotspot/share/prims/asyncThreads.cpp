@@ -279,6 +279,8 @@ bool AsyncThreads::set_marks(const Thread* thread, AsyncMarks* marks) {
   return node != nullptr;
 }
 
+bool AsyncThreads::is_locked() { return Atomic::load(&lock_word) != 0; }
+
 bool AsyncThreads::find_by_stack(uintptr_t stack_address, Entry* entry) {
   return find(stack_key(stack_address >> kGranuleBits), entry, [&](const Entry& candidate) {
     return stack_address >= candidate.stack_low && stack_address < candidate.stack_high;

@@ -45,6 +45,7 @@ class AsyncThreads : AllStatic {
   static AsyncMarks* remove(Thread* thread);
   // False when there is no such thread.
   static bool set_marks(const Thread* thread, AsyncMarks* marks);
+  static bool is_locked();
 
   // Async-signal-safe. False when there is no such thread; *entry is then unchanged.
   static bool find_by_stack(uintptr_t stack_address, Entry* entry);
