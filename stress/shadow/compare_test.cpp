@@ -10,8 +10,9 @@ namespace {
 using enum TruthVerdict;
 
 // Methods innermost first; the first frame is the trace's innermost one.
-std::vector<TraceFrame> trace_of(std::vector<int32_t> methods, bool innermost = true) {
+std::vector<TraceFrame> trace_of(const std::vector<int32_t>& methods, bool innermost = true) {
   std::vector<TraceFrame> trace;
+  trace.reserve(methods.size());
   for (const int32_t method : methods) {
     trace.push_back({method, trace.size(), false, innermost && trace.empty()});
   }

@@ -80,7 +80,7 @@ class StringSearchTest : public IteratorTest {
     ThreadSlot* const slot = victim(scenario_).slot;
     gregset_t saved;
     std::memcpy(&saved, &slot->context->uc_mcontext.gregs, sizeof(saved));
-    constexpr uintptr_t kBelow = 32 * 1024;
+    constexpr uintptr_t kBelow = uintptr_t{32} * 1024;
     const uintptr_t sp =
         make_frame((get_register(*slot->context, Register::sp) - kBelow) & ~uintptr_t{15}, stale);
     const auto place = [&](size_t page, size_t length, bool at_end) {
