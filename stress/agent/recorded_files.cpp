@@ -50,6 +50,17 @@ void for_each_line(std::istream& file, Function function) {
   }
 }
 
+// As JVMTI names what it is of: a hidden class is T.0x1f there, and T/0x1f or T+0x1f elsewhere.
+std::string jvmti_name(std::string_view text) {
+  std::string name(text);
+  const size_t hidden = name.substr(0, name.find('(')).rfind("0x");
+  if (hidden != std::string::npos && hidden > 0 &&
+      (name[hidden - 1] == '/' || name[hidden - 1] == '+')) {
+    name[hidden - 1] = '.';
+  }
+  return name;
+}
+
 }  // namespace
 
 Shadows::Shadows(std::istream& file) {
@@ -158,7 +169,8 @@ Recorded::Recorded(std::istream& file, const InstrumentedMethods& methods, Metho
 void Recorded::read(const Fields& fields) {
   if (fields[0] == "sample") {
     samples_.push_back({number<int>(fields.at(1)), number<int64_t>(fields.at(2)),
-                        number<int64_t>(fields.at(3)), number<int64_t>(fields.at(4))});
+                        number<int64_t>(fields.at(3)), number<int64_t>(fields.at(4)),
+                        fields.size() > 5 && fields[5] == "1"});
     return;
   }
   if (fields[0] != "trace" || number<size_t>(fields.at(1)) != traces_.size()) {
@@ -185,11 +197,12 @@ NamedFrame Recorded::frame_of(std::string_view text, bool is_adjacent, Trace* tr
   if (descriptor == std::string_view::npos || at == std::string_view::npos || at < descriptor) {
     throw std::runtime_error("'" + std::string(text) + "' is no frame");
   }
-  const std::string& name = trace->names.emplace_back(text.substr(0, descriptor));
+  const std::string whole = jvmti_name(text.substr(0, at));
+  const std::string& name = trace->names.emplace_back(whole.substr(0, descriptor));
   trace->of_continuation = trace->of_continuation || is_of_continuation(name);
   const auto known = methods_.find(name, text.substr(descriptor, at - descriptor));
   const auto bci = number<int32_t>(text.substr(at + 1));
-  trace->plain.push_back({names_.id(text.substr(0, at)), bci});
+  trace->plain.push_back({names_.id(whole), bci});
   return {name, known.value_or(-1), bci, is_adjacent};
 }
 

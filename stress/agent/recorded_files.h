@@ -45,6 +45,7 @@ struct Sampled {
   int64_t java_id = 0;
   int64_t ticks = 0;
   int64_t trace = -1;
+  bool biased = false;
 };
 
 struct Trace {

@@ -294,6 +294,10 @@ json judge_recorded(std::istream& shadows_file, std::istream& traces_file,
     std::map<Key, Answer> answers;
     for (size_t i = 0; i < samples.size(); ++i) {
       const Handler* const handler = handlers[i];
+      if (samples[i].biased) {
+        figures.leave("of the next safepoint, as it says");
+        continue;
+      }
       if (handler == nullptr || of[handler] > 1) {
         figures.leave(handler == nullptr ? "no handler at its time"
                                          : "several samples at the time of one handler");

@@ -16,7 +16,8 @@
 //                clock TICKS NANOSECONDS
 //                lost COUNT                                                    calls
 //   traces.tsv   trace ID CUT FRAME ..       innermost first; NAME(DESCRIPTOR)@BCI, or - of native code
-//                sample TID JAVA_ID TICKS TRACE    TID 0: of a virtual thread; TRACE -1: an error
+//                sample TID JAVA_ID TICKS TRACE [BIASED]    TID 0: of a virtual thread; TRACE -1: an error;
+//                                                  BIASED 1: the sampler says it is of the next safepoint
 #pragma once
 
 #include <istream>

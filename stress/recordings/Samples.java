@@ -188,7 +188,7 @@ public final class Samples {
     // async-profiler tells a waiting thread's samples by one event.
     taken += event.hasField("samples") ? Math.max(1, event.getInt("samples")) : 1;
     if (thread != null) threads.add(thread.getId());
-    biased += event.hasField("biased") && event.getBoolean("biased") ? 1 : 0;
+    biased += isBiased(event) ? 1 : 0;
     String state = event.hasField("state") ? event.getString("state") : "running";
     boolean failed = event.hasField("failed") && event.getBoolean("failed");
     codes.merge(state + "\t" + (failed ? "failed" : add(event.getStackTrace())), 1L, Long::sum);
@@ -210,16 +210,25 @@ public final class Samples {
       id = known == null ? written.size() - 1 : known;
       if (known == null) {
         List<RecordedFrame> frames = trace.getFrames();
-        boolean cut = trace.isTruncated() || frames.size() >= depth;
-        each.write("trace\t%d\t%d".formatted(id, cut ? 1 : 0));
+        // java-profiler calls also those truncated that end where no thread begins: they are short.
+        each.write("trace\t%d\t%d".formatted(id, frames.size() >= depth ? 1 : 0));
         for (RecordedFrame frame : frames) each.write("\t" + plain(frame));
         each.write('\n');
       }
     }
     long tid = thread.isVirtual() ? 0 : thread.getOSThreadId();
     each.write(
-        "sample\t%d\t%d\t%d\t%d\n"
-            .formatted(tid, thread.getJavaThreadId(), chunk.ticks(event.getStartTime()), id));
+        "sample\t%d\t%d\t%d\t%d\t%d\n"
+            .formatted(
+                tid,
+                thread.getJavaThreadId(),
+                chunk.ticks(event.getStartTime()),
+                id,
+                isBiased(event) ? 1 : 0));
+  }
+
+  private static boolean isBiased(RecordedEvent event) {
+    return event.hasField("biased") && event.getBoolean("biased");
   }
 
   private static String plain(RecordedFrame frame) {

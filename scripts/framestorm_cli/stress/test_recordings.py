@@ -1,6 +1,7 @@
 """Traces of recordings held to bytecode: what a recorded program's classes are changed to has to be seen."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,22 @@ def test_a_class_that_is_not_at_hand_is_not_judged(recording: jfr.Recording, jdk
     stats = read(recording, jdk)
     assert stats["verdicts"]["wrong"] == 0
     assert stats["calls_unknown"] > 0.5 * stats["samples"]
+
+
+def test_only_a_trace_as_deep_as_the_profiler_goes_was_cut(jdk: Jdk, tmp_path: Path) -> None:
+    classes = compiled(jdk, tmp_path / "classes")
+    made = jfr.Recording(EXECUTION, tmp_path / "recording", 1_000_000, depth=2)
+    java = jdk.home / "bin" / "java"
+    subprocess.run([str(java), *made.start(), "-cp", str(classes), "Program"], check=True)
+
+    def cut(depth: int) -> set[str]:
+        traces = tmp_path / "traces.tsv"
+        replace(made.recorded(), depth=depth)._read(jdk, [classes], traces)
+        lines = [line.split("\t") for line in traces.read_text(encoding="utf-8").splitlines()]
+        return {fields[2] for fields in lines if fields[0] == "trace" and len(fields) == 5}
+
+    assert cut(2) == {"1"}
+    assert cut(64) == {"0"}  # all say that they were truncated
 
 
 def test_without_a_jdk_that_reads_bytecode_nothing_is_judged(
