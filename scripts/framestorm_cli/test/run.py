@@ -175,7 +175,8 @@ def _ruff() -> int:
 def _clang_tidy() -> int:
     database = ["-p", str(paths.build()), "-quiet"]
     command = ["run-clang-tidy-19", "-j", str(_cores()), *database]
-    tests, others = [], []
+    tests: list[str] = []
+    others: list[str] = []
     for source in _sources((".cpp",)):
         (tests if source.endswith("_test.cpp") else others).append(source)
     # It does not know that nothing comes behind an ASSERT_TRUE that fails.
