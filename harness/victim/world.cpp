@@ -190,12 +190,20 @@ uint32_t World::await(ThreadSlot* slot) {
 }
 
 // Signal context.
-void World::park(ThreadSlot* slot, ucontext_t* context) {
+void World::park(ThreadSlot* slot, ucontext_t* context, bool asked) {
   slot->context = context;
   slot->vm_thread = current_vm_thread_();
   slot->frames_top = this_frames_top;
   slot->parks.fetch_add(1, std::memory_order_relaxed);
-  slot->phase.store(ThreadPhase::parked, std::memory_order_release);
+  ThreadPhase expected = ThreadPhase::asked;
+  if (!asked) {
+    slot->phase.store(ThreadPhase::parked, std::memory_order_release);
+  } else if (!slot->phase.compare_exchange_strong(expected, ThreadPhase::parked)) {
+    // Given up meanwhile: nobody would release it.
+    slot->parks.fetch_sub(1, std::memory_order_relaxed);
+    slot->context = nullptr;
+    return;
+  }
   parked_changes_.fetch_add(1, std::memory_order_release);
   futex_wake(&parked_changes_);
   while (await(slot) == kCommandHost) host_(slot);
@@ -227,7 +235,7 @@ void World::on_halt_signal(int, siginfo_t*, void* context) {
     } else if (interposer::in_allocator()) {
       interposer::on_allocator_exit(&World::on_allocator_left);
     } else {
-      world.park(slot, static_cast<ucontext_t*>(context));
+      world.park(slot, static_cast<ucontext_t*>(context), true);
     }
   }
   errno = saved_errno;
@@ -277,7 +285,7 @@ void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
     slot->stepping = false;
     slot->goal_met = there || goal.pc == 0;
     set_single_step(context, false);
-    world.park(slot, context);
+    world.park(slot, context, false);
     set_single_step(context, slot->stepping);
   }
   errno = saved_errno;
@@ -329,13 +337,23 @@ bool World::halt_after(int tid, uint64_t cpu_ns) {
   slot->not_before_ns.store(0);
   if (parked) return true;
   syscall(SYS_tgkill, getpid(), tid, kHaltSignal);
-  return wait_parked(tid, static_cast<int>(kHaltPatienceNs / 1'000'000)) != nullptr;
+  return wait_asked(slot);
 }
 
 bool World::halt(int tid) {
   ThreadSlot* slot = claim(tid);
-  return slot != nullptr && ask(slot) &&
-         wait_parked(tid, static_cast<int>(kHaltPatienceNs / 1'000'000)) != nullptr;
+  return slot != nullptr && ask(slot) && wait_asked(slot);
+}
+
+bool World::wait_asked(ThreadSlot* slot) {
+  const auto patience_ms = static_cast<int>(kHaltPatienceNs / 1'000'000);
+  return wait_parked(slot->tid.load(), patience_ms) != nullptr || !give_up(slot);
+}
+
+bool World::give_up(ThreadSlot* slot) {
+  ThreadPhase expected = ThreadPhase::asked;
+  return slot->phase.compare_exchange_strong(expected, ThreadPhase::running) ||
+         expected != ThreadPhase::parked;
 }
 
 HaltReport World::halt_all(const std::vector<int>& exempt) {
@@ -406,9 +424,8 @@ void World::release(ThreadSlot* slot) {
 void World::release_all() {
   for (ThreadSlot& slot : slots_) {
     release(&slot);
-    // Who did not get to halting is not to do so any more.
-    ThreadPhase expected = ThreadPhase::asked;
-    slot.phase.compare_exchange_strong(expected, ThreadPhase::running);
+    // Who did not get to halting is not to do so any more. One that parks just now is let go, too.
+    if (!give_up(&slot)) release(&slot);
   }
 }
 

@@ -92,7 +92,7 @@ class World {
 
   // Control thread only
   // ------------------------------------------------------------------------------ Halts one
-  // thread; false when it is gone or does not react.
+  // thread; false when it is gone or does not react in time: then it does not halt later, either.
   bool halt(int tid);
   // Halts a running thread once it has used `cpu_ns` of CPU time (or, when it does not get that
   // within the patience of a halt, then). The thread halts itself, on a timer: it does not go on
@@ -133,10 +133,14 @@ class World {
   static void on_step_signal(int, siginfo_t*, void* context);
   static void on_allocator_left();
   static void on_thread_end();
-  void park(ThreadSlot* slot, ucontext_t* context);
+  // `asked`: only as long as somebody waits for it.
+  void park(ThreadSlot* slot, ucontext_t* context, bool asked);
   ThreadSlot* claim(int tid);
   static void free_slot(ThreadSlot* slot);
   bool ask(ThreadSlot* slot);
+  bool wait_asked(ThreadSlot* slot);
+  // Takes back what was asked; false when it has parked meanwhile.
+  static bool give_up(ThreadSlot* slot);
 
   std::array<ThreadSlot, kMaxThreads> slots_;
   std::atomic<uint32_t> parked_changes_{0};  // futex word of the control thread

@@ -94,6 +94,29 @@ TEST_F(WorldTest, AThreadThatUsesNoCpuIsHaltedAllTheSame) {
   word.notify_all();
 }
 
+// It would stand there for ever: whoever asked thinks that it runs.
+TEST_F(WorldTest, AThreadThatDoesNotReactInTimeDoesNotHaltLater) {
+  std::atomic<bool> blocked{false};
+  std::atomic<bool> reacts{false};
+  std::atomic<bool> ran{false};
+  TestThread victim([&](const std::atomic<bool>&) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    blocked = true;
+    reacts.wait(false);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);  // the halt signal comes here
+    ran = true;
+  });
+  while (!blocked) std::this_thread::yield();
+  EXPECT_FALSE(world().halt(victim.tid()));
+  reacts = true;
+  reacts.notify_all();
+  for (int i = 0; i < 5000 && !ran; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(ran);
+}
+
 TEST_F(WorldTest, DoesNotHaltAThreadThatIsGone) {
   TestThread ended([](const std::atomic<bool>&) {});
   ended.join();
