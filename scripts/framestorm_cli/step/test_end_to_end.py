@@ -53,6 +53,15 @@ def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
     assert all("path" in line["step"] for line in map(json.loads, lines) if "step" in line)
 
 
+def test_code_of_c2_that_clears_new_arrays_is_stepped(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = _step(out, "--scenario", "arraycopy", "--seconds", "4", "--verify", "0")
+    assert "not to be believed" not in done.stdout, done.stdout + done.stderr
+    shapes = {form for tier, form in results.read(out / "step.json").shapes if tier == 4}
+    # Which of them there are depends on the processor.
+    assert any(form.startswith(("rep stos", "movdqu", "vmovdqu")) for form in shapes), shapes
+
+
 def test_what_was_stepped_is_not_lost_with_a_jvm_that_dies_later(tmp_path: Path) -> None:
     tools = toolchain.prepare(choosing.choose(None, may_install=False).home)
     command = [*processes.jvm_arguments(tools, tmp_path), "--seconds", "40", "--walker", "asgct"]
