@@ -13,8 +13,8 @@
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
 #include "harness/victim/context.h"
 
-// Two functions: one ends in a call that never returns, the other stands right behind it. Each tells the
-// handler sp, fp and pc: as it is entered, and as a walk finds it from what was called.
+// Two functions: one ends in a call that never returns, the other stands right behind it. Each tells
+// `frame_told` sp, fp and pc: as it is entered, and as a walk finds it from what was called.
 asm(R"(
   .text
   .type framestorm_never_returns, @function
@@ -53,11 +53,12 @@ framestorm_enter_behind_call:
   .cfi_endproc
   .size framestorm_enter_behind_call, . - framestorm_enter_behind_call
 )");
+static std::function<void(ASGST_Frame)> frame_told;
 extern "C" {
-void framestorm_end_in_call(void* test);
-void framestorm_enter_behind_call(void* test);
-__attribute__((used)) void framestorm_tell_frame(void* test, void* sp, void* fp, void* pc) {
-  (*static_cast<std::function<void(ASGST_Frame)>*>(test))({.pc = pc, .sp = sp, .fp = fp});
+void framestorm_end_in_call();
+void framestorm_enter_behind_call(int signo);
+__attribute__((used)) void framestorm_tell_frame(int /*signo*/, void* sp, void* fp, void* pc) {
+  frame_told({.pc = pc, .sp = sp, .fp = fp});
 }
 }
 
@@ -95,7 +96,7 @@ TEST_F(IteratorTest, AFunctionBehindACallThatNeverReturnsHasItsOwnCaller) {
   const int options = ASGST_INCLUDE_NON_JAVA_THREADS | ASGST_INCLUDE_NON_JAVA_FRAMES;
   std::vector<ASGST_Frame> frames;
   size_t words = 0;  // from sp to where the caller's sp is
-  std::function<void(ASGST_Frame)> walk = [&](ASGST_Frame from) {
+  frame_told = [&](ASGST_Frame from) {
     run_from(from, [&](ASGST_Iterator* it) { frames = rest(it); }, options);
     ASSERT_GT(frames.size(), 2U);
     const auto* const sp = static_cast<void* const*>(from.sp);
@@ -103,9 +104,17 @@ TEST_F(IteratorTest, AFunctionBehindACallThatNeverReturnsHasItsOwnCaller) {
     EXPECT_EQ(frames[1].sp, sp + words);
   };
   words = 1;
-  framestorm_enter_behind_call(&walk);
+  framestorm_enter_behind_call(0);
+  // Its caller is the trampoline that ends a signal's handler.
+  struct sigaction action = {};
+  struct sigaction before = {};
+  action.sa_handler = framestorm_enter_behind_call;
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  raise(SIGUSR1);
+  ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
   words = 4;
-  framestorm_end_in_call(&walk);
+  framestorm_end_in_call();
+  frame_told = nullptr;
 }
 
 TEST_F(IteratorTest, StateSaysWhatNextWillReturn) {

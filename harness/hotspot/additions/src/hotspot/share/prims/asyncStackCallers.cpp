@@ -182,8 +182,13 @@ bool AsyncStackWalker::may_be_interrupted_c() const {
     return false;
   }
   const uintptr_t pc = to.pc;
-  return is_return_address(pc) || is_leaf_return_address(pc) ||
-         (AsyncUnwindTables::is_code(pc) && pd_may_follow_c_call(pc));
+  if (is_return_address(pc) || is_leaf_return_address(pc) ||
+      (AsyncUnwindTables::is_code(pc) && pd_may_follow_c_call(pc))) {
+    return true;
+  }
+  // A signal's handler returns to a trampoline, which has called nothing.
+  return AsyncUnwindTables::step(&to, /*interrupted=*/false, _low, _high) ==
+         AsyncUnwindTables::Step::stepped_to_interrupted;
 }
 
 // Of return addresses that compiled code describes nowhere.
