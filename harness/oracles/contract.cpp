@@ -59,6 +59,14 @@ class ContractOracle final : public Oracle {
            code->name.starts_with("method entry point");
   }
 
+  // The stub that thaws a continuation takes its return address off the stack, and then calls the VM
+  // (StubGenerator::generate_cont_thaw).
+  static bool thaws(const WalkView& view, const Frame& frame) {
+    const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
+    return is_machine(frame.type) && code != nullptr && code->kind == CodeKind::stub &&
+           code->name == "cont_thaw";
+  }
+
   static void check_frames(const WalkView& view, Violations* out) {
     const FrameLayout& layout = view.subject.walker->layout();
     jmethodID last_method = nullptr;
@@ -89,7 +97,8 @@ class ContractOracle final : public Oracle {
       }
       if (layout.sp >= 0 && frame.sp != 0) {
         const bool one_physical = callee.type == FrameType::inlined;
-        const bool nothing_left = i == 1 && frame.sp == callee.sp && has_no_stack(view, callee);
+        const bool nothing_left = frame.sp == callee.sp &&
+                                  ((i == 1 && has_no_stack(view, callee)) || thaws(view, callee));
         if (one_physical ? frame.sp != callee.sp : frame.sp <= callee.sp && !nothing_left) {
           out->broken(one_physical ? "sp-of-inlined-frame" : "sp-not-advancing",
                       "frame " + std::to_string(i) +

@@ -48,6 +48,9 @@ uintptr_t native_pc = 0;
 // If not null, the top frame as if it stood there, at its first bytecode, with nothing on the
 // stack.
 uintptr_t top_without_stack = 0;
+// If not null, a stub between the top frame and the frame of C, which stands there and has nothing on
+// the stack.
+uintptr_t stub_without_stack = 0;
 
 // AsyncGetCallTrace's frames with made-up registers, and one of C at either end.
 size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
@@ -99,9 +102,12 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     std::copy(out + 3, out + all, out + 2);
     --all;
   }
-  if (one_more_inlined || one_more_entered) {
+  if (one_more_inlined || one_more_entered || stub_without_stack != 0) {
     std::copy_backward(out + 1, out + all, out + all + 1);
     ++all;
+  }
+  if (stub_without_stack != 0) {
+    out[1] = {.tier = -1, .type = Type::cpp, .pc = stub_without_stack, .sp = out[2].sp};
   }
   if (one_more_entered) {
     out[1].method = out[all - 2].method;
@@ -126,7 +132,7 @@ class WalkerOracleTest : public JvmTest {
     for (const WalkerId id : kAddedWalkers) executor().replace_walker(make_walker(id, exports));
     walked_thread.asgct = executor().walker(WalkerId::asgct);
     top_is_inlined = one_more_inlined = one_more_entered = caller_missing = top_is_nothing = false;
-    top_without_stack = c_frame_pc = 0;
+    top_without_stack = stub_without_stack = c_frame_pc = 0;
   }
 
   // The victim of `scenario` halted in its own code, the stand-ins right.
@@ -212,6 +218,27 @@ TEST_F(WalkerOracleTest, OnlyAMethodBeingEnteredHasNothingOnTheStack) {
   EXPECT_EQ(clauses_in("method entry point (kind = zerolocals)"), std::vector<std::string>());
   EXPECT_EQ(clauses_in("return entry points"),
             std::vector<std::string>{"contract:sp-not-advancing"});
+}
+
+// Below what it has called.
+TEST_F(WalkerOracleTest, OnlyTheStubThatThawsHasNothingOnTheStackWhenItCalls) {
+  start({ScenarioId::interpreted_recursion});
+  ASSERT_FALSE(HasFatalFailure());
+  // There are no such walkers before, and the stub has another name.
+  if (session().jvm().feature() < 25) return;
+  stand(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  Input plain = input(WalkerId::asgst_iterator);
+  plain.scenario = ScenarioId::interpreted_recursion;
+  plain.call.options = kIncludeCFrames;
+  const auto clauses_in = [&](const char* stub) {
+    const auto place = session().jvm().code_map().resolve({.kind = CodeKind::stub, .name = stub});
+    EXPECT_TRUE(place) << stub;
+    stub_without_stack = place.value_or(0);
+    return clauses_of(walk(plain).findings);
+  };
+  EXPECT_EQ(clauses_in("cont_thaw"), std::vector<std::string>());
+  EXPECT_EQ(clauses_in("call_stub"), std::vector<std::string>{"contract:sp-not-advancing"});
 }
 
 TEST_F(WalkerOracleTest, MasksOfARightWalkerAreNotReported) {
