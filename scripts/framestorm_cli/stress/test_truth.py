@@ -232,6 +232,6 @@ def test_samples_of_jfr_are_those_of_the_moment(
     figures = stats["truth"]["walkers"][walkers[0]]
     assert figures["judged"] > 50
     # Between places with debug information it takes what is inlined at the next one: how often is the
-    # compiler's.
+    # compiler's, half of those that JFR does not say to be of the next safepoint.
     assert figures["wrong"] - figures["verdicts"]["other-inlining"] < 0.05 * figures["judged"]
-    assert figures["verdicts"]["right"] > 0.5 * figures["judged"]
+    assert figures["verdicts"]["right"] > 0.25 * figures["judged"]

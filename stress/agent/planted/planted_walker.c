@@ -1,6 +1,6 @@
 /* A walker with one defect, chosen at compile time: every 64th walk crashes (PLANTED_CRASH),
- * overflows the stack (PLANTED_OVERFLOW), hangs (PLANTED_HANG, every 1024th) or gives a frame of no
- * method (PLANTED_WRONG_FRAME); every walk that follows another of its thread at once crashes, so
+ * overflows the stack (PLANTED_OVERFLOW), hangs (PLANTED_HANG: the 64th of each 1024) or gives a frame
+ * of no method (PLANTED_WRONG_FRAME); every walk that follows another of its thread at once crashes, so
  * that only those do that are made to compare (PLANTED_AGAIN); every third has another result
  * (PLANTED_FICKLE). The others say that there are no frames. PLANTED_MOVED has none:
  * what it says changes with the VM, of which the clock is a part. For the tests of the agent. */
@@ -53,7 +53,7 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
   last_thread = thread->java_thread;
   last_end = now_ns();
 #elif defined(PLANTED_HANG)
-  if (walk % 1024 == 0) {
+  if (walk % 1024 == 64) {
     for (volatile int on = 1; on;) {
     }
   }
