@@ -28,8 +28,6 @@ class MarkModel {
     uintptr_t marked() const { return left ? 0 : sp; }
   };
 
-  // `frames`: those of the thread, callee first, what is inlined by itself; C frames are left out. `end`:
-  // what came after them, 1 when there are more.
   void reset(bool may_register) {
     count_ = 0;
     may_register_ = may_register;
@@ -51,6 +49,8 @@ class MarkModel {
   }
 
   // Whether the frame with that sp can be marked now; nothing where the walk does not tell.
+  // `frames`: those of the thread, callee first, what is inlined by itself; C frames are left out. `end`:
+  // what came after them, 1 when there are more.
   std::optional<bool> can_be_marked(std::span<const ASGST_Frame> frames, int end,
                                     uintptr_t sp) const {
     const size_t first = first_from(frames, sp);
