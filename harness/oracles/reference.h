@@ -21,8 +21,9 @@ namespace framestorm {
 // Empty when they agree, else what differs. `reference` must not be empty. Frames of `trace` are
 // compared from the outermost inwards, method and bci, up to and without the innermost frame whose
 // class is in package `framestorm/`; that frame has to agree in its method if both traces have it
-// there. With `outer_frozen` the frames of the trace up to Continuation.enterSpecial are compared,
-// from that innermost frame of the scenario's outwards: they must be the reference's, and fewer.
+// there. What is the innermost such frame of the reference may be at another bci. With
+// `outer_frozen` the frames of the trace up to Continuation.enterSpecial are compared, from that
+// innermost frame of the scenario's outwards: they must be the reference's, and fewer.
 std::string compare_with_reference(const std::vector<Frame>& trace,
                                    const std::vector<Frame>& reference, const MethodTable& methods,
                                    bool outer_frozen = false);

@@ -37,6 +37,11 @@ TEST_F(ReferenceTest, TheInnermostOwnFrameMayHaveMovedOn) {
   EXPECT_EQ(compare({frame(0, 1), frame(1, 7), frame(2, 20), frame(3, 30), frame(4, 40)}), "");
 }
 
+TEST_F(ReferenceTest, WhatTheInnermostOwnFrameReturnedToMayHaveMovedOn) {
+  EXPECT_EQ(compare({frame(2, 1), frame(1, 99), frame(2, 20), frame(3, 30), frame(4, 40)}), "");
+  EXPECT_NE(compare({frame(2, 1), frame(1, 7), frame(2, 21), frame(3, 30), frame(4, 40)}), "");
+}
+
 TEST_F(ReferenceTest, AnOuterFrameAtAnotherBciIsReported) {
   EXPECT_NE(compare({frame(1, 7), frame(2, 21), frame(3, 30), frame(4, 40)}), "");
   EXPECT_NE(compare({frame(1, 7), frame(2, 20), frame(3, 30), frame(4, 41)}), "");

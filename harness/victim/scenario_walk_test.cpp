@@ -34,12 +34,12 @@ bool is_known_defect(uint32_t thread_state, bool has_frame,
          clauses == std::vector<std::string>{"contract:wrong-frames"};
 }
 
-// Of Java, at its halt. The interpreter's entries for functions of mathematics never have one. Where
-// compiled code has none, its return address is on top of the stack, or the caller's frame pointer and
-// then that.
+// Of Java, at its halt. The interpreter's method entries make theirs somewhere on their way, those for
+// functions of mathematics never. Where compiled code has none, its return address is on top of the
+// stack, or the caller's frame pointer and then that.
 bool has_frame(const Victim& victim, const CodeMap& code) {
   const CodeEntry* const entry = code.find(victim.pc);
-  if (entry == nullptr || entry->name.starts_with("method entry point (kind = java_lang_math_")) {
+  if (entry == nullptr || entry->name.starts_with("method entry point")) {
     return false;
   }
   if (entry->kind != CodeKind::nmethod) return true;
