@@ -15,6 +15,7 @@
 //   determinism    the same input gives the same trace, whatever else was on the walker's stack
 //   options        with C frames contains without; unknown bits change nothing
 //   truth          the frames are the scenario's
+//   native_frames  frames of C and C++ on top are those of the C++ runtime's unwinder
 //   request        the frame that JFR notes is one of the thread's
 //   agreement      other walkers give the same Java frames
 //

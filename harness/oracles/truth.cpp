@@ -1,9 +1,11 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
-// other where they have a call. A native method that the walker does not name, in the interpreter, is
+// other where they have a call. None is refused in Java code whose frame stands, where the scenario
+// promises all of AsyncGetCallTrace's (ScenarioInfo::asgct_percent). A native method that the walker does not name, in the interpreter, is
 // taken for whichever one is right there; whether a native method's frame is right there, the other
 // walkers say (agreement.cpp).
 #include <algorithm>
 
+#include "harness/input/thread_state.h"
 #include "harness/oracles/oracle.h"
 #include "harness/victim/scenario.h"
 
@@ -13,12 +15,15 @@ namespace {
 class TruthOracle final : public Oracle {
  public:
   void check(const WalkView& view, Further&, Violations* out) override {
-    if (!view.subject.unmutated || view.record.frame_count() == 0 ||
-        view.record.result > view.record.depth)
-      return;
+    if (!view.subject.unmutated || view.record.result > view.record.depth) return;
     if (view.subject.walker->layout().method < 0) return;
     const ScenarioInfo& scenario = scenario_info(view.subject.input->scenario);
     if (!scenario.java) return;
+    if (is_refused_without_need(view, scenario)) {
+      out->broken("refuses-a-standing-frame",
+                  std::string(view.subject.walker->error_name(view.record.result)));
+    }
+    if (view.record.frame_count() == 0) return;
     const ThreadSlot* const slot = view.subject.victim->slot;
     // One halt point gives one trace, by oracle `determinism`: look at it once.
     if (slot == checked_slot_ && checked_parks_ == slot->parks.load() &&
@@ -54,6 +59,36 @@ class TruthOracle final : public Oracle {
   }
 
  private:
+  static bool is_refused_without_need(const WalkView& view, const ScenarioInfo& scenario) {
+    const WalkerTraits& walker = view.subject.walker->traits();
+    if (view.record.end != WalkEnd::returned || view.record.result > 0 || view.record.depth <= 0 ||
+        walker.origin == WalkerOrigin::shared_object || walker.chooses_its_threads ||
+        walker.needs_registers_only || walker.contained_error == view.record.result) {
+      return false;
+    }
+    return scenario.asgct_percent == 100 && view.record.thread_state == kThreadInJava &&
+           !view.record.in_collection && frame_stands(view);
+  }
+
+  // In code that has a frame, its own. Where compiled code has none, its return address is on top of
+  // the stack, or its caller's frame pointer and then that.
+  static bool frame_stands(const WalkView& view) {
+    const CodeMap& code = view.subject.jvm->code_map();
+    const CodeEntry* const entry = code.find(view.subject.victim->pc);
+    if (entry == nullptr) return false;
+    if (entry->kind == CodeKind::codelet) {
+      return !entry->name.starts_with("method entry point") && !entry->name.ends_with("return");
+    }
+    if (entry->kind != CodeKind::nmethod || view.subject.victim->pc < entry->frame_complete) {
+      return false;
+    }
+    const auto* const top = reinterpret_cast<const std::byte*>(view.subject.victim->sp);
+    const auto is_code = [&](size_t word) {
+      return code.find(read_at<uintptr_t>(top, word * sizeof(uintptr_t))) != nullptr;
+    };
+    return !is_code(0) && !is_code(1);
+  }
+
   // Of a method of the scenario's that another one of them called. What the VM calls, it does from
   // any instruction: an exception's constructor, a class loader, <clinit>.
   static bool calls_where_it_can(const WalkView& view, std::string* why) {

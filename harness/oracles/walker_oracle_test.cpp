@@ -8,6 +8,7 @@
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
+#include "harness/victim/native_unwinder.h"
 #include "harness/victim/scenario.h"
 #include "harness/walkers/stand_in/stand_in.h"
 
@@ -52,7 +53,10 @@ uintptr_t top_without_stack = 0;
 // the stack.
 uintptr_t stub_without_stack = 0;
 
-// AsyncGetCallTrace's frames with made-up registers, and one of C at either end.
+// Of C and C++, which the victim was halted in; innermost first.
+std::vector<NativeFrame> c_frames;
+
+// Those, AsyncGetCallTrace's frames with made-up registers, and one more of C.
 size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
   struct RealFrame {
     jint bci;
@@ -67,57 +71,66 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
       walked_thread.target, reinterpret_cast<std::byte*>(frames.data()), frames.size(), &last);
   if (collecting != nullptr) *collecting = true;
   const auto java = static_cast<size_t>(std::max(count, 0));
-  if (java == 0 || java + 3 > room) return 0;
-  for (size_t i = 0; i < java + 2; ++i) {
-    const bool c = i == 0 || i > java;
-    const RealFrame& frame = frames[c ? 0 : i - 1];
-    stand_in::Frame& to = out[i];
+  size_t first = c_frames.size();  // Java frame
+  if (java == 0 || first + java + 4 > room) return 0;
+  // A walk from the context's registers begins with the frame that has its sp.
+  uintptr_t sp = get_register(last, Register::sp);
+  for (size_t i = 0; i < first; ++i) {
+    out[i] = {.tier = -1, .type = Type::cpp, .pc = c_frames[i].pc, .sp = c_frames[i].sp};
+    sp = c_frames[i].sp + 16;
+  }
+  if (first == 0 && (c_frame_pc != 0 || stub_without_stack != 0)) {
+    out[first++] = {.tier = -1, .type = Type::cpp, .pc = 0x100, .sp = sp - 16};
+  }
+  if (c_frame_pc != 0) out[0].pc = c_frame_pc;
+  for (size_t i = 0; i <= java; ++i) {
+    const bool c = i == java;
+    const RealFrame& frame = frames[c ? 0 : i];
+    stand_in::Frame& to = out[first + i];
     to = {};
     to.type = c ? Type::cpp : frame.bci == -3 ? Type::native : Type::java;
     to.method = c ? nullptr : frame.method;
     to.bci = c || frame.bci < 0 ? -1 : frame.bci;
     to.tier = c ? -1 : 0;
-    to.pc = to.type == Type::native ? native_pc : 0x100 + i;
-    // The frame that a walk from the context's registers begins with.
-    to.sp = i <= 1 ? get_register(last, Register::sp) - 16 * (1 - i)
-                   : get_register(last, Register::sp) + 16 * i;
+    to.pc = to.type == Type::native ? native_pc : 0x200 + i;
+    to.sp = sp + 32 * i;
   }
+  stand_in::Frame* const top = out + first;
   if (top_is_inlined) {
-    out[1].type = Type::inlined;
-    out[1].tier = out[2].tier = 4;
-    out[2].sp = out[1].sp;
+    top[0].type = Type::inlined;
+    top[0].tier = top[1].tier = 4;
+    top[1].sp = top[0].sp;
   }
-  if (c_frame_pc != 0) out[0].pc = c_frame_pc;
   if (top_is_nothing) {
-    out[1].method = nullptr;
-    out[1].bci = -1;
+    top[0].method = nullptr;
+    top[0].bci = -1;
   }
   if (top_without_stack != 0) {
-    out[1].pc = top_without_stack;
-    out[1].bci = 0;
-    out[2].sp = out[1].sp;
+    top[0].pc = top_without_stack;
+    top[0].bci = 0;
+    top[1].sp = top[0].sp;
   }
-  size_t all = java + 2;
+  stand_in::Frame* end = top + java + 1;
   if (caller_missing) {
-    std::copy(out + 3, out + all, out + 2);
-    --all;
+    std::copy(top + 2, end, top + 1);
+    --end;
   }
   if (one_more_inlined || one_more_entered || stub_without_stack != 0) {
-    std::copy_backward(out + 1, out + all, out + all + 1);
-    ++all;
+    std::copy_backward(top, end, end + 1);
+    ++end;
   }
   if (stub_without_stack != 0) {
-    out[1] = {.tier = -1, .type = Type::cpp, .pc = stub_without_stack, .sp = out[2].sp};
+    top[0] = {.tier = -1, .type = Type::cpp, .pc = stub_without_stack, .sp = top[1].sp};
   }
   if (one_more_entered) {
-    out[1].method = out[all - 2].method;
-    out[1].bci = 0;
+    top[0].method = end[-2].method;
+    top[0].bci = 0;
   }
   if (one_more_inlined) {
-    out[1].type = Type::inlined;
-    out[1].tier = out[2].tier = 4;
+    top[0].type = Type::inlined;
+    top[0].tier = top[1].tier = 4;
   }
-  return all;
+  return static_cast<size_t>(end - out);
 }
 
 class WalkerOracleTest : public JvmTest {
@@ -149,6 +162,10 @@ class WalkerOracleTest : public JvmTest {
     walked_thread.target.java_thread = victim(scenario).java_thread;
     walked_thread.target.jni_env = victim(scenario).jni_env;
     copy_context(victim(scenario).context_copy, &walked_thread.context);
+    const auto of_c = unwinder_.unwind(
+        walked_thread.context,
+        [](void*, uintptr_t pc) { return Jvm::get().code_map().in_code_cache(pc); }, nullptr);
+    c_frames.assign(of_c.begin(), of_c.end());
     const CodeRef entry = {.kind = CodeKind::codelet,
                            .name = "method entry point (kind = zerolocals)"};
     native_pc = session().jvm().code_map().resolve(entry).value_or(0);
@@ -164,6 +181,7 @@ class WalkerOracleTest : public JvmTest {
   }
 
   Control* control_ = nullptr;
+  NativeUnwinder unwinder_;
 };
 
 TEST_F(WalkerOracleTest, RightWalkersAreNotReported) {
@@ -231,14 +249,14 @@ TEST_F(WalkerOracleTest, OnlyTheStubThatThawsHasNothingOnTheStackWhenItCalls) {
   Input plain = input(WalkerId::asgst_iterator);
   plain.scenario = ScenarioId::interpreted_recursion;
   plain.call.options = kIncludeCFrames;
-  const auto clauses_in = [&](const char* stub) {
+  const auto is_reported_in = [&](const char* stub) {
     const auto place = session().jvm().code_map().resolve({.kind = CodeKind::stub, .name = stub});
     EXPECT_TRUE(place) << stub;
     stub_without_stack = place.value_or(0);
-    return clauses_of(walk(plain).findings);
+    return std::ranges::count(clauses_of(walk(plain).findings), "contract:sp-not-advancing") != 0;
   };
-  EXPECT_EQ(clauses_in("cont_thaw"), std::vector<std::string>());
-  EXPECT_EQ(clauses_in("call_stub"), std::vector<std::string>{"contract:sp-not-advancing"});
+  EXPECT_FALSE(is_reported_in("cont_thaw"));
+  EXPECT_TRUE(is_reported_in("call_stub"));
 }
 
 TEST_F(WalkerOracleTest, MasksOfARightWalkerAreNotReported) {
@@ -343,6 +361,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongWalker{"ContainsAndDoesNotTell", Defect::contains_and_does_not_tell, kAsgst,
                     "contained-fault-untold"},
         WrongWalker{"LeavesOutAFrame", Defect::leaves_out_a_frame, kAsgst, "disagrees-with-asgct"},
+        WrongWalker{"RefusesAStandingFrame", Defect::refuses, kAsgst, "refuses-a-standing-frame"},
         WrongWalker{"Refuses", Defect::refuses, kAsgst, "refuses-what-asgct-walks"},
         WrongWalker{"EnvLeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgst_env,
                     "disagrees-with-asgct"},
@@ -479,8 +498,8 @@ TEST_F(WalkerOracleTest, NativeFramesWithoutAMethodAreHeldToTheirPlace) {
 
   const Walked right = walk(plain);
   EXPECT_TRUE(right.findings.empty()) << explain(right);
-  ASSERT_GT(right.methods.size(), 2U);
-  EXPECT_EQ(right.methods[1], kUnnamedNative);
+  ASSERT_GT(right.methods.size(), c_frames.size() + 1);
+  EXPECT_EQ(right.methods[c_frames.size()], kUnnamedNative);
   control_->defect = Defect::native_elsewhere;
   EXPECT_EQ(std::ranges::count(clauses(), "contract:disagrees-with-asgct2"), 1);
   control_->defect = Defect::leaves_out_a_frame;
@@ -503,7 +522,7 @@ TEST_F(WalkerOracleTest, NativeFramesWithoutAMethodAreHeldToTheirPlace) {
   ASSERT_NE(native_pc, 0U);
   const Walked named = walk(plain);
   EXPECT_TRUE(named.findings.empty()) << explain(named);
-  EXPECT_EQ(named.methods[1], kSpin);
+  EXPECT_EQ(named.methods[c_frames.size()], kSpin);
   native_pc = compiled(/*spin=*/false);  // each JVM has some at its start
   ASSERT_NE(native_pc, 0U);
   EXPECT_EQ(std::ranges::count(clauses(), "contract:disagrees-with-asgct"), 1);
@@ -522,6 +541,49 @@ TEST_F(WalkerOracleTest, FramesOfCHaveNoPcInCodeTheVmMade) {
   const Walked wrong = walk(with_c_frames);
   EXPECT_EQ(std::ranges::count(clauses_of(wrong.findings), "contract:cpp-frame-in-made-code"), 1)
       << explain(wrong);
+}
+
+// The scenario's are two functions of the harness, the inner one called by the outer one.
+TEST_F(WalkerOracleTest, FramesOfCAreThoseOfTheUnwinder) {
+  start({ScenarioId::native_method, ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  halt(ScenarioId::native_method);
+  ASSERT_FALSE(HasFatalFailure());
+  stand_by(ScenarioId::native_method);
+  ASSERT_FALSE(c_frames.empty());
+  const std::vector<NativeFrame> right = c_frames;
+  const auto wrong = [this](WalkerId walker, Mode mode) {
+    Input plain = input(walker, mode);
+    plain.scenario = ScenarioId::native_method;
+    plain.call.options = kIncludeCFrames;
+    return std::ranges::count(clauses_of(walk(plain).findings), "contract:wrong-c-frames");
+  };
+  for (const WalkerId walker : {WalkerId::asgst, WalkerId::asgst_iterator}) {
+    for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+      EXPECT_EQ(wrong(walker, mode), 0);
+      c_frames.back().pc += 1;
+      EXPECT_EQ(wrong(walker, mode), 1) << "another place";
+      c_frames = right;
+      c_frames.pop_back();
+      EXPECT_EQ(wrong(walker, mode), 1) << "one missing";
+      c_frames = right;
+      c_frames.push_back({.pc = right.back().pc, .sp = right.back().sp + 8});
+      EXPECT_EQ(wrong(walker, mode), 1) << "one too many";
+      c_frames = right;
+    }
+  }
+  c_frames.front().sp -= 8;
+  EXPECT_EQ(wrong(WalkerId::asgst_iterator, Mode::separate_thread), 1) << "another sp";
+  session().release_world();
+
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_TRUE(c_frames.empty());
+  Input plain = input(WalkerId::asgst);
+  plain.call.options = kIncludeCFrames;
+  EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>());
+  c_frames = right;
+  EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>{"contract:wrong-c-frames"});
 }
 
 // Of a mutated context nothing else is known to be true.

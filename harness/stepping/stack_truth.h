@@ -158,7 +158,7 @@ class StackTruth {
   // The Java frames of the running activation, innermost first. `return_to`: of a call that is made
   // here; 0 between calls.
   std::vector<TrueFrame> own(const Place& place, uintptr_t return_to);
-  std::vector<TrueFrame> interpreted(const Place& place, uintptr_t return_to);
+  std::vector<TrueFrame> interpreted(const Place& place);
   bool frame_stands(const Place& place) const;
   bool is_in_call_stub(const Place& place) const;
   // In the code cache, and JVMTI has not told of it yet.

@@ -24,26 +24,31 @@ int32_t StackTruth::bci_of(const InterpretedFrame& frame, uintptr_t bcp) const {
   return kAnyBci;
 }
 
-std::vector<TrueFrame> StackTruth::interpreted(const Place& place, uintptr_t return_to) {
+std::vector<TrueFrame> StackTruth::interpreted(const Place& place) {
   const Activation& running = activations_.back();
   if (frame_stands(place)) {
     const InterpretedFrame frame = interpreted_frame(place.at.fp);
-    const jmethodID method = id_of(frame.method);
-    return {{.method = method, .bci = return_to == 0 ? kAnyBci : bci_of(frame, place.at.bcp)}};
+    return {{.method = id_of(frame.method), .bci = bci_of(frame, place.at.bcp)}};
   }
-  // In the frame of the caller, this one taken down.
+  // In the frame of the caller: this one is not made yet, or it is taken down.
   if (running.method == nullptr && !running.unnamed) return {};
-  return {{.sort = TrueFrame::Sort::optional, .method = running.method}};
+  return {{.sort = TrueFrame::Sort::optional,
+           .method = running.method,
+           .bci = running.has_stood ? kAnyBci : 0}};
 }
 
 std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) {
   const Activation& running = activations_.back();
-  if (!running.frames.empty()) return running.frames;
+  if (!running.frames.empty()) {
+    std::vector<TrueFrame> frames = running.frames;
+    if (return_to == 0) frames.front().bci = kAnyBci;
+    return frames;
+  }
   if (place.blob == nullptr) return {};
   const CodeEntry& entry = place.blob->entry;
   switch (place.blob->role) {
     case Role::interpreter:
-      return interpreted(place, return_to);
+      return interpreted(place);
     case Role::native_wrapper:
       return {{.method = entry.debug->method()}};
     case Role::compiled: {
@@ -64,7 +69,7 @@ std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) 
     case Role::adapter: {
       const jmethodID entered = id_of(reinterpret_cast<const void*>(place.at.method));
       if (entered == nullptr) return {};
-      return {{.sort = TrueFrame::Sort::optional, .method = entered}};
+      return {{.sort = TrueFrame::Sort::optional, .method = entered, .bci = 0}};
     }
     default:
       return {};

@@ -54,8 +54,9 @@ class Match {
                       : frame.method != wanted.method && !has_no_id) {
       return false;
     }
-    return f == 0 || wanted.bci == kAnyBci || frame.bci == wanted.bci ||
-           frame.bci == walker_.native_bci.value_or(kNoBci);
+    if (wanted.bci == kAnyBci || frame.bci == wanted.bci) return true;
+    if (f == 0 && walker_.guesses_innermost_bci) return true;
+    return frame.bci == walker_.native_bci.value_or(kNoBci) && methods_.is_native(wanted.method);
   }
 
   // Some frames that are inlined in the code, and then the code's own.

@@ -34,9 +34,25 @@ class VerdictTest : public testing::Test {
   const std::vector<TrueFrame> stack_ = {truth(1, kAnyBci), truth(2, 5), truth(3, 7)};
 };
 
-TEST_F(VerdictTest, TheInnermostBciIsNotHeld) {
+TEST_F(VerdictTest, TheInnermostBciIsHeldWhereItIsKnown) {
   EXPECT_EQ(said({frame(1, 4), frame(2, 5), frame(3, 7)}, stack_), "right");
   EXPECT_EQ(said({frame(1, 9), frame(2, 5), frame(3, 7)}, stack_), "right");
+  std::vector<TrueFrame> known = stack_;
+  known[0].bci = 4;
+  const std::vector<Frame> trace = {frame(1, 9), frame(2, 5), frame(3, 7)};
+  EXPECT_EQ(said(trace, known), "right") << "AsyncGetCallTrace guesses it";
+  EXPECT_EQ(said(trace, known, false, WalkerId::asgst), "wrong wrong-bci 0");
+  EXPECT_EQ(said({frame(1, 4), frame(2, 5), frame(3, 7)}, known, false, WalkerId::asgst), "right");
+}
+
+TEST_F(VerdictTest, OnlyANativeMethodHasNoBci) {
+  methods_.add(id(2), {"a/A.called", 40});
+  methods_.absorb();
+  const std::vector<Frame> trace = {frame(1, 4), frame(2, kNoBci), frame(3, 7)};
+  EXPECT_EQ(said(trace, stack_, false, WalkerId::asgst), "wrong wrong-bci 1");
+  methods_.add(id(2), {"a/A.called", -1});
+  methods_.absorb();
+  EXPECT_EQ(said(trace, stack_, false, WalkerId::asgst), "right");
 }
 
 TEST_F(VerdictTest, EachWayOfBeingWrongHasAName) {

@@ -68,10 +68,14 @@ void walk(CallTrace* trace, jint depth, void* ucontext) {
   }
   const size_t size = control.stack(ucontext, stack.data(), stack.size());
   jint count = 0;
+  size_t java_frames = 0;
   for (size_t i = 0; i < size && count < depth; ++i) {
     Frame frame = stack[i];
-    if (i == 1 && control.defect == Defect::leaves_out_a_frame) continue;
-    if (i == 2 && control.defect == Defect::gives_another_bci) ++frame.bci;
+    if (frame.type != Type::cpp) {
+      ++java_frames;
+      if (java_frames == 1 && control.defect == Defect::leaves_out_a_frame) continue;
+      if (java_frames == 2 && control.defect == Defect::gives_another_bci) ++frame.bci;
+    }
     put(frame, control.defect, &trace->frames[count++]);
   }
   trace->num_frames = count;

@@ -1,0 +1,96 @@
+// Frames of a halted thread whose calls are known.
+#include "harness/victim/native_unwinder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "harness/victim/context.h"
+#include "harness/victim/world_fixture.h"
+
+namespace framestorm {
+namespace {
+
+using world_test::TestThread;
+using world_test::WorldTest;
+
+std::atomic<uintptr_t> innermost_frame, outermost_frame;
+
+[[gnu::noinline]] void spin(const std::atomic<bool>& stop, int depth) {
+  if (depth > 0) {
+    spin(stop, depth - 1);
+    asm volatile("" ::: "memory");  // no tail call
+    return;
+  }
+  innermost_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  while (!stop.load(std::memory_order_relaxed)) {
+  }
+}
+
+bool is_never(void*, uintptr_t) { return false; }
+
+class NativeUnwinderTest : public WorldTest {
+ protected:
+  static constexpr size_t kDepth = 5;
+
+  NativeUnwinderTest()
+      : thread_([](const std::atomic<bool>& stop) {
+          outermost_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+          spin(stop, static_cast<int>(kDepth));
+        }) {
+    while (innermost_frame == 0) std::this_thread::yield();
+    EXPECT_TRUE(world().halt(thread_.tid()));
+    slot_ = world().find(thread_.tid());
+  }
+  ~NativeUnwinderTest() override {
+    world().release(slot_);
+    innermost_frame = 0;
+  }
+
+  TestThread thread_;
+  ThreadSlot* slot_ = nullptr;
+  NativeUnwinder unwinder_;
+};
+
+TEST_F(NativeUnwinderTest, GivesTheFramesOfAnotherThread) {
+  const auto frames = unwinder_.unwind(*slot_->context, &is_never, nullptr);
+  ASSERT_GT(frames.size(), kDepth + 1);
+  EXPECT_FALSE(unwinder_.has_ended());
+  EXPECT_EQ(frames[0].pc, get_register(*slot_->context, Register::pc));
+  EXPECT_EQ(frames[0].sp, get_register(*slot_->context, Register::sp));
+  // Each call of spin by itself returns to the same place, but for the outermost one.
+  for (size_t i = 1; i < kDepth; ++i) EXPECT_EQ(frames[i].pc, frames[1].pc) << i;
+  EXPECT_NE(frames[kDepth + 1].pc, frames[1].pc);
+  for (size_t i = 1; i < frames.size(); ++i) EXPECT_GT(frames[i].sp, frames[i - 1].sp) << i;
+  EXPECT_LE(frames[1].sp, innermost_frame + 3 * sizeof(uintptr_t));
+  EXPECT_GT(frames[1].sp, innermost_frame);
+  EXPECT_LT(frames.back().sp, thread_.stack().base);
+  EXPECT_GT(frames.back().sp, outermost_frame) << "down to the thread's first frame";
+}
+
+TEST_F(NativeUnwinderTest, EndsWhereItIsTold) {
+  const auto all = unwinder_.unwind(*slot_->context, &is_never, nullptr);
+  ASSERT_GT(all.size(), 2U);
+  uintptr_t outer = all[2].pc;
+  std::vector<uintptr_t> pcs;
+  for (const NativeFrame& frame : all) pcs.push_back(frame.pc);
+  const auto frames = unwinder_.unwind(
+      *slot_->context,
+      [](void* with, uintptr_t pc) { return pc == *static_cast<uintptr_t*>(with); }, &outer);
+  EXPECT_TRUE(unwinder_.has_ended());
+  EXPECT_EQ(frames.size(), static_cast<size_t>(std::ranges::find(pcs, outer) - pcs.begin()));
+}
+
+TEST_F(NativeUnwinderTest, GoesOnByItself) {
+  // The calling thread runs on as it was.
+  const auto before = unwinder_.unwind(*slot_->context, &is_never, nullptr).size();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(unwinder_.unwind(*slot_->context, &is_never, nullptr).size(), before);
+  }
+}
+
+}  // namespace
+}  // namespace framestorm
