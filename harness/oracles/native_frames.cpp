@@ -42,7 +42,8 @@ class NativeFramesOracle final : public Oracle {
     return view.subject.unmutated && view.record.end == WalkEnd::returned &&
            view.record.result > 0 && view.record.result <= view.record.depth &&
            view.subject.victim->slot != nullptr && walker.layout.pc >= 0 &&
-           (view.record.options & walker.options & kIncludeCFrames) != 0;
+           // A queue's handler is told when the thread has returned from those.
+           !walker.queue_calls && (view.record.options & walker.options & kIncludeCFrames) != 0;
   }
 
   static bool is_the_vms(const WalkView& view, uintptr_t pc) {

@@ -10,6 +10,14 @@ namespace {
 // No walk is asked for more.
 constexpr size_t kMostExpected = 2048;
 
+// There the frame has the exception handler's bytecode pointer before the register has it.
+bool enters_handler(const Blob& blob) { return blob.entry.name == "exception handling"; }
+
+// It only jumps on, and has no frame (MethodHandles::generate_method_handle_dispatch).
+bool is_method_handles(const Blob& blob) {
+  return blob.entry.name.starts_with("java/lang/invoke/MethodHandle.");
+}
+
 }  // namespace
 
 // Of a call: the register has something else once a method is called, which the frame keeps it for.
@@ -28,7 +36,8 @@ std::vector<TrueFrame> StackTruth::interpreted(const Place& place) {
   const Activation& running = activations_.back();
   if (frame_stands(place)) {
     const InterpretedFrame frame = interpreted_frame(place.at.fp);
-    return {{.method = id_of(frame.method), .bci = bci_of(frame, place.at.bcp)}};
+    return {{.method = id_of(frame.method),
+             .bci = enters_handler(*place.blob) ? kAnyBci : bci_of(frame, place.at.bcp)}};
   }
   // In the frame of the caller: this one is not made yet, or it is taken down.
   if (running.method == nullptr && !running.unnamed) return {};
@@ -50,7 +59,9 @@ std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) 
     case Role::interpreter:
       return interpreted(place);
     case Role::native_wrapper:
-      return {{.method = entry.debug->method()}};
+      return {{.sort = is_method_handles(*place.blob) ? TrueFrame::Sort::optional
+                                                      : TrueFrame::Sort::frame,
+               .method = entry.debug->method()}};
     case Role::compiled: {
       if (is_in_call_stub(place)) return {};
       std::vector<TrueFrame> frames;

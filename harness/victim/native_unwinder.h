@@ -29,8 +29,8 @@ class NativeUnwinder {
   // frame for whose pc `ends` is true, which is not of them, to the thread's first frame, or to one
   // without tables. Valid until the next call. Not inside a walk, and by one thread at a time: the
   // signal needs its stack, on which there must be room for a page, and must not be blocked there.
-  std::span<const NativeFrame> unwind(const ucontext_t& context, bool (*ends)(void* with, uintptr_t pc),
-                                      void* with);
+  std::span<const NativeFrame> unwind(const ucontext_t& context,
+                                      bool (*ends)(void* with, uintptr_t pc), void* with);
   // Whether the last one ended for what `ends` said.
   bool has_ended() const { return ended_; }
 
