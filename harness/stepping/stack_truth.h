@@ -61,6 +61,7 @@ struct TrueFrame {
   Sort sort = Sort::frame;
   jmethodID method = nullptr;  // frame, optional
   int32_t bci = kAnyBci;
+  bool exact = false;               // the bci, where it is the innermost frame, too
   const DebugInfo* code = nullptr;  // inlined
   // By another version of its class, which the frame may be one of: that may have no ID.
   bool replaced = false;
@@ -158,7 +159,7 @@ class StackTruth {
   // The Java frames of the running activation, innermost first. `return_to`: of a call that is made
   // here; 0 between calls.
   std::vector<TrueFrame> own(const Place& place, uintptr_t return_to);
-  std::vector<TrueFrame> interpreted(const Place& place);
+  std::vector<TrueFrame> interpreted(const Place& place, bool calls);
   bool frame_stands(const Place& place) const;
   bool is_in_call_stub(const Place& place) const;
   // In the code cache, and JVMTI has not told of it yet.

@@ -10,8 +10,11 @@ namespace {
 // No walk is asked for more.
 constexpr size_t kMostExpected = 2048;
 
-// There the frame has the exception handler's bytecode pointer before the register has it.
-bool enters_handler(const Blob& blob) { return blob.entry.name == "exception handling"; }
+// Whether the register may not be the frame's bytecode pointer, though that stands: where an exception's
+// handler is entered the frame has the handler's first, and bytecodes that return take the frame down.
+bool leaves_bytecode(const Blob& blob) {
+  return blob.entry.name == "exception handling" || blob.entry.name.ends_with("return");
+}
 
 // It only jumps on, and has no frame (MethodHandles::generate_method_handle_dispatch).
 bool is_method_handles(const Blob& blob) {
@@ -32,32 +35,31 @@ int32_t StackTruth::bci_of(const InterpretedFrame& frame, uintptr_t bcp) const {
   return kAnyBci;
 }
 
-std::vector<TrueFrame> StackTruth::interpreted(const Place& place) {
+std::vector<TrueFrame> StackTruth::interpreted(const Place& place, bool calls) {
   const Activation& running = activations_.back();
   if (frame_stands(place)) {
     const InterpretedFrame frame = interpreted_frame(place.at.fp);
     return {{.method = id_of(frame.method),
-             .bci = enters_handler(*place.blob) ? kAnyBci : bci_of(frame, place.at.bcp)}};
+             .bci = bci_of(frame, place.at.bcp),
+             // What is called may leave the register as it is, or not; the frame has an older one.
+             .exact = !calls && !leaves_bytecode(*place.blob)}};
   }
   // In the frame of the caller: this one is not made yet, or it is taken down.
   if (running.method == nullptr && !running.unnamed) return {};
   return {{.sort = TrueFrame::Sort::optional,
            .method = running.method,
-           .bci = running.has_stood ? kAnyBci : 0}};
+           .bci = running.has_stood ? kAnyBci : 0,
+           .exact = true}};
 }
 
 std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) {
   const Activation& running = activations_.back();
-  if (!running.frames.empty()) {
-    std::vector<TrueFrame> frames = running.frames;
-    if (return_to == 0) frames.front().bci = kAnyBci;
-    return frames;
-  }
+  if (!running.frames.empty()) return running.frames;
   if (place.blob == nullptr) return {};
   const CodeEntry& entry = place.blob->entry;
   switch (place.blob->role) {
     case Role::interpreter:
-      return interpreted(place);
+      return interpreted(place, /*calls=*/return_to != 0);
     case Role::native_wrapper:
       return {{.sort = is_method_handles(*place.blob) ? TrueFrame::Sort::optional
                                                       : TrueFrame::Sort::frame,
@@ -80,7 +82,7 @@ std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) 
     case Role::adapter: {
       const jmethodID entered = id_of(reinterpret_cast<const void*>(place.at.method));
       if (entered == nullptr) return {};
-      return {{.sort = TrueFrame::Sort::optional, .method = entered, .bci = 0}};
+      return {{.sort = TrueFrame::Sort::optional, .method = entered, .bci = 0, .exact = true}};
     }
     default:
       return {};

@@ -55,7 +55,7 @@ class Match {
       return false;
     }
     if (wanted.bci == kAnyBci || frame.bci == wanted.bci) return true;
-    if (f == 0 && walker_.guesses_innermost_bci) return true;
+    if (f == 0 && (!wanted.exact || walker_.guesses_innermost_bci)) return true;
     return frame.bci == walker_.native_bci.value_or(kNoBci) && methods_.is_native(wanted.method);
   }
 

@@ -39,6 +39,8 @@ TEST_F(VerdictTest, TheInnermostBciIsHeldWhereItIsKnown) {
   EXPECT_EQ(said({frame(1, 9), frame(2, 5), frame(3, 7)}, stack_), "right");
   std::vector<TrueFrame> known = stack_;
   known[0].bci = 4;
+  EXPECT_EQ(said({frame(1, 9), frame(2, 5), frame(3, 7)}, known, false, WalkerId::asgst), "right");
+  known[0].exact = true;
   const std::vector<Frame> trace = {frame(1, 9), frame(2, 5), frame(3, 7)};
   EXPECT_EQ(said(trace, known), "right") << "AsyncGetCallTrace guesses it";
   EXPECT_EQ(said(trace, known, false, WalkerId::asgst), "wrong wrong-bci 0");
