@@ -1,8 +1,8 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
 // other where they have a call. None is refused in Java code whose frame stands, where the scenario
-// promises all of AsyncGetCallTrace's (ScenarioInfo::asgct_percent). A native method that the walker does not name, in the interpreter, is
-// taken for whichever one is right there; whether a native method's frame is right there, the other
-// walkers say (agreement.cpp).
+// promises all of AsyncGetCallTrace's (ScenarioInfo::asgct_percent). A native method that the walker
+// does not name, in the interpreter, is taken for whichever one is right there; whether a native
+// method's frame is right there, the other walkers say (agreement.cpp).
 #include <algorithm>
 
 #include "harness/input/thread_state.h"

@@ -269,7 +269,7 @@ def _instrumented() -> Outcome:
                 ["scenarios", *jdk_option],
                 check,
             ],
-            [["gate", *jdk_option, *own, "--minutes", "3", "--seed", "1", *out("gate")]],
+            [["gate", *jdk_option, *own, "--minutes", "4", "--seed", "1", *out("gate")]],
         ]
         for commands in stages:
             for arguments in commands:
