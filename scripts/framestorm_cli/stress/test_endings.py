@@ -33,12 +33,13 @@ def start_driver(
     tmp_path: Path, *arguments: str | Path, lowest: int = 1, more: str = "", ignored: str = ""
 ) -> "subprocess.Popen[str]":
     """The command in a process of its own, which a test may kill. `ignored`: a signal that it is started
-    with ignored."""
+    with ignored; the tests themselves may have been started so."""
     script = _DRIVER.format(
         scripts=str(paths.SCRIPTS), jar=str(tmp_path / "workloads.jar"), lowest=lowest, more=more
     )
     command = [sys.executable, "-c", script, "stress", "--no-truth", *map(str, arguments)]
-    command = ["env", *([f"--ignore-signal={ignored}"] if ignored else []), *command]
+    signals = ["--default-signal=INT,HUP", *([f"--ignore-signal={ignored}"] if ignored else [])]
+    command = ["env", *signals, *command]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
