@@ -41,7 +41,9 @@ QueuedSampler* active = nullptr;
 QueuedSampler::QueuedSampler(const Options& options, Jvm& jvm, WalkSetup setup)
     : OutsideSampler(options, jvm, std::move(setup)) {
   active = this;
-  install_handler(timer_signal(), &QueuedSampler::handle);
+  // The sampler's thread may be there at once. It is to halt what the timer has interrupted, not this
+  // handler, below which walkers lose the frames of a thread in Java.
+  install_handler(timer_signal(), &QueuedSampler::handle, halt_signal());
 }
 
 void QueuedSampler::handle(int, siginfo_t* info, void*) {

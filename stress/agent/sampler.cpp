@@ -21,12 +21,14 @@ constexpr uint64_t kCloneTime = 1'000'000;
 
 }  // namespace
 
-void install_handler(int signo, void (*handler)(int, siginfo_t*, void*)) {
+void install_handler(int signo, void (*handler)(int, siginfo_t*, void*),
+                     std::optional<int> blocked) {
   struct sigaction action = {};
   action.sa_sigaction = handler;
   // Not on a signal stack: a walk is made where a profiler's would be.
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&action.sa_mask);
+  if (blocked) sigaddset(&action.sa_mask, *blocked);
   if (sigaction(signo, &action, nullptr) != 0) {
     throw std::system_error(errno, std::generic_category(), "installing the sampling handler");
   }

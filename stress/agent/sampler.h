@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
+#include <optional>
 
 #include "stress/agent/arming.h"
 #include "stress/agent/interrupted_call.h"
@@ -108,9 +109,10 @@ class Sampler : protected Ticks {
   std::atomic<uint32_t> in_handlers_{0};
 };
 
-// Installs `handler` for a signal of the samplers', not on a signal stack. Throws
-// std::system_error.
-void install_handler(int signo, void (*handler)(int, siginfo_t*, void*));
+// Installs `handler` for a signal of the samplers', not on a signal stack. `blocked`: a signal that
+// waits until the handler has returned. Throws std::system_error.
+void install_handler(int signo, void (*handler)(int, siginfo_t*, void*),
+                     std::optional<int> blocked = {});
 
 // One per process and mode; what Sampler's constructor throws.
 std::unique_ptr<Sampler> make_same_thread_sampler(const Options& options, Jvm& jvm,

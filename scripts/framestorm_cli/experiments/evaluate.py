@@ -63,6 +63,7 @@ def evaluate_command(
         "jdk": {"version": found.jdk.version, "libjvm_build_id": found.build_id},
         "walker": walker,
         "repetitions": repetitions,
+        "seconds": seconds,
         "seed": first,
         "took": 0.0,
         "programs": [

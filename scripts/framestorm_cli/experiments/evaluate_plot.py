@@ -50,7 +50,7 @@ def _bars(axes: Axes, rows: Sequence[Row], what: str) -> None:
             text, (at, spread.mean + error), ha="center", va="bottom", fontsize=8,
             textcoords="offset points", xytext=(0, 2),
         )  # fmt: skip
-    axes.set_xticks(range(len(shown)), labels, fontsize=8)
+    axes.set_xticks(range(len(shown)), labels, fontsize=6.5)
     axes.margins(y=0.15)
     axes.set_ylim(bottom=0)
     tidy(axes, axis="y")

@@ -85,6 +85,8 @@ def _command(rows: Sequence[Row], data: dict[str, Any]) -> str:
         words += [word for one in taken for word in ("--interval", units.interval_text(one))]
     if data["walker"] != DEFAULT_WALKER:
         words += ["--walker", data["walker"]]
+    if "seconds" in data:  # older files do not have it
+        words += ["--seconds", f"{data['seconds']:g}"]
     return " ".join([*words, "--repetitions", str(data["repetitions"]), "--docs"])
 
 

@@ -65,6 +65,16 @@ def test_ground_truth_beside_the_plain_program(jdk: Jdk, tmp_path: Path) -> None
     assert distortion["work"] > 0
 
 
+def test_queued_samples_are_of_what_the_timer_interrupted(jdk: Jdk, tmp_path: Path) -> None:
+    chosen = ("--workload", "javac", "--mode", "queued", "--interval", "1ms", "--walker", "asgct")
+    _, data, _ = run(jdk, tmp_path / "out", *chosen, "--duration", "10s", truth=True)
+    (truth,) = (cell["figures"]["truth"] for cell in data["cells"] if not cell["plain"])
+    (walker,) = truth["walkers"]
+    # Of threads that were halted in the timer's handler a quarter had lost their innermost frames.
+    assert walker["wrong"]["trials"] > 100
+    assert walker["wrong"]["rate"] < 0.05
+
+
 def test_both_modes(jdk: Jdk, tmp_path: Path) -> None:
     out = tmp_path / "out"
     _, data, printed = run(jdk, out, "--workload", "exceptions", "--duration", "5s")
