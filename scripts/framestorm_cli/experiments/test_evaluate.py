@@ -139,7 +139,8 @@ def test_an_evaluation(
     assert copied == page.replace("evaluation.png", "evaluation-alpha-beta.png")
     assert (measurements / "evaluation-alpha-beta.png").exists()
     command = (
-        "scripts/framestorm evaluate --busy alpha --parallel beta --interval 1ms --repetitions 2"
+        "scripts/framestorm evaluate --busy alpha --parallel beta --interval 1ms --seconds 10 "
+        "--repetitions 2"
     )
     assert f"    {command} --docs\n" in copied
 
