@@ -69,10 +69,10 @@ class NativeFramesOracle final : public Oracle {
       parks_ = slot->parks.load();
       frames_ = unwinder_.unwind(
           view.subject.victim->context_copy,
-          [](void* with, uintptr_t pc) {
+          [](const void* with, uintptr_t pc) {
             return is_the_vms(*static_cast<const WalkView*>(with), pc);
           },
-          const_cast<WalkView*>(&view));
+          &view);
     }
     return frames_;
   }

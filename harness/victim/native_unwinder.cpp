@@ -24,8 +24,8 @@ std::atomic<NativeUnwinder*> unwinding{nullptr};
 }  // namespace
 
 std::span<const NativeFrame> NativeUnwinder::unwind(const ucontext_t& context,
-                                                    bool (*ends)(void* with, uintptr_t pc),
-                                                    void* with) {
+                                                    bool (*ends)(const void* with, uintptr_t pc),
+                                                    const void* with) {
   [[maybe_unused]] static const bool owned = [] {
     sigset_t none;
     sigemptyset(&none);

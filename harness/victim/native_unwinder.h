@@ -30,7 +30,8 @@ class NativeUnwinder {
   // without tables. Valid until the next call. Not inside a walk, and by one thread at a time: the
   // signal needs its stack, on which there must be room for a page, and must not be blocked there.
   std::span<const NativeFrame> unwind(const ucontext_t& context,
-                                      bool (*ends)(void* with, uintptr_t pc), void* with);
+                                      bool (*ends)(const void* with, uintptr_t pc),
+                                      const void* with);
   // Whether the last one ended for what `ends` said.
   bool has_ended() const { return ended_; }
 
@@ -40,8 +41,8 @@ class NativeUnwinder {
   static void on_signal(int, siginfo_t*, void* raw_context);
 
   const ucontext_t* context_ = nullptr;
-  bool (*ends_)(void* with, uintptr_t pc) = nullptr;
-  void* with_ = nullptr;
+  bool (*ends_)(const void* with, uintptr_t pc) = nullptr;
+  const void* with_ = nullptr;
   bool inside_ = false;  // the unwinder has come to the thread's own frames
   bool ended_ = false;
   size_t count_ = 0;

@@ -30,7 +30,7 @@ std::atomic<uintptr_t> innermost_frame, outermost_frame;
   }
 }
 
-bool is_never(void*, uintptr_t) { return false; }
+bool is_never(const void*, uintptr_t) { return false; }
 
 class NativeUnwinderTest : public WorldTest {
  protected:
@@ -74,12 +74,13 @@ TEST_F(NativeUnwinderTest, GivesTheFramesOfAnotherThread) {
 TEST_F(NativeUnwinderTest, EndsWhereItIsTold) {
   const auto all = unwinder_.unwind(*slot_->context, &is_never, nullptr);
   ASSERT_GT(all.size(), 2U);
-  uintptr_t outer = all[2].pc;
+  const uintptr_t outer = all[2].pc;
   std::vector<uintptr_t> pcs;
   for (const NativeFrame& frame : all) pcs.push_back(frame.pc);
   const auto frames = unwinder_.unwind(
       *slot_->context,
-      [](void* with, uintptr_t pc) { return pc == *static_cast<uintptr_t*>(with); }, &outer);
+      [](const void* with, uintptr_t pc) { return pc == *static_cast<const uintptr_t*>(with); },
+      &outer);
   EXPECT_TRUE(unwinder_.has_ended());
   EXPECT_EQ(frames.size(), static_cast<size_t>(std::ranges::find(pcs, outer) - pcs.begin()));
 }

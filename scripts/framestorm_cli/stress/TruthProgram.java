@@ -27,7 +27,7 @@ public final class TruthProgram {
       Class<?> shadow = Class.forName("framestorm.truth.Shadow", true, null);
       shadow.getMethod("enter", int.class).invoke(null, 0);
     }
-    long end = System.nanoTime() + 4_000_000_000L;
+    long end = System.nanoTime() + 8_000_000_000L;
     while (System.nanoTime() < end) {
       round();
     }
