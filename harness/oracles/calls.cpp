@@ -40,12 +40,10 @@ class CallsOracle final : public Oracle {
   }
 
  private:
-  // In method entries and in bytecodes that return, an interpreted frame may be partly built or taken down.
   static bool may_poll(const WalkView& view) {
     if (view.subject.mutated) return false;
     const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
-    if (code == nullptr || code->kind != CodeKind::codelet) return true;
-    return !code->name.starts_with("method entry point") && !code->name.ends_with("return");
+    return code == nullptr || code->kind != CodeKind::codelet || !may_be_partly_there(*code);
   }
 
   static std::span<const Complaint> complaints(const WalkFacts& facts) {

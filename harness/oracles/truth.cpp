@@ -76,9 +76,7 @@ class TruthOracle final : public Oracle {
     const CodeMap& code = view.subject.jvm->code_map();
     const CodeEntry* const entry = code.find(view.subject.victim->pc);
     if (entry == nullptr) return false;
-    if (entry->kind == CodeKind::codelet) {
-      return !entry->name.starts_with("method entry point") && !entry->name.ends_with("return");
-    }
+    if (entry->kind == CodeKind::codelet) return !may_be_partly_there(*entry);
     if (entry->kind != CodeKind::nmethod || view.subject.victim->pc < entry->frame_complete) {
       return false;
     }

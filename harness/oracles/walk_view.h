@@ -22,6 +22,11 @@ struct Subject {
   bool mutated = false;    // some mutation is in effect
 };
 
+// In method entries and in bytecodes that return, an interpreted frame may be partly built or taken down.
+inline bool may_be_partly_there(const CodeEntry& codelet) {
+  return codelet.name.starts_with("method entry point") || codelet.name.ends_with("return");
+}
+
 struct WalkView {
   const WalkRecord& record;
   const Subject& subject;
