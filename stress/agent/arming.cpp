@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,14 +19,22 @@ namespace {
 
 constexpr uint64_t kScan = 10'000'000;         // between two looks at the threads
 constexpr uint64_t kRandomTurn = 100'000'000;  // for how long the same random threads are sampled
-// A thread that takes this share of a scan is running; while it is armed it counts as idle after so
-// many scans of which it was waiting for the most part.
+// A thread that has a processor, or waits for one, for this share of a scan is running; while it is
+// armed it counts as idle after so many scans of which it was waiting for the most part.
 constexpr double kRunningShare = 0.2;
 constexpr uint32_t kQuietScans = 3;
 
 // Running threads sampled at once, per core. Sampling takes up to nine tenths of a thread's time at
 // short intervals: with thousands of them sampled, nothing else on the machine would go on.
 constexpr size_t kArmedPerCore = 32;
+
+// For how long a thread was ready to run and had no processor: the second number of Linux's
+// Documentation/scheduler/sched-stats.rst. 0 where that is not told, and of a thread that is gone.
+uint64_t waited_for_processor_ns(int tid) {
+  std::ifstream stats("/proc/self/task/" + std::to_string(tid) + "/schedstat");
+  uint64_t ran = 0, waited = 0;
+  return stats >> ran >> waited ? waited : 0;
+}
 
 }  // namespace
 
@@ -167,7 +177,10 @@ void Arming::disarm_quiet(uint64_t scan_ns) {
       thread->quiet_scans = is_quiet ? thread->quiet_scans + 1 : 0;
       if (thread->quiet_scans >= kQuietScans) quiet.push_back(thread);
     }
-    for (SampledThread* thread : quiet) disarm(*thread);
+    for (SampledThread* thread : quiet) {
+      disarm(*thread);
+      thread->delay_seen = waited_for_processor_ns(thread->tid.load(std::memory_order_relaxed));
+    }
   });
 }
 
@@ -181,9 +194,13 @@ void Arming::choose_running(uint64_t scan_ns) {
     const uint64_t cpu = thread_cpu_ns(thread.tid.load(std::memory_order_relaxed));
     const uint64_t used = cpu > thread.cpu_seen ? cpu - thread.cpu_seen : 0;
     thread.cpu_seen = cpu;
-    if (scan_ns == 0 || static_cast<double>(used) <= kRunningShare * static_cast<double>(scan_ns)) {
-      return;
-    }
+    if (used == 0) return;
+    // On a full machine a thread that always runs has a small share of the processors.
+    const uint64_t delay = waited_for_processor_ns(thread.tid.load(std::memory_order_relaxed));
+    const uint64_t delayed = delay > thread.delay_seen ? delay - thread.delay_seen : 0;
+    thread.delay_seen = delay;
+    const auto ready = static_cast<double>(used + delayed);
+    if (scan_ns == 0 || ready <= kRunningShare * static_cast<double>(scan_ns)) return;
     miss(thread, used, arm(thread));
   });
 }

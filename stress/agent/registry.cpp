@@ -57,6 +57,7 @@ SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, vo
   thread->progress = {};
   thread->forwarded_seen = is_own ? Guard::forwarded_ns() : 0;
   thread->cpu_seen = thread_cpu_ns(tid);
+  thread->delay_seen = 0;
   thread->missed_ns = 0;
   thread->phase.store(SampledThread::Phase::live, std::memory_order_release);
   by_tid_[tid] = thread;

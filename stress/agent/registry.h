@@ -73,6 +73,7 @@ struct SampledThread {
   std::atomic<uint64_t> armings{0};
   uint64_t armed_since_cpu = 0, armed_since_wall = 0;
   uint64_t cpu_seen = 0;
+  uint64_t delay_seen = 0;  // for how long it had waited for a processor at the last look
   // Of the time for which it was due to be armed and could not be: of less than a tick yet.
   uint64_t missed_ns = 0;
   uint64_t waited_seen = 0;  // of waiting.total(), at the last scan
