@@ -16,10 +16,15 @@ constexpr size_t kCanaryBytes = 64;
 constexpr int kCanary = 0xC5;
 constexpr size_t kPage = 4096;
 
-bool is_canary(const std::byte* begin, size_t size) {
-  std::array<std::byte, kPage> expected;
+constexpr auto kExpected = [] {
+  std::array<std::byte, kPage> expected = {};
   expected.fill(std::byte{kCanary});
-  return std::memcmp(begin, expected.data(), size) == 0;
+  return expected;
+}();
+
+// At most a page.
+bool is_canary(const std::byte* begin, size_t size) {
+  return std::memcmp(begin, kExpected.data(), size) == 0;
 }
 
 }  // namespace
