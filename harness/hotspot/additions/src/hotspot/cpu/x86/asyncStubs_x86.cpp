@@ -35,9 +35,15 @@ bool AsyncStackWalker::returns_to(uintptr_t word) const {
          AsyncUnwindTables::is_code(word) || noted_pc(word) != 0;
 }
 
+// Before the copy of arrays of any type stands a jump that its code takes where it fails
+// (StubGenerator::generate_generic_copy).
 const u1* AsyncStackWalker::stub_begin() const {
   const StubCodeDesc* const stub = StubCodeDesc::desc_for(reinterpret_cast<address>(_at.pc));
-  return stub != nullptr && _code == Code::stub ? stub->begin() : _blob->code_begin();
+  if (stub == nullptr || _code != Code::stub) return _blob->code_begin();
+  const size_t jump = 5;
+  const u1* const begin = stub->begin();
+  const u1* const end = _blob->code_end();
+  return bytes_are(begin, end, kJump) && begins_with_fp(begin + jump, end) ? begin + jump : begin;
 }
 
 bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
@@ -59,7 +65,8 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
     *caller = {polled_at, _at.sp, _at.fp};
     return true;
   }
-  if (!begins_with_fp(pushes, end) || pc < pushes) return false;
+  const bool before = pc < begin;  // at a jump that is taken with the frame in place
+  if (!begins_with_fp(pushes, end) || (pc < pushes && !before)) return false;
   if (_blob->is_deoptimization_stub() && !is_saving_registers(pc, begin, end)) return false;
   const int extra = has_cookie ? 1 : 0;
   uintptr_t fp = _at.fp, link = fp, return_pc = 0, slot = 0, top = 0;
@@ -76,7 +83,7 @@ bool AsyncStackWalker::caller_by_fp(const u1* begin, Registers* caller) const {
   if (pc == pushes) {
     if (!of_poll && !has_cookie) return false;
     slot = _at.sp + extra * wordSize;
-  } else if (pc < pushes + sizeof(kPushFpMoveSpToFp)) {
+  } else if (pc < pushes + sizeof(kPushFpMoveSpToFp) && !before) {
     slot = _at.sp + (1 + extra) * wordSize;
     if (!read(_at.sp, &link)) return false;
   } else if (is_after_fp_restored(pc, begin, end) && !jumps_on) {
