@@ -4,7 +4,9 @@
 //
 //   java -agentpath:libqueue_agent.so=interval=100,output=queue.json ...
 //
-// interval is in microseconds of the clock, for each thread. The file says when the program ended:
+// interval is in microseconds of the clock, for each thread, from one signal handler's end on: so the
+// program gets that time however long its walks are. A thread whose queue is full waits, and so does one
+// without Java frames mostly: it is left alone for longer. The file says when the program ended:
 // how many were enqueued, told right, told as errors, told wrong, and not told.
 #include <jvmti.h>
 #include <signal.h>
@@ -30,6 +32,8 @@ namespace {
 
 constexpr size_t kMaxDepth = 640;
 constexpr int kDownFrames = 451;  // QueueWorkload.DEPTH, and the one that calls bottom()
+constexpr int kBusyFrames = 8;
+constexpr long kQuietIntervals = 64;
 constexpr size_t kRing = 64;
 
 struct Walked {
@@ -161,7 +165,9 @@ bool shows_carrier(const Trace& walked) {
   const auto end = begin + walked.depth;
   const auto entry =
       std::find_if(begin, end, [](const Walked& frame) { return enters_continuation(frame); });
-  const bool is_busy = std::any_of(begin, end, [](const Walked& frame) {
+  // It calls a method of its own at most.
+  const auto top = begin + std::min(walked.depth, kBusyFrames);
+  const bool is_busy = std::any_of(begin, top, [](const Walked& frame) {
     return frame.type == ASGST_FRAME_JAVA && name_of(frame.method) == "QueueWorkload.busy";
   });
   if (entry == end) return !is_busy;
@@ -206,10 +212,18 @@ void on_sample(ASGST_Iterator* iterator, void*, void* argument) {
 }
 
 // Async-signal-safe.
+void set_timer(const OfThread& thread, long us) {
+  itimerspec once{};
+  once.it_value = {us / 1000000, us % 1000000 * 1000};
+  timer_settime(thread.timer, 0, &once, nullptr);
+}
+
+// Async-signal-safe.
 void on_signal(int, siginfo_t*, void* ucontext) {
   const int saved = errno;
   OfThread* const self = of_thread;
   if (self != nullptr && running.load(std::memory_order_relaxed)) {
+    long next_us = interval_us * kQuietIntervals;
     Trace& trace = self->traces[self->next % kRing];
     const ASGST_QueueSizeInfo info = ASGST_GetQueueSizeInfo(self->queue);
     // One place more is kept free: the oldest element's trace may be being compared.
@@ -218,10 +232,12 @@ void on_signal(int, siginfo_t*, void* ucontext) {
     } else if (ASGST_RunWithIterator(ucontext, 0, &copy, &trace) == ASGST_JAVA_TRACE &&
                ASGST_Enqueue(self->queue, ucontext, &trace) > 0) {
       self->next++;
+      next_us = interval_us;
       enqueued.fetch_add(1);
     } else {
       refused.fetch_add(1);
     }
+    set_timer(*self, next_us);
   }
   errno = saved;
 }
@@ -243,10 +259,7 @@ void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread) {
   event.sigev_signo = SIGPROF;
   event._sigev_un._tid = gettid();
   timer_create(CLOCK_MONOTONIC, &event, &self->timer);
-  itimerspec every{};
-  every.it_interval = {interval_us / 1000000, interval_us % 1000000 * 1000};
-  every.it_value = every.it_interval;
-  timer_settime(self->timer, 0, &every, nullptr);
+  set_timer(*self, interval_us);
 }
 
 void JNICALL on_thread_end(jvmtiEnv*, JNIEnv*, jthread) {
