@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "harness/input/thread_state.h"
 #include "harness/stepping/told.h"
@@ -61,6 +62,7 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
       outside_walks_(jvm),
       events_(jvm, limits.events) {
   for (const Walker* walker : walkers_) {
+    if (walker == nullptr) throw std::invalid_argument("a walker that this JDK does not have");
     buffers_.push_back(std::make_unique<FrameBuffer>(
         walker->layout().stride, limits.depth,
         walker->contains_faults() ? FrameBuffer::End::canary : FrameBuffer::End::fault));

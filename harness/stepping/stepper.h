@@ -134,7 +134,7 @@ struct StepCounts {
 
 class Stepper {
  public:
-  // Borrows all of it. One per process.
+  // Borrows all of it. One per process. Throws std::invalid_argument for a walker that is null.
   Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limits);
   ~Stepper();
   Stepper(const Stepper&) = delete;

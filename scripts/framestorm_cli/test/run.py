@@ -348,6 +348,7 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
 
 # What a contributor runs before each commit: minutes.
 _QUICK = ("ruff", "mypy", "clang-format", "ctest", "pytest")
+_OF_PYTEST = {"pytest", "long", "detection"}
 # Begun by name only: what they build, or look at, takes longer than a change is worth.
 _ASKED_FOR = ("clang-tidy", "detection")
 
@@ -363,6 +364,11 @@ def test_command(
     if unknown := set(only) - set(names):
         raise FramestormError(
             f"there is no step {', '.join(sorted(unknown))}; steps: {', '.join(names)}"
+        )
+    if pytest_args and only and not _OF_PYTEST & set(only):
+        raise FramestormError(
+            "what stands behind -- is for pytest: --only pytest, long or detection. For some C++ tests: "
+            f"ctest --test-dir {paths.build()} -R NAME"
         )
     wanted = set(only) or set(names if ci else _QUICK) - set(_ASKED_FOR) | (
         {"clang-tidy"} if tidy else set()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.test import failed_tests
 from framestorm_cli.test import run as testing
 from framestorm_cli.test.failed_tests import FailedTest
@@ -107,6 +108,11 @@ def test_a_step_whose_tests_are_not_known_is_told_by_what_it_printed() -> None:
     assert failure.name == "one"
     assert failure.words.endswith("the cause\n")
     assert outcomes["two"][0].failures == ()
+
+
+def test_arguments_that_no_step_takes_are_no_success() -> None:
+    with pytest.raises(FramestormError, match="ctest --test-dir"):
+        testing.test_command(ci=False, tidy=False, only=("ctest",), pytest_args=("-R", "Agent"))
 
 
 def test_no_step_of_ci_is_left_out() -> None:
