@@ -181,6 +181,9 @@ TEST(ScenarioTable, AcceptsAVictimStillRegistering) {
                    "framestorm/Victim.run"};
   std::string why;
   EXPECT_TRUE(matches(frames, info, traits_of(WalkerId::asgct), &why)) << why;
+  Frames asking = frames;
+  asking.insert(asking.begin(), "java/lang/Thread.currentThread");
+  EXPECT_TRUE(matches(asking, info, traits_of(WalkerId::asgct), &why)) << why;
   std::rotate(frames.begin(), frames.begin() + 2, frames.begin() + 3);  // spin on top of them
   EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgct), &why));
 }

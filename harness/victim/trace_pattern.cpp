@@ -25,8 +25,10 @@ struct Position {
 constexpr size_t kMaxPositions = 63;
 constexpr size_t kMostTooMany = 16;  // frames that a trace has beside the right ones
 
-// Frames of Scenario.enter and Scenario.leave, which call the natives of the same name.
+// Frames of Scenario.enter and Scenario.leave, which call the natives of the same name. That of enter calls
+// Java again.
 constexpr std::string_view kRegistering =
+    "java/lang/Thread.currentThread? "
     "framestorm/Harness.enter|framestorm/Harness.leave? "
     "framestorm/Scenario.enter|framestorm/Scenario.leave? ";
 

@@ -306,6 +306,10 @@ TEST_F(AsgstTest, WhileAThreadDeoptimisesItIsRefused) {
   const Traced walked = walk_context(slot->context, all);
   EXPECT_EQ(walked.trace.kind, ASGST_DEOPT_TRACE);
   EXPECT_GT(walked.count(ASGST_FRAME_CPP), 0U) << walked.why();
+  ucontext_t nowhere = *slot->context;
+  set_register(&nowhere, Register::pc, 0);
+  EXPECT_EQ(walk_context(&nowhere, ASGST_INCLUDE_NON_JAVA_THREADS).trace.num_frames,
+            ASGST_UNKNOWN_JAVA);
 }
 
 TEST_F(AsgstTest, SignalHandlersStandAboveWhatTheyInterrupted) {

@@ -5,6 +5,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
+import java.util.Arrays;
 import jdk.test.whitebox.WhiteBox;
 
 /** What the JDK does not export, by name. */
@@ -26,6 +27,7 @@ final class Internals {
     }
     for (Method method : found.getDeclaredMethods()) {
       if (method.getName().equals(name)
+          && isIntrinsicCandidate(method)
           && new WhiteBox().isIntrinsicAvailable0(method, null, Compiler.C2)) {
         MethodHandle handle = lookup(found).unreflect(method);
         if (takes(handle.type().parameterArray(), arguments)) {
@@ -35,6 +37,12 @@ final class Internals {
       }
     }
     return NOTHING;
+  }
+
+  /** Asked for any other, a debug build of HotSpot ends in an assertion. */
+  private static boolean isIntrinsicCandidate(Method method) {
+    return Arrays.stream(method.getDeclaredAnnotations())
+        .anyMatch(found -> found.annotationType().getSimpleName().equals("IntrinsicCandidate"));
   }
 
   static boolean isNothing(MethodHandle call) {

@@ -64,10 +64,16 @@ void copy_frames(const Walk& walk, AsyncStackWalker* walker) {
       const_cast<char*>(frozen ? ASGST_FRAMES_FROZEN : AsyncStackWalker::explain(walker->stop()));
 }
 
-// A thread that is not in Java code and will show C/C++ frames only.
+// Of a thread that has no usable frame to start from.
+jint no_start(const AsyncWalkedThread& thread) {
+  const bool java = thread.java_thread() != nullptr && thread.in_java();
+  return java ? ASGST_UNKNOWN_JAVA : ASGST_UNKNOWN_NOT_JAVA;
+}
+
+// A thread that is not in Java code, or deoptimises, and will show C/C++ frames only.
 void walk_c(const Walk& walk) {
   if (walk.context == nullptr) {
-    walk.trace->num_frames = ASGST_UNKNOWN_NOT_JAVA;
+    walk.trace->num_frames = no_start(*walk.thread);
     return;
   }
   AsyncStackWalker walker(walk.thread->java_thread(), walk.thread->low(), walk.thread->high(),
@@ -75,7 +81,7 @@ void walk_c(const Walk& walk) {
   if (walk.has(ASGST_END_AT_CONTINUATION)) walker.end_at_continuation();
   if (!walker.start_at_context(*walk.context)) {
     walk.trace->num_frames =
-        walk.thread->thread() == nullptr ? ASGST_NO_THREAD : ASGST_UNKNOWN_NOT_JAVA;
+        walk.thread->thread() == nullptr ? ASGST_NO_THREAD : no_start(*walk.thread);
     walk.trace->frame_info = const_cast<char*>(AsyncStackWalker::explain(walker.stop()));
     return;
   }
@@ -104,7 +110,7 @@ void walk_java(const Walk& walk) {
       walk.trace->num_frames = ASGST_UNKNOWN_STATE;
       return;
     case AsyncWalkedThread::Start::failed:
-      walk.trace->num_frames = java ? ASGST_UNKNOWN_JAVA : ASGST_UNKNOWN_NOT_JAVA;
+      walk.trace->num_frames = no_start(thread);
       walk.trace->frame_info = const_cast<char*>(AsyncStackWalker::explain(walker.stop()));
       return;
     case AsyncWalkedThread::Start::started:
