@@ -76,6 +76,9 @@ static const u1 kLoadFromThread[] = {0x49, 0x8b, 0x47};        // to rax, at an 
 static const u1 kMoveSpToR13[] = {0x4c, 0x8b, 0xec};
 static const u1 kMoveR13ToSp[] = {0x49, 0x8b, 0xe5};
 static const u1 kLoadSenderSpToR13[] = {0x4c, 0x8d, 0x6c, 0x24, 0x08};
+// What a debug build checks, and jumps on where it holds; else it stops.
+static const u1 kCheckAlignmentOfR13[] = {0x41, 0xf6, 0xc5, 0x0f, 0x0f, 0x84};
+static const u1 kCheckAx[] = {0x48, 0x85, 0xc0, 0x0f, 0x85};
 static const u1 kLeave[] = {0xc9};
 static const u1 kTestPoll[] = {0x41, 0xf6};
 static const u1 kCompareWithThreads[] = {0x49, 0x83, 0x7f};  // a byte with a word of the thread's
@@ -220,11 +223,24 @@ inline bool begins_with_fp(const u1* begin, const u1* end) {
   return bytes_are(begin, end, kPushFpMoveSpToFp);
 }
 
+// Where a jump goes whose distance stands at `at`: forward, and not beyond the code.
+inline const u1* jumped_to(const u1* at, const u1* end) {
+  int32_t distance = -1;
+  if (end - at >= static_cast<ptrdiff_t>(sizeof(distance))) memcpy(&distance, at, sizeof(distance));
+  at += sizeof(distance);
+  return distance >= 0 && end - at >= distance ? at + distance : end;
+}
+
 // Whether pc is behind an instruction that `begins` finds, on the way out: to a return, to a jump,
 // or to the stub that goes on with an exception.
 template <typename Begins>
 inline bool is_on_way_out(const u1* pc, const u1* begin, const u1* end, Begins begins) {
+#ifdef ASSERT
+  const ptrdiff_t most = 64;  // with what stops HotSpot
+#else
   const ptrdiff_t most = 24;
+#endif
+  const ptrdiff_t test = 3;
   for (const u1* at = pc - begin > most ? pc - most : begin; at < pc; at++) {
     if (!begins(at)) continue;
     const u1* next = at + 1;
@@ -237,6 +253,8 @@ inline bool is_on_way_out(const u1* pc, const u1* begin, const u1* end, Begins b
         next += 8;
       } else if (bytes_are(next, end, kLoadFromThread) || bytes_are(next, end, kAddSp8)) {
         next += 4;
+      } else if (bytes_are(next, end, kCheckAx)) {
+        next = pc - next == test ? pc : jumped_to(next + sizeof(kCheckAx), end);
       } else {
         break;
       }
@@ -261,7 +279,10 @@ inline bool is_after_fp_restored(const u1* pc, const u1* begin, const u1* end) {
 inline bool is_after_return_address_popped(const u1* pc, const u1* begin, const u1* end) {
   const bool jumps = is_jump_to_register(pc, end) || bytes_are(pc, end, kStoreToThread) ||
                      bytes_are(pc, end, kStoreToThread8) || bytes_are(pc, end, kLoadFromThread);
-  return jumps &&
+  const ptrdiff_t test = 3;
+  const bool checks =
+      bytes_are(pc, end, kCheckAx) || (pc - begin >= test && bytes_are(pc - test, end, kCheckAx));
+  return (jumps || checks) &&
          is_on_way_out(pc, begin, end, [end](const u1* at) { return is_pop_of_target(at, end); });
 }
 

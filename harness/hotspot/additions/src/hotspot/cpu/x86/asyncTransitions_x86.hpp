@@ -180,7 +180,10 @@ struct AdapterDepth {
     }
     const u1* const load = find_bytes(from_interpreter_end, end, kLoadSenderSpToR13);
     const u1* const kept = find_bytes(from_interpreter_end, load, kMoveSpToR13);
-    const u1* const pop = load + sizeof(kLoadSenderSpToR13);
+    const u1* pop = load + sizeof(kLoadSenderSpToR13);
+    if (bytes_are(pop, end, kCheckAlignmentOfR13)) {
+      pop = jumped_to(pop + sizeof(kCheckAlignmentOfR13), end);
+    }
     if (pc >= load) {
       if (bytes_are(pop, end, kPopAx)) while_popped(pop + sizeof(kPopAx), pc, end);
     } else if (pc <= kept) {

@@ -196,6 +196,8 @@ jint record(const JfrSampleRequest& request, JavaThread* jt, JfrWalk_Frame* fram
     return JFR_WALK_NO_LAST_JAVA_FRAME;
   }
   ResourceMark rm(Thread::current());
+  // Each thread has one from its start; debug builds check that JFR's own is not the outermost.
+  const HandleMark outermost(Thread::current());
   JfrStackTrace trace;
   trace.*member_of(TraceMaxFrames()) = static_cast<u4>(depth);
   if (!trace.record(jt, top_frame, in_continuation, request)) return JFR_WALK_INVALID_STACK_TRACE;
