@@ -312,6 +312,38 @@ TEST_F(AsgstTest, WhileAThreadDeoptimisesItIsRefused) {
             ASGST_UNKNOWN_JAVA);
 }
 
+TEST_F(AsgstTest, AQueueTellsOfAMethodThatIsBeingEntered) {
+  start({ScenarioId::interpreted_recursion});
+  halt(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  Victim& leaving = victim(ScenarioId::interpreted_recursion);
+  session().release_world();
+  session().victims().resume(ScenarioId::interpreted_recursion);
+  constexpr uint64_t kOnItsWayNs = 1'000'000;
+  ASSERT_TRUE(World::get().halt_after(leaving.tid, kOnItsWayNs));
+  stop_victims(session().jvm().env());
+  ASSERT_FALSE(HasFatalFailure());
+  // It calls Harness.leave, which is native.
+  StepGoal goal;
+  goal.steps = 10'000'000;
+  goal.pc = session()
+                .jvm()
+                .code_map()
+                .resolve({CodeKind::codelet, 0, CodeAnchor::entry,
+                          "native method entry point (kind = native)"})
+                .value_or(0);
+  ASSERT_NE(goal.pc, 0U);
+  ASSERT_TRUE(World::get().step(leaving.slot, goal));
+  session().victims().observe_halted();
+  Input input;
+  input.scenario = ScenarioId::interpreted_recursion;
+  input.walker = WalkerId::asgst_queue;
+  input.queue_calls = {
+      {QueueCallKind::register_queue, 3}, {QueueCallKind::enqueue, 0}, {QueueCallKind::poll, 0}};
+  const auto walked = JvmTest::walk(input);
+  EXPECT_TRUE(walked.findings.empty()) << jvm_test::explain(walked);
+}
+
 TEST_F(AsgstTest, SignalHandlersStandAboveWhatTheyInterrupted) {
   start({ScenarioId::c1, ScenarioId::native_method});
   for (const ScenarioId scenario : {ScenarioId::c1, ScenarioId::native_method}) {

@@ -97,6 +97,9 @@ bool AsyncSample::is_still_there(const AsyncWalkedThread& thread, const AsyncCon
     return false;
   }
   if (_frame.interpreter) {
+    // A method that is being entered has no frame yet, nor does it poll before it has one.
+    const bool entered = at != nullptr && callee.pc == _frame.pc && callee.sp == _frame.sp;
+    if (entered && top.method == _interpreted.method) return true;
     return callee.interpreter &&
            word_of(callee.fp, frame::interpreter_frame_method_offset) == p2u(_interpreted.method);
   }
