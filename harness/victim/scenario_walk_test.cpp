@@ -50,6 +50,12 @@ bool has_frame(const Victim& victim, const CodeMap& code) {
   return !is_in_code(0) && !is_in_code(1);
 }
 
+// In compiled code, at its first instructions or its last ones.
+bool is_between_frames(const Victim& victim, const CodeMap& code) {
+  const CodeEntry* const entry = code.find(victim.pc);
+  return entry != nullptr && entry->kind == CodeKind::nmethod && !has_frame(victim, code);
+}
+
 class ScenarioWalk : public JvmTest, public testing::WithParamInterface<ScenarioId> {
  protected:
   const ScenarioInfo& info() const { return scenario_info(GetParam()); }
@@ -89,8 +95,9 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
   std::set<std::string> failures;
   const auto enough = [&] {
     // One walk in a hundred may meet the victim elsewhere.
+    const bool any = succeeded > 0 || info().asgct_percent == 0;
     return in_top > 0 &&
-           (!info().java || 100 * succeeded >= std::min(info().asgct_percent, 99) * walks);
+           (!info().java || (any && 100 * succeeded >= std::min(info().asgct_percent, 99) * walks));
   };
   for (int i = 0; i < kHalts || (i < kMostHalts && !enough()); ++i) {
     halt(GetParam());
@@ -114,7 +121,12 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
       EXPECT_TRUE(walked.findings.empty())
           << name_of(mode) << " at " << where << ": " << explain(walked);
       if (!walked.outcome.succeeded()) {
-        failures.insert(where + " " + std::to_string(walked.outcome.result));
+        // By design it refuses compiled code that has no frame yet, or no longer, in any scenario.
+        if (is_between_frames(victim(), session().jvm().code_map())) {
+          --walks;
+        } else {
+          failures.insert(where + " " + std::to_string(walked.outcome.result));
+        }
         continue;
       }
       ++succeeded;

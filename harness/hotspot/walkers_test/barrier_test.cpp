@@ -27,7 +27,9 @@ class BarrierTest : public JvmTest, public testing::WithParamInterface<const cha
     run_ = reinterpret_cast<decltype(run_)>(session().jvm().symbol("ASGST_RunWithIterator"));
     next_ = reinterpret_cast<decltype(next_)>(session().jvm().symbol("ASGST_NextFrame"));
     ASSERT_TRUE(run_ != nullptr && next_ != nullptr);
-    for (int i = 0; i < 20 && callers_.empty(); ++i) {
+    // Most halts meet it in HotSpot, where an exception looks for its handler.
+    constexpr int kMostHalts = 200;
+    for (int i = 0; i < kMostHalts && callers_.empty(); ++i) {
       halt_in_java(kScenario);
       ASSERT_FALSE(HasFatalFailure());
       // A stub that is about to call has noted where Java frames begin.
