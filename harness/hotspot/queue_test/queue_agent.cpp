@@ -32,7 +32,6 @@ namespace {
 
 constexpr size_t kMaxDepth = 640;
 constexpr int kDownFrames = 451;  // QueueWorkload.DEPTH, and the one that calls bottom()
-constexpr int kBusyFrames = 8;
 constexpr long kQuietIntervals = 64;
 constexpr size_t kRing = 64;
 
@@ -165,9 +164,7 @@ bool shows_carrier(const Trace& walked) {
   const auto end = begin + walked.depth;
   const auto entry =
       std::find_if(begin, end, [](const Walked& frame) { return enters_continuation(frame); });
-  // It calls a method of its own at most.
-  const auto top = begin + std::min(walked.depth, kBusyFrames);
-  const bool is_busy = std::any_of(begin, top, [](const Walked& frame) {
+  const bool is_busy = std::any_of(begin, end, [](const Walked& frame) {
     return frame.type == ASGST_FRAME_JAVA && name_of(frame.method) == "QueueWorkload.busy";
   });
   if (entry == end) return !is_busy;
