@@ -106,7 +106,9 @@ constexpr Exemption kExemptions[] = {
      "others do not read the frames in the heap (ScenarioInfo::thawed_trace)"},
     {&WalkerTraits::needs_registers_only,
      [](const WalkView& view, int32_t, const char*) {
-       return view.record.thread_state != kThreadInJava;
+       return view.record.thread_state != kThreadInJava ||
+              (view.record.last_java_pc != 0 &&
+               view.subject.jvm->code_map().find(view.subject.victim->pc) == nullptr);
      },
      "three registers of C code say nothing of where Java begins: the context and the thread do"},
     {&WalkerTraits::needs_registers_only,

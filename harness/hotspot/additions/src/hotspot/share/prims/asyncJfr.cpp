@@ -180,6 +180,24 @@ class OwnAreas : public StackObj {
   }
 };
 
+// Debug builds check that a thread outside the VM reads no object, as JFR's sampler, in the VM
+// itself, does of one that waits in native code.
+class InVm : public StackObj {
+#ifdef ASSERT
+  JavaThread* const _thread;
+  const JavaThreadState _state;
+
+ public:
+  explicit InVm(JavaThread* thread) : _thread(thread), _state(thread->thread_state()) {
+    thread->set_thread_state(_thread_in_vm);
+  }
+  ~InVm() { _thread->set_thread_state(_state); }
+#else
+ public:
+  explicit InVm(JavaThread*) {}
+#endif
+};
+
 void copy_frame(const JfrStackFrame& frame, JfrWalk_Frame* to) {
   const Method* const method =
       JfrMethodLookup::lookup(frame.*member_of(FrameKlass()), frame.*member_of(FrameMethod()));
@@ -279,6 +297,7 @@ extern "C" JNIEXPORT jint JNICALL JfrWalk_RecordTrace(void* ucontext, int stale,
     request = cpu_time_sample(ucontext, jt);
   }
   const OwnAreas areas(jt);
+  const InVm in_vm(jt);
   return record(request, jt, frames, depth);
 }
 
