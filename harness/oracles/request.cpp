@@ -9,10 +9,13 @@
 //                looks at when it answers, and if it is not, takes the frame's own; where it is,
 //                that is where the frame is
 //
-// Compared with a walker that tells where frames are, of an unmutated victim.
+// Compared with a walker that tells where frames are, of an unmutated victim. A request without a
+// frame (biased) is wrong there where the thread is in a method's compiled code and has no anchor,
+// from which JFR would start: JFR names pc, then, wherever in that code it is.
 #include <algorithm>
 #include <cstdio>
 
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 
@@ -32,6 +35,10 @@ class RequestOracle final : public Oracle {
   }
 
   void check(const WalkView& view, Further& further, Violations* out) override {
+    if (is_biased_in_a_method(view)) {
+      const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
+      out->broken("biased-in-a-method", "the thread is in compiled code of " + code->name);
+    }
     if (!applies(view)) return;
     const WalkRecord* const walk =
         further.make(FurtherWalk::as(view, kWitness.id, 0).with_depth(kDepth));
@@ -73,11 +80,26 @@ class RequestOracle final : public Oracle {
  private:
   static constexpr int32_t kDepth = 1024;
 
-  static bool applies(const WalkView& view) {
-    const WalkRecord& record = view.record;
+  static bool is_plain_request(const WalkView& view) {
     return view.subject.unmutated && view.subject.walker->layout().bcp >= 0 &&
-           record.end == WalkEnd::returned && record.frame_count() == 1 &&
+           view.record.end == WalkEnd::returned;
+  }
+
+  static bool applies(const WalkView& view) {
+    return is_plain_request(view) && view.record.frame_count() == 1 &&
            kWitness.walks_in(view.subject.input->mode);
+  }
+
+  static bool is_biased_in_a_method(const WalkView& view) {
+    const WalkRecord& record = view.record;
+    if (!is_plain_request(view) || record.result != 0 || record.depth <= 0 ||
+        record.thread_state != kThreadInJava || record.last_java_pc != 0) {
+      return false;
+    }
+    const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
+    if (code == nullptr) return false;
+    return code->kind == CodeKind::codelet ? !may_be_partly_there(*code)
+                                           : code->kind == CodeKind::nmethod;
   }
 
   static Frame frame_of(const WalkRecord& walk, size_t index) {

@@ -329,6 +329,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         WrongWalker{"RequestOfNoFrame", Defect::request_of_no_frame, WalkerId::jfr_request,
                     "request-of-no-frame"},
+        WrongWalker{"BiasedInAMethod", Defect::request_is_biased, WalkerId::jfr_request,
+                    "biased-in-a-method"},
         WrongWalker{"UnknownType", Defect::unknown_type, kAsgst, "frame-type-out-of-range"},
         WrongWalker{"TierOutOfRange", Defect::tier_out_of_range, kAsgst, "tier-out-of-range"},
         WrongWalker{"InlinedIntoNative", Defect::inlined_into_native, kAsgst,

@@ -32,6 +32,7 @@ jint JfrWalk_BuildRequest(void* ucontext, int sampler, JfrWalk_Request* request)
   Control& control = *framestorm_stand_in();
   control.options = static_cast<uint32_t>(sampler);
   if (control.defect == Defect::refuses) return JFR_WALK_WRONG_STATE;
+  if (control.defect == Defect::request_is_biased) return JFR_WALK_BIASED;
   static std::array<Frame, 4096> stack;
   const size_t size = control.stack(ucontext, stack.data(), stack.size());
   for (size_t i = 0; i < size; ++i) {

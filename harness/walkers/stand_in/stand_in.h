@@ -104,7 +104,8 @@ enum class Defect : uint8_t {
   mark_walks_end_at_the_oldest,
   mark_polls_at_the_oldest,
   // JFR
-  request_of_no_frame
+  request_of_no_frame,
+  request_is_biased
 };
 
 struct Control {
