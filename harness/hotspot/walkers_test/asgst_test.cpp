@@ -243,6 +243,36 @@ TEST_F(AsgstTest, AnInterpretedFrameThatIsNoneIsNotWalkable) {
   EXPECT_EQ(walk_context(&changed, 0).trace.num_frames, ASGST_NOT_WALKABLE_JAVA);
 }
 
+// A frame's word for its method may be that of another one, which is not at the frame's bytecode; and
+// some of the CDS archive have no ID.
+TEST_F(AsgstTest, AnInterpretedFrameSaysWhatItExecutesOrWhere) {
+  start({ScenarioId::interpreted_recursion});
+  halt_in_java(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  constexpr uintptr_t kAround = 8 << 20;  // CDS archives have less
+  constexpr uint16_t kNoBci = 65'535;
+  const auto caller =
+      *reinterpret_cast<uintptr_t* const*>(victim(ScenarioId::interpreted_recursion).fp);
+  uintptr_t* const slot = caller - 3;
+  const uintptr_t method = *slot;
+  JNIEnv* const env = session().jvm().env();
+  const auto archived = *reinterpret_cast<const uintptr_t*>(
+      env->GetMethodID(env->FindClass("java/lang/Object"), "hashCode", "()I"));
+  int others = 0, of_nothing = 0;
+  for (uintptr_t word = archived - kAround; word < archived + kAround; word += sizeof(word)) {
+    *slot = word;
+    const Traced traced = walk(ScenarioId::interpreted_recursion, 0, kEveryKind, 0, 2);
+    if (traced.frames.size() < 2) continue;
+    ++others;
+    const auto& frame = traced.frames.back().java_frame;
+    const bool java = frame.type == ASGST_FRAME_JAVA;
+    if (java && frame.method_id == nullptr && frame.bci == kNoBci) ++of_nothing;
+  }
+  *slot = method;
+  EXPECT_GT(others, 0);
+  EXPECT_EQ(of_nothing, 0) << "of " << others;
+}
+
 TEST_F(AsgstTest, TheThreadsOwnFieldsAreNotBelieved) {
   start({ScenarioId::parked});
   halt(ScenarioId::parked);

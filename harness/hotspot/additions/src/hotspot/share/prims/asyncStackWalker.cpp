@@ -411,6 +411,8 @@ bool AsyncStackWalker::fill_interpreted(Frame* frame) {
   if (frame->bci < 0 && read(_at.fp + frame::interpreter_frame_bcp_offset * wordSize, &bcp)) {
     frame->bci = AsyncMethods::bci_of(m, bcp);
   }
+  // Of a method that is executed either is known.
+  if (frame->bci < 0 && AsyncMethods::jmethod_id_or_null(m) == nullptr) return fail(Stop::bad_frame);
   return true;
 }
 
