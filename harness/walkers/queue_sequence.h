@@ -119,7 +119,7 @@ class QueueSequence {
                          const ASGST_Frame& wanted, size_t index);
   const Walked& java_frames();
 
-  // In handlers.
+  // queue_handlers.cpp
   bool enter(const Slot& slot, QueueModel::EventKind kind, QueueModel::Event* event);
   // `wanted`: null when the thread ends.
   void handle(ASGST_Iterator* iterator, const Walked* wanted, bool may_be_left);
