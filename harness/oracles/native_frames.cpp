@@ -1,9 +1,18 @@
-// Of an unmutated victim that is halted in C or C++ code, a trace with C frames begins with those that
-// the unwinder of the C++ runtime sees (victim/native_unwinder.h): down to the VM's own code, or to the
-// thread's first frame.
+// The C and C++ frames of an unmutated victim are those that the unwinder of the C++ runtime sees
+// (victim/native_unwinder.h): at the beginning of a trace, and below each call of C++ into Java. They go
+// down to the VM's own code, or to the thread's first frame.
+//
+//   Java frame    its caller's frame pointer stands two words below call_stub's sp
+//   call_stub     rbp ──> caller's frame pointer, return address to C++
+//   C++ frame     from these two and its sp it is unwound as from a context
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "harness/base/hex.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
+#include "harness/victim/context.h"
 #include "harness/victim/native_unwinder.h"
 
 namespace framestorm {
@@ -13,26 +22,18 @@ class NativeFramesOracle final : public Oracle {
  public:
   void check(const WalkView& view, Further&, Violations* out) override {
     if (!applies(view)) return;
-    const std::span<const NativeFrame> theirs = unwind(view);
-    if (theirs.empty() && !unwinder_.has_ended()) return;
-    const size_t mine = leading(view);
-    for (size_t i = 0; i < std::min(mine, theirs.size()); ++i) {
-      const Frame frame = view.frame(i);
-      if (frame.pc != theirs[i].pc) {
-        report(i, frame.pc, theirs[i].pc, out);
-        return;
-      }
-      if (view.subject.walker->layout().sp >= 0 && frame.sp != theirs[i].sp) {
-        out->broken("wrong-c-frames", "frame " + std::to_string(i) + " has sp " + hex(frame.sp) +
-                                          ", which is " + hex(theirs[i].sp));
-        return;
-      }
+    const ThreadSlot* const slot = view.subject.victim->slot;
+    if (slot != slot_ || slot->parks.load() != parks_) {
+      slot_ = slot;
+      parks_ = slot->parks.load();
+      groups_.clear();
     }
-    const bool cut = view.record.result >= view.record.depth;
-    if (mine < theirs.size() && !cut) {
-      report(mine, 0, theirs[mine].pc, out);
-    } else if (mine > theirs.size() && unwinder_.has_ended()) {
-      report(theirs.size(), view.frame(theirs.size()).pc, 0, out);
+    if (!compare(view, 0, unwind(view, 0, view.subject.victim->context_copy), out)) return;
+    if (view.subject.walker->layout().sp < 0) return;
+    for (size_t i = 0; i + 1 < view.record.frame_count(); ++i) {
+      ucontext_t caller;
+      const uintptr_t sp = caller_of_entry(view, view.frame(i), &caller);
+      if (sp != 0 && !compare(view, i + 1, unwind(view, sp, caller), out)) return;
     }
   }
 
@@ -50,31 +51,87 @@ class NativeFramesOracle final : public Oracle {
     return view.subject.jvm->code_map().in_code_cache(pc);
   }
 
-  // How many frames of C and C++ the trace begins with.
-  static size_t leading(const WalkView& view) {
-    size_t count = 0;
-    for (; count < view.record.frame_count(); ++count) {
-      const Frame frame = view.frame(count);
+  // Of one halt.
+  struct Group {
+    uintptr_t sp = 0;  // of the frame that C++ has called, 0 on top
+    std::vector<NativeFrame> frames;
+    bool ended = false;
+  };
+
+  // How many frames from `first` on are of C and C++.
+  static size_t native_from(const WalkView& view, size_t first) {
+    size_t at = first;
+    for (; at < view.record.frame_count(); ++at) {
+      const Frame frame = view.frame(at);
       // Those of code that the VM made may have none.
       if (!is_machine(frame.type) || frame.pc == 0 || is_the_vms(view, frame.pc)) break;
     }
-    return count;
+    return at - first;
   }
 
-  std::span<const NativeFrame> unwind(const WalkView& view) {
-    const ThreadSlot* const slot = view.subject.victim->slot;
-    // Looked at once a halt.
-    if (slot != slot_ || slot->parks.load() != parks_) {
-      slot_ = slot;
-      parks_ = slot->parks.load();
-      frames_ = unwinder_.unwind(
-          view.subject.victim->context_copy,
-          [](const void* with, uintptr_t pc) {
-            return is_the_vms(*static_cast<const WalkView*>(with), pc);
-          },
-          &view);
+  // False when they differ, which is then reported.
+  bool compare(const WalkView& view, size_t first, const Group& group, Violations* out) const {
+    const std::span<const NativeFrame> theirs = group.frames;
+    if (theirs.empty() && !group.ended) return true;
+    const size_t mine = native_from(view, first);
+    for (size_t i = 0; i < std::min(mine, theirs.size()); ++i) {
+      const Frame frame = view.frame(first + i);
+      if (frame.pc != theirs[i].pc) {
+        report(first + i, frame.pc, theirs[i].pc, out);
+        return false;
+      }
+      if (view.subject.walker->layout().sp >= 0 && frame.sp != theirs[i].sp) {
+        out->broken("wrong-c-frames", "frame " + std::to_string(first + i) + " has sp " +
+                                          hex(frame.sp) + ", which is " + hex(theirs[i].sp));
+        return false;
+      }
     }
-    return frames_;
+    const bool cut = view.record.result >= view.record.depth;
+    if (mine < theirs.size() && !cut) {
+      report(first + mine, 0, theirs[mine].pc, out);
+      return false;
+    }
+    if (mine > theirs.size() && group.ended) {
+      report(first + theirs.size(), view.frame(first + theirs.size()).pc, 0, out);
+      return false;
+    }
+    return true;
+  }
+
+  // Where C++ has called into Java, the frame that did: its registers in *caller. 0 where `frame` is
+  // no such call's, else its sp.
+  static uintptr_t caller_of_entry(const WalkView& view, const Frame& frame, ucontext_t* caller) {
+    const Victim& victim = *view.subject.victim;
+    const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
+    if (code == nullptr || code->kind != CodeKind::stub || code->name != "call_stub") return 0;
+    const auto on_stack = [&](uintptr_t place) {
+      return place % sizeof(uintptr_t) == 0 && place >= victim.sp &&
+             place < victim.stack_base - 2 * sizeof(uintptr_t);
+    };
+    const uintptr_t link = frame.sp - 2 * sizeof(uintptr_t);
+    if (!on_stack(link) || word_at(link + sizeof(uintptr_t)) != frame.pc) return 0;
+    const uintptr_t fp = word_at(link);
+    if (!on_stack(fp) || fp < frame.sp) return 0;
+    copy_context(victim.context_copy, caller);
+    set_register(caller, Register::pc, word_at(fp + sizeof(uintptr_t)));
+    set_register(caller, Register::sp, fp + 2 * sizeof(uintptr_t));
+    set_register(caller, Register::fp, word_at(fp));
+    return frame.sp;
+  }
+  static uintptr_t word_at(uintptr_t place) { return *reinterpret_cast<const uintptr_t*>(place); }
+
+  // Looked at once a halt.
+  const Group& unwind(const WalkView& view, uintptr_t sp, const ucontext_t& from) {
+    const auto known = std::ranges::find(groups_, sp, &Group::sp);
+    if (known != groups_.end()) return *known;
+    const std::span<const NativeFrame> frames = unwinder_.unwind(
+        from,
+        [](const void* with, uintptr_t pc) {
+          return is_the_vms(*static_cast<const WalkView*>(with), pc);
+        },
+        &view);
+    groups_.push_back({sp, {frames.begin(), frames.end()}, unwinder_.has_ended()});
+    return groups_.back();
   }
 
   void report(size_t index, uintptr_t mine, uintptr_t theirs, Violations* out) const {
@@ -87,7 +144,7 @@ class NativeFramesOracle final : public Oracle {
 
   const Modules modules_ = Modules::snapshot();
   NativeUnwinder unwinder_;
-  std::span<const NativeFrame> frames_;
+  std::vector<Group> groups_;
   const ThreadSlot* slot_ = nullptr;
   uint32_t parks_ = 0;
 };

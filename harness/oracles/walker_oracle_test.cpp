@@ -55,6 +55,8 @@ uintptr_t stub_without_stack = 0;
 
 // Of C and C++, which the victim was halted in; innermost first.
 std::vector<NativeFrame> c_frames;
+// In place of the one below the Java frames.
+std::vector<NativeFrame> below_java;
 
 // Those, AsyncGetCallTrace's frames with made-up registers, and one more of C.
 size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
@@ -122,6 +124,10 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
   if (stub_without_stack != 0) {
     top[0] = {.tier = -1, .type = Type::cpp, .pc = stub_without_stack, .sp = top[1].sp};
   }
+  if (!below_java.empty()) --end;
+  for (const NativeFrame& frame : below_java) {
+    *end++ = {.tier = -1, .type = Type::cpp, .pc = frame.pc, .sp = frame.sp};
+  }
   if (one_more_entered) {
     top[0].method = end[-2].method;
     top[0].bci = 0;
@@ -146,6 +152,7 @@ class WalkerOracleTest : public JvmTest {
     walked_thread.asgct = executor().walker(WalkerId::asgct);
     top_is_inlined = one_more_inlined = one_more_entered = caller_missing = top_is_nothing = false;
     top_without_stack = stub_without_stack = c_frame_pc = 0;
+    below_java.clear();
   }
 
   // The victim of `scenario` halted in its own code, the stand-ins right.
@@ -588,6 +595,50 @@ TEST_F(WalkerOracleTest, FramesOfCAreThoseOfTheUnwinder) {
   EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>());
   c_frames = right;
   EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>{"contract:wrong-c-frames"});
+}
+
+// call_stub's return address is found on the stack, and what has called it from there.
+TEST_F(WalkerOracleTest, FramesOfCBelowJavaAreThoseOfTheUnwinder) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& c1 = victim(ScenarioId::c1);
+  const CodeMap& code = session().jvm().code_map();
+  const uintptr_t stub = code.resolve({.kind = CodeKind::stub, .name = "call_stub"}).value_or(0);
+  ASSERT_NE(stub, 0U);
+  const auto word_at = [](uintptr_t place) { return *reinterpret_cast<const uintptr_t*>(place); };
+  uintptr_t place = c1.sp;
+  while (place < c1.stack_base && code.find(word_at(place)) != code.find(stub)) {
+    place += sizeof(uintptr_t);
+  }
+  ASSERT_LT(place, c1.stack_base);
+  const uintptr_t fp = word_at(place - sizeof(uintptr_t));
+  ucontext_t caller;
+  copy_context(c1.context_copy, &caller);
+  set_register(&caller, Register::pc, word_at(fp + sizeof(uintptr_t)));
+  set_register(&caller, Register::sp, fp + 2 * sizeof(uintptr_t));
+  set_register(&caller, Register::fp, word_at(fp));
+  const auto callers =
+      unwinder_.unwind(caller, [](const void*, uintptr_t) { return false; }, nullptr);
+  ASSERT_GT(callers.size(), 2U);
+  below_java = {{.pc = word_at(place), .sp = place + sizeof(uintptr_t)}};
+  below_java.insert(below_java.end(), callers.begin(), callers.end());
+  const std::vector<NativeFrame> right = below_java;
+  const auto clauses = [this] {
+    Input plain = input(WalkerId::asgst_iterator);
+    plain.call.options = kIncludeCFrames;
+    return clauses_of(walk(plain).findings);
+  };
+  EXPECT_EQ(clauses(), std::vector<std::string>());
+  below_java[2].pc += 1;
+  EXPECT_EQ(clauses(), std::vector<std::string>{"contract:wrong-c-frames"}) << "another place";
+  below_java = right;
+  below_java[1].sp -= 8;
+  EXPECT_EQ(clauses(), std::vector<std::string>{"contract:wrong-c-frames"}) << "another sp";
+  below_java = right;
+  below_java.erase(below_java.begin() + 1);
+  EXPECT_EQ(clauses(), std::vector<std::string>{"contract:wrong-c-frames"}) << "one missing";
 }
 
 // Of a mutated context nothing else is known to be true.
