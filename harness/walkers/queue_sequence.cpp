@@ -16,6 +16,9 @@ ASGST_Queue* queue_of(const void* ticket) {
 // Numbers of queues count up, so this one is never given.
 constexpr uintptr_t kNeverAQueue = ~uintptr_t{0xffff};
 
+// Of the sequence that runs: only one thread is walked at a time.
+QueueMemory* running = nullptr;
+
 template <typename Function>
 void find(const Exports& exports, const char* name, Function* function) {
   *function = reinterpret_cast<Function>(exports.require(name));
@@ -90,9 +93,9 @@ void QueueSequence::run(std::span<const QueueCall> calls, void* context, int opt
   memory_->reset();
   for (Walked& each : *walked_) each.made = false;
   at_safepoint_->made = java_->made = whole_->made = false;
-  running_ = this;
-  const int begun = api_.begin([](size_t bytes) { return running_->memory_->allocate(bytes); },
-                               [](void* memory) { running_->memory_->release(memory); }, context);
+  running = memory_.get();
+  const int begun = api_.begin([](size_t bytes) { return running->allocate(bytes); },
+                               [](void* memory) { running->release(memory); }, context);
   if (begun >= 0) {
     model_.reset(begun == 1);
     marks_.reset(begun == 1);
@@ -100,13 +103,13 @@ void QueueSequence::run(std::span<const QueueCall> calls, void* context, int opt
     api_.end();
     check_end();
   }
-  running_ = nullptr;
+  running = nullptr;
 }
 
 void QueueSequence::abandoned() {
-  if (running_ != this) return;
+  if (running != memory_.get()) return;
   api_.end();
-  running_ = nullptr;
+  running = nullptr;
 }
 
 void QueueSequence::complain(std::string_view clause, ComplaintScope scope, std::string_view what,

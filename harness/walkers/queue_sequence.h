@@ -138,9 +138,6 @@ class QueueSequence {
   // The model and the VM do not mean the same queue any more.
   void give_up() { lost_ = true; }
 
-  // The one that runs: only one thread is walked at a time.
-  static inline QueueSequence* running_ = nullptr;
-
   QueueApi api_;
   QueueModel model_;
   MarkModel marks_;
