@@ -24,6 +24,8 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 // After jni.h and jvmti.h: it is of the JDK under test, they may be of another.
 #include "profile2.h"
@@ -79,7 +81,12 @@ void copy(ASGST_Iterator* iterator, void* argument) {
   }
 }
 
-std::string name_of(ASGST_Method method) {
+// Not in the signal handler.
+const std::string& name_of(ASGST_Method method) {
+  // By each thread, since samples are many. What is asked for here is of classes that stay.
+  static thread_local std::unordered_map<ASGST_Method, std::string> names;
+  const auto known = names.find(method);
+  if (known != names.end()) return known->second;
   std::array<char, 200> method_name{};
   std::array<char, 200> class_name{};
   ASGST_MethodInfo info{};
@@ -88,16 +95,17 @@ std::string name_of(ASGST_Method method) {
   ASGST_ClassInfo class_info{};
   class_info.class_name = class_name.data();
   class_info.class_name_length = class_name.size();
-  if (ASGST_GetMethodInfo(method, &info) != 1 || ASGST_GetClassInfo(info.klass, &class_info) != 1) {
-    return "?";
+  std::string name = "?";
+  if (ASGST_GetMethodInfo(method, &info) == 1 && ASGST_GetClassInfo(info.klass, &class_info) == 1) {
+    name = std::string(class_name.data()) + "." + method_name.data();
   }
-  return std::string(class_name.data()) + "." + method_name.data();
+  return names.emplace(method, std::move(name)).first->second;
 }
 
 // Queues begin below what method handles jump through, which has no bytecodes.
 bool is_intrinsic(const Walked& frame) {
   if (frame.type != ASGST_FRAME_JAVA_NATIVE) return false;
-  const std::string name = name_of(frame.method);
+  const std::string& name = name_of(frame.method);
   return name.starts_with("java/lang/invoke/MethodHandle.linkTo") ||
          name == "java/lang/invoke/MethodHandle.invokeBasic";
 }
