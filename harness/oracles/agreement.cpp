@@ -263,7 +263,8 @@ class AgreementOracle final : public Oracle {
   static bool is_between_frames(const WalkView& view) {
     if (view.record.thread_state != kThreadInJava) return false;
     const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
-    return code == nullptr || (scenario_of(view) == nullptr && code->kind != CodeKind::codelet);
+    return code == nullptr || code->kind == CodeKind::stub ||
+           (scenario_of(view) == nullptr && code->kind != CodeKind::codelet);
   }
 
   static bool has_no_anchor(const WalkView& view) {
