@@ -120,6 +120,8 @@ class AsyncStackWalker {
   // Goes to its caller. As next(), without giving frames; what is inlined is left out.
   bool leave() {
     _scope = 0;
+    if (_stop != Stop::none) return false;
+    if (!_given && !_caller_known) _caller_known = between_frames(&_caller);
     return _stop == Stop::none && caller();
   }
   // Another start: from a frame whose caller is known, so that nothing is read from its memory.
