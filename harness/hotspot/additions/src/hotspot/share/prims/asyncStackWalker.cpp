@@ -412,7 +412,8 @@ bool AsyncStackWalker::fill_interpreted(Frame* frame) {
     frame->bci = AsyncMethods::bci_of(m, bcp);
   }
   // Of a method that is executed either is known.
-  if (frame->bci < 0 && AsyncMethods::jmethod_id_or_null(m) == nullptr) return fail(Stop::bad_frame);
+  if (frame->bci < 0 && AsyncMethods::jmethod_id_or_null(m) == nullptr)
+    return fail(Stop::bad_frame);
   return true;
 }
 
