@@ -258,8 +258,8 @@ class AgreementOracle final : public Oracle {
     }
   }
 
-  // Where the innermost frame may not stand as its code's description says. The scenarios' code
-  // that does not is known (ScenarioInfo::asgct_trace).
+  // Where the innermost frame may not stand as its code's description says: in C code, and in stubs.
+  // The scenarios' other code that does not is known (ScenarioInfo::asgct_trace).
   static bool is_between_frames(const WalkView& view) {
     if (view.record.thread_state != kThreadInJava) return false;
     const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);

@@ -10,8 +10,8 @@
 //                that is where the frame is
 //
 // Compared with a walker that tells where frames are, of an unmutated victim. A request without a
-// frame (biased) is wrong there where the thread is in a method's compiled code and has no anchor,
-// from which JFR would start: JFR names pc, then, wherever in that code it is.
+// frame (biased) is wrong where the thread has no anchor, from which JFR would start, and is in compiled
+// code of a method, anywhere, or in the interpreter where its frame is whole.
 #include <algorithm>
 #include <cstdio>
 
@@ -37,7 +37,7 @@ class RequestOracle final : public Oracle {
   void check(const WalkView& view, Further& further, Violations* out) override {
     if (is_biased_in_a_method(view)) {
       const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
-      out->broken("biased-in-a-method", "the thread is in compiled code of " + code->name);
+      out->broken("biased-in-a-method", "the thread is in " + code->name);
     }
     if (!applies(view)) return;
     const WalkRecord* const walk =
