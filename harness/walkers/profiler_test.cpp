@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "harness/base/test_folder.h"
 #include "harness/executor/jvm_fixture.h"
 #include "harness/executor/recorded_trace.h"
 #include "harness/guard/signal_table.h"
@@ -40,7 +41,8 @@ class ProfilerTest : public JvmTest {
     options.scenarios = {scenario};
     options.jvm.extra_args = {
         "-XX:StartFlightRecording:settings=none,+jdk.CPUTimeSample#enabled=true,"
-        "+jdk.CPUTimeSample#throttle=10ms"};
+        "+jdk.CPUTimeSample#throttle=10ms",
+        "-XX:FlightRecorderOptions:repository=" + repository_.path().string()};
     start_session(options);
   }
 
@@ -89,6 +91,8 @@ class ProfilerTest : public JvmTest {
   }
 
   uint64_t stored() { return session().profiler()->stored(/*at_the_end=*/true).value_or(0); }
+
+  TestFolder repository_;  // of JFR, which leaves it behind where a process ends
 };
 
 TEST_F(ProfilerTest, ItsHandlerIsFoundMutedAndCalledAsTheKernelWould) {

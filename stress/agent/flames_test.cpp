@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "harness/base/test_folder.h"
+
 namespace framestorm::stress {
 namespace {
 
@@ -29,9 +31,8 @@ class FlamesTest : public testing::Test {
   }
 
   std::map<std::string, uint64_t> written(const Flames& flames) {
-    const std::filesystem::path path =
-        std::filesystem::path(testing::TempDir()) /
-        (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".folded");
+    const TestFolder folder;
+    const std::filesystem::path path = folder / "traces.folded";
     flames.write(path, methods_);
     std::map<std::string, uint64_t> lines;
     std::ifstream file(path);

@@ -76,10 +76,12 @@ def _java_profiler(interval: str) -> str:
     return f"start,cpu={interval},cstack=vm,filter=,jfr,file={OUT}/java-profiler.jfr"
 
 
-def _jfr(event: str, rate: str) -> str:
+# A process that is ended leaves JFR's repository behind, by default beside those of all other JVMs.
+def _jfr(event: str, rate: str) -> tuple[str, ...]:
     return (
         f"-XX:StartFlightRecording=filename={OUT}/jfr.jfr,settings=none,"
-        f"+{event}#enabled=true,+{event}#{rate}=10ms"
+        f"+{event}#enabled=true,+{event}#{rate}=10ms",
+        f"-XX:FlightRecorderOptions=repository={OUT}/jfr-repository",
     )
 
 
@@ -131,8 +133,8 @@ KNOWN = (
         "JFR's sampler of the JDK under test: jdk.CPUTimeSample, before 25 jdk.ExecutionSample",
         None,
         jvm_args={
-            17: (_jfr("jdk.ExecutionSample", "period"), "-Xlog:jfr=off"),
-            25: (_jfr("jdk.CPUTimeSample", "throttle"),),
+            17: (*_jfr("jdk.ExecutionSample", "period"), "-Xlog:jfr=off"),
+            25: _jfr("jdk.CPUTimeSample", "throttle"),
         },
     ),
 )

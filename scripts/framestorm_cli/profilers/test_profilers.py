@@ -149,16 +149,17 @@ def test_options_by_which_it_samples_by_itself(
 
 def test_jfr_is_started_by_arguments_of_the_jvm(fake_jdk: Jdk, tmp_path: Path) -> None:
     found = outside.resolve("jfr", fake_jdk)
-    option, value, jvm_arg, started = found.arguments(tmp_path)
-    assert (option, value, jvm_arg) == ("--profiler", "jvm", "--jvm-arg")
+    option, value, jvm_arg, started, again, repository = found.arguments(tmp_path)
+    assert (option, value, jvm_arg, again) == ("--profiler", "jvm", "--jvm-arg", "--jvm-arg")
     assert started.startswith(f"-XX:StartFlightRecording=filename={tmp_path}/jfr.jfr,")
     assert "jdk.CPUTimeSample#enabled=true" in started
+    assert repository == f"-XX:FlightRecorderOptions=repository={tmp_path}/jfr-repository"
     assert found.libraries == ()
 
 
 def test_jfr_before_25_is_its_sampler_thread(fake_jdk: Jdk, tmp_path: Path) -> None:
     found = outside.resolve("jfr", replace(fake_jdk, feature=21))
-    started, log = found.arguments(tmp_path)[3::2]
+    started, _, log = found.arguments(tmp_path)[3::2]
     assert "jdk.ExecutionSample#enabled=true" in started
     assert log == "-Xlog:jfr=off"
 
