@@ -233,7 +233,7 @@ CONTESTANTS = {
         Contestant("step", "`step`, all scenarios", "sanitized", _step, parts=_scenarios,
                    alone=3),
         Contestant("step-events", "`step`, all scenarios, with all events", "sanitized",
-                   lambda task: _step(task, with_events=True)),
+                   lambda task: _step(task, with_events=True), parts=_scenarios, alone=3),
         Contestant("stress", "`stress`, workloads chosen by the seed", "plain", _stress, replays=False),
         Contestant("stress-no-truth", "the same without ground truth", "plain",
                    lambda task: _stress(task, "--no-truth"), replays=False),

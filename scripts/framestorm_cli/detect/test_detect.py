@@ -243,7 +243,7 @@ def test_what_became_of_mutants() -> None:
 def test_mutants_are_looked_for_by_who_can_say_where_they_act(framestorm: Run) -> None:
     code, _, err = framestorm("detect", "--mutants", "--contestant", "stress")
     assert code == 2
-    assert "libfuzzer, step; not with stress" in err
+    assert "libfuzzer, step, step-events; not with stress" in err
 
 
 def test_tables_tell_missed_from_never_triggered() -> None:
