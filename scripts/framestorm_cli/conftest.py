@@ -15,6 +15,7 @@ from framestorm_cli.binaries.symbols import ModuleSymbols, Symbolizer
 from framestorm_cli.fakes import plan
 from framestorm_cli.jdks import jdk
 from framestorm_cli.jdks.jdk import Jdk
+from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 
 TESTDATA = Path(__file__).parent / "testdata"
@@ -56,6 +57,17 @@ def compile_library(source: str, target: Path, *flags: str) -> None:
     command = ["clang++-19", "-shared", "-fPIC", "-O1", "-gline-tables-only", "-Wl,--build-id"]
     command += ["-x", "c++", "-"]
     subprocess.run([*command, "-o", str(target), *flags], input=source, text=True, check=True)
+
+
+def planted_library(source: str, jdk: Jdk | None, folder: Path, *flags: str) -> Path:
+    """What a file of testdata/ compiles to, against the JNI headers."""
+    library = folder / "planted.so"
+    include = toolchain.headers(jdk)
+    compiler = "clang++-19" if source.endswith(".cpp") else "clang-19"
+    command = [compiler, "-shared", "-fPIC", "-O0", *flags, "-I", str(include)]
+    command += ["-I", str(include / "linux"), "-I", str(paths.CHECKOUT / "harness" / "walkers")]
+    subprocess.run([*command, "-o", str(library), str(TESTDATA / source)], check=True)
+    return library
 
 
 @pytest.fixture(scope="session")

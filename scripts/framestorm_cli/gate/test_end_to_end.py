@@ -7,7 +7,7 @@ import pytest
 
 from framestorm_cli.base import paths
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.conftest import planted_library
 from framestorm_cli.findings.finding import Finding
 from framestorm_cli.gate import stepping_step, subject
 from framestorm_cli.gate.crossing import Crossing
@@ -30,17 +30,11 @@ def test_a_plugin_that_is_wrong_at_calls_alone(
     monkeypatch.setattr(stepping_step, "SCENARIOS", ("c1", "exception-unwind"))
     sides = []
     for what, planted in (("change", 5), ("base", 0)):
-        plugin = tmp_path / what / "planted.so"
-        plugin.parent.mkdir()
-        include = toolchain.headers(None)
-        subprocess.run(
-            [
-                "clang-19", "-shared", "-fPIC", f"-DPLANTED={planted}", "-DEVERY=400",
-                "-I", str(paths.CHECKOUT / "harness" / "walkers"), "-I", str(include),
-                "-I", str(include / "linux"), "-o", str(plugin), str(TESTDATA / "planted_walker.c"),
-            ],
-            check=True,
-        )  # fmt: skip
+        folder = tmp_path / what
+        folder.mkdir()
+        plugin = planted_library(
+            "planted_walker.c", None, folder, f"-DPLANTED={planted}", "-DEVERY=400"
+        )
         sides.append(subject.prepare(Request(plugin=str(plugin)), what))
     step = Step("step")
     out = tmp_path / "out"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from framestorm_cli.base import paths
-from framestorm_cli.conftest import TESTDATA, compile_library
+from framestorm_cli.conftest import compile_library, planted_library
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks.jdk import Jdk
@@ -153,16 +153,9 @@ def test_ids_that_are_none_are_found(jdk: Jdk, tmp_path: Path) -> None:
 def test_what_is_planted_is_found_and_harms_nobody(
     jdk: Jdk, tmp_path: Path, planted: int, kind: str, frame: str
 ) -> None:
-    include = toolchain.headers(jdk)
-    plugin = tmp_path / "planted.so"
-    subprocess.run(
-        [
-            "clang-19", "-shared", "-fPIC", "-O0", f"-DPLANTED={planted}", "-DEVERY=400",
-            "-I", str(paths.CHECKOUT / "harness" / "walkers"), "-I", str(include),
-            "-I", str(include / "linux"), "-o", str(plugin), str(TESTDATA / "planted_walker.c"),
-        ],
-        check=True,
-    )  # fmt: skip
+    plugin = planted_library(
+        "planted_walker.c", jdk, tmp_path, f"-DPLANTED={planted}", "-DEVERY=400"
+    )
     out = tmp_path / "out"
     arguments = ("--workload", "exceptions", "--mode", "same-thread", "--duration", "3s")
     _, data, _ = run(jdk, out, *arguments, "--walker-plugin", plugin)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli.base import paths
-from framestorm_cli.conftest import TESTDATA
+from framestorm_cli.conftest import planted_library
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks import runtimes
@@ -99,21 +98,11 @@ def test_a_wrong_shadow_stack_is_noticed_by_the_reference(
     assert stats["truth"]["reference"]["broken"] > 0
 
 
-def library_of(source: str, jdk: Jdk, folder: Path, *flags: str) -> Path:
-    library = folder / "planted.so"
-    include = toolchain.headers(jdk)
-    compiler = "clang++-19" if source.endswith(".cpp") else "clang-19"
-    command = [compiler, "-shared", "-fPIC", "-O0", *flags, "-I", str(include)]
-    command += ["-I", str(include / "linux"), "-I", str(paths.CHECKOUT / "harness" / "walkers")]
-    subprocess.run([*command, "-o", str(library), str(TESTDATA / source)], check=True)
-    return library
-
-
 @pytest.mark.long
 def test_a_wrong_reference_is_noticed_by_the_shadow_stack(
     jdk: Jdk, program: Path, tmp_path: Path
 ) -> None:
-    planted = library_of("planted_reference.c", jdk, tmp_path)
+    planted = planted_library("planted_reference.c", jdk, tmp_path)
     stats, clauses = run(jdk, program, tmp_path / "out", jvm=(f"-agentpath:{planted}",))
     assert "reference-differs" in clauses
     assert stats["truth"]["reference"]["broken"] > 0
@@ -121,7 +110,7 @@ def test_a_wrong_reference_is_noticed_by_the_shadow_stack(
 
 @pytest.mark.long
 def test_a_wrong_walker_is_noticed_by_both(jdk: Jdk, program: Path, tmp_path: Path) -> None:
-    planted = library_of("planted_walker.c", jdk, tmp_path, "-DPLANTED=6", "-DEVERY=1000")
+    planted = planted_library("planted_walker.c", jdk, tmp_path, "-DPLANTED=6", "-DEVERY=1000")
     walker = f"plugin,plugin={planted}"
     stats, clauses = run(jdk, program, tmp_path / "out", walker=walker)
     assert "wrong-trace" in clauses
@@ -199,7 +188,7 @@ def recorded_by(
 def test_what_a_profiler_has_wrong_in_its_own_samples_is_found(
     jdk: Jdk, program: Path, tmp_path: Path, defect: int, verdict: str
 ) -> None:
-    planted = library_of("planted_recorder.cpp", jdk, tmp_path, f"-DDEFECT={defect}")
+    planted = planted_library("planted_recorder.cpp", jdk, tmp_path, f"-DDEFECT={defect}")
     traces = tmp_path / "traces.tsv"
     shadows = recorded_by(jdk, program, tmp_path, f"-agentpath:{planted}={traces}")
     found = recordings.judge("own", shadows, traces)
