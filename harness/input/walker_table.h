@@ -162,6 +162,8 @@ struct WalkerTraits {
   bool looks_up_inlining_by_return_address = false;
   // Walks a thread in the VM by way of its C frames when there is no anchor.
   bool walks_without_an_anchor = false;
+  // Begins below method handles' intrinsics, which jump on and never poll.
+  bool begins_below_intrinsics = false;
   // Says nothing of threads in states of its choice, and may know no frame of the others.
   bool chooses_its_threads = false;
 
@@ -387,7 +389,8 @@ inline constexpr std::array kRows = {
                  .queue_calls = true,
                  .errors = kIteratorErrors,
                  .native_bci = kNoBci,
-                 .walks_carriers = true},
+                 .walks_carriers = true,
+                 .begins_below_intrinsics = true},
     WalkerTraits{
         .id = WalkerId::asgst_mark,
         .name = "asgst-mark",

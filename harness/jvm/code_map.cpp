@@ -27,6 +27,19 @@ std::string_view plain_stub_name(std::string_view name) {
 
 }  // namespace
 
+bool is_method_handle_intrinsic(std::string_view name) {
+  constexpr std::string_view kClass = "java/lang/invoke/MethodHandle.";
+  if (name.starts_with(kClass)) {
+    name.remove_prefix(kClass.size());
+  } else if (name.starts_with('_')) {
+    name.remove_prefix(1);
+  } else {
+    return false;
+  }
+  return name.starts_with("invokeBasic") || name.starts_with("linkTo") ||
+         name.starts_with("invokeGeneric") || name.starts_with("compiledLambdaForm");
+}
+
 DebugInfo::DebugInfo(jmethodID method, const void* compile_info) : method_(method) {
   const auto* record = static_cast<const jvmtiCompiledMethodLoadRecordHeader*>(compile_info);
   while (record != nullptr && record->kind != JVMTI_CMLR_INLINE_INFO) record = record->next;

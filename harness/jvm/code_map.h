@@ -79,6 +79,10 @@ struct CodeEntry {
   std::shared_ptr<const DebugInfo> debug;  // nmethod
 };
 
+// Whether a method, or a stub of the interpreter, of this name is one that method handles jump through
+// (prims/methodHandles.cpp): it has neither bytecodes nor a frame.
+bool is_method_handle_intrinsic(std::string_view name);
+
 // A place in the code cache as a reference and a distance in bytes from its anchor.
 struct CodePosition {
   CodeRef ref;

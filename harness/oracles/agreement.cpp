@@ -30,6 +30,8 @@
 //                                 method's caller where that is compiled, because fp is an earlier
 //                                 frame's then.
 //
+//   a method handle's intrinsic   On top, about to jump on: queues begin below it. It never polls.
+//
 //   where a trace ends            Beyond the depth of either walk there is nothing to compare.
 //                                 AsyncGetCallTrace's traces end wherever frame::safe_for_sender
 //                                 does not hold (vframeStreamForte, forte.cpp), as before a
@@ -288,6 +290,17 @@ class AgreementOracle final : public Oracle {
            one[0].bci == other[0].bci;
   }
 
+  static JavaFrames below_intrinsics(const WalkView& view, JavaFrames frames) {
+    const auto is_intrinsic = [&](const JavaFrame& frame) {
+      const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
+      return is_method_handle_intrinsic(frame.unnamed && code != nullptr
+                                            ? code->name
+                                            : method_name(frame, *view.subject.methods));
+    };
+    while (!frames.empty() && is_intrinsic(frames.front())) frames = frames.subspan(1);
+    return frames;
+  }
+
   // With how many frames `longer` begins that `shorter` leaves out since a method is being entered.
   // `cut`: by its depth `longer` may end before the first that both have.
   static size_t being_entered(const WalkView& view, const std::vector<JavaFrame>& longer, bool cut,
@@ -321,6 +334,8 @@ class AgreementOracle final : public Oracle {
     JavaFrames mine = mine_;
     JavaFrames theirs = theirs_;
     const bool mine_cut = view.record.result >= view.record.depth;
+    if (other.begins_below_intrinsics) mine = below_intrinsics(view, mine);
+    if (own.begins_below_intrinsics) theirs = below_intrinsics(view, theirs);
     if (!begin_alike(mine_, theirs_)) {
       if (other.guesses_innermost_bci) {
         mine = mine.subspan(being_entered(view, mine_, mine_cut, theirs_));

@@ -38,6 +38,9 @@ bool top_is_inlined = false;
 bool one_more_inlined = false;
 // One more frame, of a method that is being entered.
 bool one_more_entered = false;
+// If not null, one more frame, of this native method; not for queues.
+jmethodID one_more_native = nullptr;
+const Control* control = nullptr;
 // The top frame's caller left out.
 bool caller_missing = false;
 // The top frame without method and bci.
@@ -117,7 +120,8 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     std::copy(top + 2, end, top + 1);
     --end;
   }
-  if (one_more_inlined || one_more_entered || stub_without_stack != 0) {
+  const bool native = one_more_native != nullptr && !control->in_sample;
+  if (one_more_inlined || one_more_entered || native || stub_without_stack != 0) {
     std::copy_backward(top, end, end + 1);
     ++end;
   }
@@ -127,6 +131,11 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
   if (!below_java.empty()) --end;
   for (const NativeFrame& frame : below_java) {
     *end++ = {.tier = -1, .type = Type::cpp, .pc = frame.pc, .sp = frame.sp};
+  }
+  if (native) {
+    top[0].method = one_more_native;
+    top[0].bci = -1;
+    top[0].type = Type::native;
   }
   if (one_more_entered) {
     top[0].method = end[-2].method;
@@ -147,6 +156,8 @@ class WalkerOracleTest : public JvmTest {
     void* const library = dlopen(FRAMESTORM_STAND_IN, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library, nullptr) << dlerror();
     control_ = reinterpret_cast<Control* (*)()>(dlsym(library, "framestorm_stand_in"))();
+    control = control_;
+    one_more_native = nullptr;
     const Exports exports("stand-in", [library](const char* name) { return dlsym(library, name); });
     for (const WalkerId id : kAddedWalkers) executor().replace_walker(make_walker(id, exports));
     walked_thread.asgct = executor().walker(WalkerId::asgct);
@@ -478,6 +489,29 @@ TEST_F(WalkerOracleTest, AMethodBeingEnteredMayBeAllThatATraceHasRoomFor) {
   plain.call.depth = DepthKind::normal;
   const auto clauses = clauses_of(walk(plain).findings);
   EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgct"), 1);
+}
+
+// Which has no frame, and jumps on.
+TEST_F(WalkerOracleTest, QueuesBeginBelowAMethodHandlesIntrinsicAndNoOtherMethod) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  JNIEnv* const env = Jvm::get().env();
+  const auto native = [&](const char* type, const char* name, const char* descriptor) {
+    return env->GetMethodID(env->FindClass(type), name, descriptor);
+  };
+  const jmethodID intrinsic = native("java/lang/invoke/MethodHandle", "invokeBasic",
+                                     "([Ljava/lang/Object;)Ljava/lang/Object;");
+  const jmethodID another = native("java/lang/Object", "hashCode", "()I");
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto disagreements = [&](jmethodID on_top, const char* with) {
+    one_more_native = on_top;
+    return std::ranges::count(clauses_of(walk(input(kAsgst)).findings),
+                              std::string("contract:disagrees-with-") + with);
+  };
+  EXPECT_EQ(disagreements(intrinsic, "asgst-queue"), 0);
+  EXPECT_EQ(disagreements(intrinsic, "asgct"), 1);
+  EXPECT_EQ(disagreements(another, "asgst-queue"), 1);
 }
 
 TEST_F(WalkerOracleTest, NativeFramesHaveTheBciTheirApiSays) {

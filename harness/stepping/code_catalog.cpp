@@ -12,12 +12,6 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Of the interpreter, for MethodHandle.invokeBasic and its kin (prims/methodHandles.cpp).
-bool is_method_handle_entry(std::string_view name) {
-  return name.starts_with("_invokeBasic") || name.starts_with("_linkTo") ||
-         name.starts_with("_invokeGeneric") || name.starts_with("_compiledLambdaForm");
-}
-
 Role role_of(const CodeEntry& entry) {
   switch (entry.kind) {
     case CodeKind::nmethod:
@@ -28,7 +22,7 @@ Role role_of(const CodeEntry& entry) {
       break;
   }
   const std::string_view name = entry.name;
-  if (contains(name, "I2C/C2I") || is_method_handle_entry(name)) return Role::adapter;
+  if (contains(name, "I2C/C2I") || is_method_handle_intrinsic(name)) return Role::adapter;
   if (contains(name, "DeoptimizationBlob") || contains(name, "UncommonTrapBlob")) {
     return Role::deoptimization;
   }

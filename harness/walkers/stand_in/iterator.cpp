@@ -126,7 +126,11 @@ int ASGST_RunWithIterator(void* ucontext, int32_t options, ASGST_IteratorHandler
 
 int framestorm_run_with_sample(void* ucontext, int options, ASGST_IteratorHandler fun,
                                void* argument) {
-  return ASGST_RunWithIterator(ucontext, options, fun, argument);
+  Control& control = *framestorm_stand_in();
+  control.in_sample = true;
+  const int result = ASGST_RunWithIterator(ucontext, options, fun, argument);
+  control.in_sample = false;
+  return result;
 }
 
 int ASGST_RunWithIteratorFromFrame(void* sp, void* /*fp*/, void* /*pc*/, int options,

@@ -117,6 +117,7 @@ struct Control {
   void* env = nullptr;
   int end = 0;                 // what iterators return after the last frame
   bool leaves_frames = false;  // marked frames have been left
+  bool in_sample = false;      // the stack is for framestorm_run_with_sample
 
   // What the last call was given.
   uint32_t options = 0;
