@@ -15,6 +15,7 @@ struct WalkerError {
   ErrorState state = ErrorState::any;
   bool not_safe = false;    // the VM does what a walk must not meet; documented
   bool collecting = false;  // what is answered while a collection has stopped the world
+  bool exiting = false;     // what is answered of a thread that is exiting
 };
 
 namespace walker_table {
@@ -30,7 +31,7 @@ inline constexpr WalkerError kTicks[] = {
     {"unknown_Java", -5, ErrorState::in_java},
     {"not_walkable_Java", -6, ErrorState::in_java},
     {"unknown_state", -7, ErrorState::illegal},
-    {"thread_exit", -8},
+    {.name = "thread_exit", .code = -8, .exiting = true},
     {"deopt", -9, ErrorState::any, true},
     {"safepoint", -10, ErrorState::any, true},
 };
@@ -43,7 +44,7 @@ inline constexpr WalkerError kAsgstErrors[] = {
     {"unknown_Java", -5, ErrorState::in_java},
     {"not_walkable_Java", -6, ErrorState::in_java},
     {"unknown_state", -7, ErrorState::illegal},
-    {"thread_exit", -8},
+    {.name = "thread_exit", .code = -8, .exiting = true},
     {"deopt", -9, ErrorState::any, true},
     {"thread_not_Java", -10},
     {"no_thread", -11},
@@ -56,13 +57,20 @@ inline constexpr WalkerError kAsgstErrors[] = {
 // Those of profile2.h that a walk may end with. ASGST_ENQUEUE_... are of queues; an invalid iterator
 // or argument is the harness's doing, or the VM's mistake.
 inline constexpr WalkerError kIteratorErrors[] = {
-    {"no_frame", 0},           {"no_thread", -1},
-    {"thread_exit", -2},       {"unsafe_state", -3, ErrorState::any, true, true},
-    {"no_top_Java_frame", -4}, {"bad_stack", -17},
-    {"bad_pc", -18},           {"bad_frame", -19},
-    {"no_unwind_info", -20},   {"too_deep", -21},
-    {"contained_fault", -23},  {"sample_left", -25},
-    {"faults_blocked", -26},   {"frames_frozen", -27},
+    {"no_frame", 0},
+    {"no_thread", -1},
+    {.name = "thread_exit", .code = -2, .exiting = true},
+    {"unsafe_state", -3, ErrorState::any, true, true},
+    {"no_top_Java_frame", -4},
+    {"bad_stack", -17},
+    {"bad_pc", -18},
+    {"bad_frame", -19},
+    {"no_unwind_info", -20},
+    {"too_deep", -21},
+    {"contained_fault", -23},
+    {"sample_left", -25},
+    {"faults_blocked", -26},
+    {"frames_frozen", -27},
 };
 // JfrWalk_Result of jfrwalk.h.
 inline constexpr WalkerError kJfrErrors[] = {

@@ -189,6 +189,9 @@ struct WalkerTraits {
   constexpr bool refuses_collections() const {
     return std::ranges::any_of(errors, &WalkerError::collecting);
   }
+  constexpr bool refuses_exiting_threads() const {
+    return std::ranges::any_of(errors, &WalkerError::exiting);
+  }
   // Null for a code that is not listed.
   constexpr const WalkerError* find_error(int32_t code) const {
     const auto found = std::ranges::find(errors, code, &WalkerError::code);

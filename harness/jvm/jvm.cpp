@@ -31,6 +31,11 @@ ThreadLayout read_layout(const VmStructs& vm) {
   layout.osthread =
       vm.offset("JavaThread", "_osthread").value_or(vm.offset("Thread", "_osthread").value_or(0));
   layout.osthread_id = vm.required_offset("OSThread", "_thread_id");
+  const auto not_terminated = vm.int_constant("JavaThread::_not_terminated");
+  if (not_terminated) {
+    layout.terminated = vm.offset("JavaThread", "_terminated").value_or(0);
+    layout.not_terminated = *not_terminated;
+  }
   layout.java_thread_size = vm.size_of("JavaThread");
   if (layout.osthread == 0 || layout.java_thread_size == 0) {
     throw SetupError("this HotSpot's VM structures lack Thread::_osthread or sizeof(JavaThread)");

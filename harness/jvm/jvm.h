@@ -39,7 +39,9 @@ struct ThreadLayout {
   size_t stack_size = 0;
   size_t osthread = 0;     // Thread::_osthread
   size_t osthread_id = 0;  // OSThread::_thread_id
-  ptrdiff_t jni_env = 0;   // JNIEnv of a JavaThread
+  size_t terminated = 0;   // JavaThread::_terminated; 0: not known, as is then what it has at first
+  int32_t not_terminated = 0;
+  ptrdiff_t jni_env = 0;  // JNIEnv of a JavaThread
   size_t java_thread_size = 0;
 };
 

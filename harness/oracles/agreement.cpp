@@ -1,5 +1,6 @@
 // All walkers give the same Java frames of an unmutated victim, method by method and bci by bci,
-// wherever a walker has them. (JVMTI GetStackTrace cannot be asked in a halted world: reference.h.)
+// wherever a walker has them, and the same of how each runs: interpreted, or compiled by which tier,
+// or inlined. (JVMTI GetStackTrace cannot be asked in a halted world: reference.h.)
 //
 //   what may differ               why
 //   ───────────────────────────   ────────────────────────────────────────────────────────────────
@@ -145,8 +146,19 @@ bool is_exempt(const WalkerTraits& walker, const WalkView& view, int32_t result,
 // A Java frame as every walker sees it: with bci kNoBci also for native methods.
 struct JavaFrame : Frame {
   bool native = false;
+  bool tells_inlined = false;
 
   bool is_inlined() const { return type == FrameType::inlined; }
+  bool is_interpreted() const { return type == FrameType::interpreted || tier == 0; }
+  bool is_compiled() const { return type == FrameType::compiled || is_inlined() || tier > 0; }
+  // Of the same method.
+  bool runs_unlike(const JavaFrame& other) const {
+    if (native || other.native || bci == kNoBci || other.bci == kNoBci) return false;
+    const bool tiers = tier != kNoTier && other.tier != kNoTier && tier != other.tier;
+    const bool both_tell = tells_inlined && other.tells_inlined;
+    return tiers || (both_tell && is_inlined() != other.is_inlined()) ||
+           (is_interpreted() && other.is_compiled()) || (is_compiled() && other.is_interpreted());
+  }
   bool has_method_of(const JavaFrame& other) const {
     if (!unnamed && !other.unnamed) return method == other.method;
     return native && other.native && (pc == other.pc || pc == 0 || other.pc == 0);
@@ -247,6 +259,8 @@ class AgreementOracle final : public Oracle {
                           std::vector<JavaFrame>* out) {
     out->clear();
     const CodeMap& code = view.subject.jvm->code_map();
+    const bool tells_inlined =
+        !is_somebody_elses(walker.traits()) && in_types(walker.layout(), FrameType::inlined);
     for (size_t i = 0; i < record.frame_count(); ++i) {
       JavaFrame frame = {read_frame(walker.layout(), record.frames, i, code)};
       if (is_machine(frame.type)) continue;
@@ -255,6 +269,7 @@ class AgreementOracle final : public Oracle {
         frame.pc = 0;
       }
       frame.bci = std::max(frame.bci, kNoBci);
+      frame.tells_inlined = tells_inlined && frame.type != FrameType::none;
       frame.native = frame.unnamed || view.subject.methods->is_native(frame.method);
       out->push_back(frame);
     }
@@ -371,6 +386,10 @@ class AgreementOracle final : public Oracle {
         return "Java frame " + std::to_string(i) + " is " + named(view, mine[i]) + ", there " +
                named(view, theirs[i]);
       }
+      if (mine[i].runs_unlike(theirs[i])) {
+        return "Java frame " + std::to_string(i) + " " + named(view, mine[i]) + " is " +
+               how_it_runs(mine[i]) + ", there " + how_it_runs(theirs[i]);
+      }
     }
     return {};
   }
@@ -399,6 +418,17 @@ class AgreementOracle final : public Oracle {
   static std::string named(const WalkView& view, const JavaFrame& frame) {
     return method_name(frame, *view.subject.methods) + "@" + std::to_string(frame.bci) +
            (frame.unnamed ? " at pc " + hex(frame.pc) : "");
+  }
+
+  static std::string how_it_runs(const JavaFrame& frame) {
+    const std::string how = frame.is_inlined()       ? "inlined"
+                            : frame.is_interpreted() ? "interpreted"
+                                                     : "compiled";
+    return how + (frame.tier == kNoTier ? "" : ", tier " + std::to_string(frame.tier));
+  }
+
+  static bool in_types(const FrameLayout& layout, FrameType type) {
+    return std::ranges::find(layout.types, type) != layout.types.end();
   }
 
   std::vector<JavaFrame> mine_;

@@ -9,6 +9,7 @@
 //   signal_safety  it called nothing that is not async-signal-safe
 //   contract       the trace is legal
 //   collection     there is none while a collection has stopped the world
+//   exiting        a thread that is exiting is refused as such, and no other one is
 //   kinds          kind, state and thread of the trace agree with the victim
 //   calls          sequences of iterator calls do what a plain model says, within the walk
 //   prefix         half the depth gives the first half of the frames

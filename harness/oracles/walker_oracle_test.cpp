@@ -396,6 +396,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "cpp-frame-of-a-method"},
         WrongWalker{"InterpretedWithTier", Defect::interpreted_with_tier, WalkerId::asgct2,
                     "tier-disagrees-with-type"},
+        WrongWalker{"InlinedAsCompiled", Defect::inlined_as_compiled, WalkerId::asgct2,
+                    "disagrees-with-asgst"},
         WrongWalker{"PackedLeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgct2_packed,
                     "disagrees-with-asgct"},
         WrongWalker{"PackedGivesAnotherBci", Defect::gives_another_bci, WalkerId::asgct2_packed,
@@ -419,7 +421,8 @@ TEST_P(EachWrongWalker, IsReported) {
   ASSERT_FALSE(HasFatalFailure());
   stand(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
-  top_is_inlined = GetParam().defect == Defect::sp_of_inlined_differs;
+  top_is_inlined = GetParam().defect == Defect::sp_of_inlined_differs ||
+                   GetParam().defect == Defect::inlined_as_compiled;
   Input wrong = input(GetParam().walker);
   wrong.call = GetParam().call;
   ASSERT_EQ(clauses_of(walk(wrong).findings), std::vector<std::string>{})
@@ -737,6 +740,27 @@ TEST_F(WalkerOracleTest, IteratorCallsAreMadeAndJudged) {
         << explain(walked);
     EXPECT_TRUE(walked.outcome.succeeded());
   }
+}
+
+TEST_F(WalkerOracleTest, OnlyAThreadThatIsExitingIsRefusedAsSuch) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const ThreadLayout& layout = session().jvm().layout();
+  ASSERT_NE(layout.terminated, 0U);
+  const auto clauses = [&](WalkerId walker) { return clauses_of(walk(input(walker)).findings); };
+  auto* const terminated = reinterpret_cast<int32_t*>(
+      static_cast<std::byte*>(victim(ScenarioId::c1).java_thread) + layout.terminated);
+  *terminated = layout.not_terminated + 1;
+  const auto wrong = clauses(WalkerId::asgst_iterator);
+  const auto refused = clauses(WalkerId::asgct);
+  *terminated = layout.not_terminated;
+  EXPECT_EQ(std::ranges::count(wrong, "contract:walks-an-exiting-thread"), 1);
+  EXPECT_EQ(refused, std::vector<std::string>{});
+  control_->kind = -2;  // ASGST_THREAD_EXIT
+  const auto without_cause = clauses(WalkerId::asgst_iterator);
+  EXPECT_EQ(std::ranges::count(without_cause, "contract:exit-without-cause"), 1);
 }
 
 TEST_F(WalkerOracleTest, ATraceDuringACollectionIsReported) {

@@ -59,6 +59,11 @@ uint32_t Victim::thread_state(const ThreadLayout& layout) const {
   return is_java_thread ? read_at<uint32_t>(java_thread, layout.state) : 0;
 }
 
+bool Victim::is_exiting(const ThreadLayout& layout) const {
+  return is_java_thread &&
+         read_at<int32_t>(java_thread, layout.terminated) != layout.not_terminated;
+}
+
 uintptr_t Victim::last_java_pc(const ThreadLayout& layout) const {
   if (!is_java_thread) return 0;
   const auto last_sp = read_at<uintptr_t>(java_thread, layout.last_java_sp);

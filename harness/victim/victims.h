@@ -49,6 +49,8 @@ struct Victim {
   int kept = 0;
 
   uint32_t thread_state(const ThreadLayout& layout) const;
+  // JavaThread::is_exiting(). The layout says where that is known.
+  bool is_exiting(const ThreadLayout& layout) const;
   // Of its frame anchor; where a stub sets none, the return address that its call left. 0: none.
   uintptr_t last_java_pc(const ThreadLayout& layout) const;
 };

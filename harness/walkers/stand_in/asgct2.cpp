@@ -36,6 +36,9 @@ void put(const Frame& frame, Defect defect, asgct2::CallFrame* to) {
   if (to->type == asgct2::FRAME_INTERPRETED && defect == Defect::interpreted_with_tier) {
     to->comp_level = 1;
   }
+  if (to->type == asgct2::FRAME_INLINE && defect == Defect::inlined_as_compiled) {
+    to->type = asgct2::FRAME_JIT;
+  }
 }
 
 void put(const Frame& frame, Defect defect, packed::CallFrame* to) {

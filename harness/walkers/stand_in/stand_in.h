@@ -51,6 +51,7 @@ enum class Defect : uint8_t {
   // AsyncGetCallTrace2
   cpp_frame_with_method,
   interpreted_with_tier,
+  inlined_as_compiled,
   // AsyncGetCallTrace2Packed
   cpp_as_stub,
   java_as_native,
