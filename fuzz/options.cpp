@@ -54,6 +54,8 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
   app.add_flag(
       "--offsets-only", options->offsets_only,
       "mutate nothing but sp and fp, each by some bytes: what the mutator is measured against");
+  app.add_option("--mutants", options->mutants,
+                 "file in which libjvm counts its mutants: walk inputs again with each that acts");
   app.add_flag("--record-edges", options->record_edges,
                "write which edges of libjvm were reached when to edges.jsonl");
   app.add_flag("--one-halt", options->one_halt,

@@ -55,6 +55,8 @@ struct FuzzOptions {
   // The engine is not told what executions reached: it keeps its seeds and no mutant.
   bool unguided = false;
   bool offsets_only = false;  // MutatorProfile::offsets_only
+  std::filesystem::path
+      mutants;  // the file of counts of a libjvm with mutants; empty: none (libjvm_mutants.h)
   // Record which edges of libjvm were reached when; AFL++'s slower executions always are. Costs a
   // walk up to a microsecond.
   bool record_edges = false;

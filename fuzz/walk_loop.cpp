@@ -35,12 +35,17 @@ WalkLoop::WalkLoop(std::string_view target, const FuzzOptions& options, FuzzEngi
       session_(options.session),
       writer_(options.out, session_, counts_),
       survey_(session_, writer_),
+      mutants_(options.mutants.empty()
+                   ? nullptr
+                   : std::make_unique<LibjvmMutants>(options.mutants, session_, writer_,
+                                                     survey_.signatures())),
       watcher_(options.bench ? std::make_unique<Bench>(session_) : std::make_unique<LoopWatcher>()),
       rng_(options.seed) {}
 
 Feedback::Ending WalkLoop::walk(const Input& input, std::span<const uint8_t> bytes) {
   Executor& executor = session_.executor();
   writer_.executing(input, bytes);
+  if (mutants_) mutants_->begin();
   const Outcome outcome = executor.execute(input);
   watcher_->walked(bytes, outcome);
   const Feedback::Ending ending =
@@ -53,7 +58,9 @@ Feedback::Ending WalkLoop::walk(const Input& input, std::span<const uint8_t> byt
   counts_.note(input, outcome);
   if (outcome.has_request && (!asked_ || rng_.one_in(kAskedShare))) asked_ = input;
   survey_.take(input, outcome);
-  if (executor.not_reusable() || counts_.contained() >= kMostContained) wear_out();
+  if (mutants_) mutants_->look(input, outcome);
+  const bool spoiled = mutants_ && mutants_->spoiled();
+  if (executor.not_reusable() || spoiled || counts_.contained() >= kMostContained) wear_out();
   if (options_.runs != 0 && counts_.walks() >= options_.runs) finish(kExitDone);
   return ending;
 }
@@ -215,7 +222,7 @@ void WalkLoop::die_at(const Outcome& outcome, const Finding& finding) {
 void WalkLoop::wear_out() {
   std::fprintf(stderr,
                "INFO: framestorm: this process ends after %lu walks: it abandoned a walk that held "
-               "a lock, or too many; start another one\n",
+               "a lock, or too many, or is not as it began; start another one\n",
                counts_.walks());
   finish(options_.engine.worn_out);
 }

@@ -138,6 +138,7 @@ json finding_line(const Finding& finding, uint64_t key, double time, const std::
       {"detail", detail_of(finding)},
       {"detail_class", detail_class(finding)},
       {"oracle", finding.oracle},
+      {"mutant", finding.mutant},
       {"victim", name_of(input.scenario)},
       {"artifact", artifact},
       {"signal", fault.signo == 0 ? "" : std::string("SIG") + sigabbrev_np(fault.signo)},

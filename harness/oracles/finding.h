@@ -39,6 +39,7 @@ struct Finding {
   // As executed; of a walk that an oracle made with another depth, with that depth.
   Input input;
   std::string_view oracle;  // the name it is declared by; empty: none found it
+  uint64_t mutant = 0;      // of libjvm, that was in force; 0: none
 };
 
 }  // namespace framestorm

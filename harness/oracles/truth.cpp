@@ -25,9 +25,11 @@ class TruthOracle final : public Oracle {
     }
     if (view.record.frame_count() == 0) return;
     const ThreadSlot* const slot = view.subject.victim->slot;
-    // One halt point gives one trace, by oracle `determinism`: look at it once.
-    if (slot == checked_slot_ && checked_parks_ == slot->parks.load() &&
-        checked_result_ == view.record.result && checked_walker_ == view.subject.walker) {
+    // One halt point gives one trace: look at it once.
+    const std::string_view trace(reinterpret_cast<const char*>(view.record.frames),
+                                 view.record.frame_count() * view.subject.walker->layout().stride);
+    if (slot == checked_slot_ && checked_parks_ == slot->parks.load() && trace == checked_trace_ &&
+        checked_walker_ == view.subject.walker) {
       return;
     }
     names_.clear();
@@ -53,7 +55,7 @@ class TruthOracle final : public Oracle {
     } else {
       checked_slot_ = slot;
       checked_parks_ = slot->parks.load();
-      checked_result_ = view.record.result;
+      checked_trace_ = trace;
       checked_walker_ = view.subject.walker;
     }
   }
@@ -110,7 +112,7 @@ class TruthOracle final : public Oracle {
   std::vector<std::string> names_;
   const ThreadSlot* checked_slot_ = nullptr;
   uint32_t checked_parks_ = 0;
-  int32_t checked_result_ = 0;
+  std::string checked_trace_;
   const Walker* checked_walker_ = nullptr;
 };
 

@@ -1,13 +1,20 @@
-"""What a planted bug's canary counted: the file that libjvm maps (framestorm_canary.cpp)."""
+"""What a planted bug's canary counted: the file that libjvm maps (framestorm_canary.cpp).
+
+Behind it stands, of mutants, what a fuzzer that tries them writes (fuzz/libjvm_mutants.h).
+"""
 
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 VARIABLE = "FRAMESTORM_CANARY"
-_LAYOUT = struct.Struct("<4Q")
+_LAYOUT = struct.Struct("<4QqQ")
 _OF_MUTANT = struct.Struct("<2Q")
+_TRYING = struct.Struct("<Q")
+_TRIED = struct.Struct("<2I")
+_DIED = 2  # Fate in mutants.cpp
 _MUTANTS = 8192
+_END_OF_COUNTS = _LAYOUT.size + _MUTANTS * _OF_MUTANT.size
 
 
 @dataclass(frozen=True)
@@ -20,18 +27,39 @@ class Canary:
     first_triggered: float | None
 
 
-def prepare(file: Path) -> None:
-    """An untouched file for a run."""
-    file.write_bytes(bytes(_LAYOUT.size + _MUTANTS * _OF_MUTANT.size))
+@dataclass(frozen=True)
+class Tried:
+    """`tries`: inputs that made a mutant act were walked with it so often. `died`: the process then died."""
+
+    tries: int
+    died: bool
+
+
+def prepare(file: Path, mutants: int = 0) -> None:
+    """An untouched file for a run. `mutants`: so many has the libjvm."""
+    rest = _MUTANTS * (_OF_MUTANT.size + _TRIED.size) + _TRYING.size
+    file.write_bytes(_LAYOUT.pack(0, 0, 0, 0, 0, mutants) + bytes(rest))
 
 
 def read(file: Path) -> Canary:
-    reached, triggered, _, first = _LAYOUT.unpack(file.read_bytes()[: _LAYOUT.size])
+    reached, triggered, _, first, _, _ = _LAYOUT.unpack(file.read_bytes()[: _LAYOUT.size])
     return Canary(reached, triggered, first / 1e9 if first else None)
 
 
 def read_mutants(file: Path) -> dict[int, tuple[int, int]]:
     """By number: how often a mutant was reached, and would have acted. Those that were reached, where none
     was in force."""
-    counts = _OF_MUTANT.iter_unpack(file.read_bytes()[_LAYOUT.size :])
+    counts = _OF_MUTANT.iter_unpack(file.read_bytes()[_LAYOUT.size : _END_OF_COUNTS])
     return {number: both for number, both in enumerate(counts) if both[0]}
+
+
+def read_tried(file: Path) -> dict[int, Tried]:
+    """By number, those that were tried."""
+    data = file.read_bytes()[_END_OF_COUNTS:]
+    (trying,) = _TRYING.unpack(data[: _TRYING.size])
+    tried = enumerate(_TRIED.iter_unpack(data[_TRYING.size :]))
+    return {
+        number: Tried(tries, fate == _DIED or number == trying)
+        for number, (tries, fate) in tried
+        if tries
+    }

@@ -55,7 +55,7 @@ class Looked:
 @dataclass(frozen=True)
 class Task:
     """`wanted`: whether a finding is worth ending the run for. `jvm_args`: of a fuzzer's JVMs. `parts`: of
-    the contestant, no others look; none: all. `corpus`: what a fuzzer starts from; none: the seeds."""
+    the contestant, no others look; none: all. `mutants`: the file of their counts, where it tries them."""
 
     tools: Toolchain
     walkers: tuple[str, ...]
@@ -66,7 +66,7 @@ class Task:
     wanted: Callable[[Finding], bool]
     jvm_args: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
-    corpus: tuple[Path, ...] = ()
+    mutants: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Contestant:
     """`variant` of the JDK that it looks on. `replays`: whether its findings have artifacts that replay.
     `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm.
     `jvm_args`: of the JVMs that it fuzzes, and of those that replay what it found. `parts`: what it looks
-    with, each of which can look alone; none: it is one."""
+    with, each of which can look alone; none: it is one. `tries_mutants`: in one run all of them, one in force
+    after the other."""
 
     name: str
     what: str
@@ -85,6 +86,7 @@ class Contestant:
     jvm_args: tuple[str, ...] = ()
     parts: Callable[[Toolchain, Sequence[str]], tuple[str, ...]] = lambda _tools, _walkers: ()
     alone: float = 0.0  # seconds that a part has in a survey
+    tries_mutants: bool = False
 
 
 def _targets(tools: Toolchain, walkers: Sequence[str]) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ def _fuzz(task: Task, **more: Any) -> Looked:
     if more.get("engine") == "afl":
         afl.ensure(task.tools)
     targets = task.parts or _targets(task.tools, task.walkers)
-    given = {"jvm_args": task.jvm_args, "corpus": task.corpus, **more}
+    given = {"jvm_args": task.jvm_args, "mutants": task.mutants, **more}
     options = FuzzOptions(
         targets, task.seconds, None, task.seed, 1, task.out, ",".join(task.walkers), **given
     )  # fmt: skip
@@ -223,7 +225,7 @@ CONTESTANTS = {
     one.name: one
     for one in (
         Contestant("libfuzzer", "`fuzz`, guided by coverage", "sanitized", _fuzz, parts=_targets,
-                   alone=10),
+                   alone=10, tries_mutants=True),
         Contestant("libfuzzer-unguided", "`fuzz` without coverage's feedback", "sanitized",
                    lambda task: _fuzz(task, unguided=True)),
         Contestant("libfuzzer-z", "`fuzz`, guided, with ZGC", "sanitized", _fuzz,

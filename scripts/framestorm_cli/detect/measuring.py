@@ -13,15 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from framestorm_cli.base import paths, steps
+from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.detect import canary, judging, surveying
+from framestorm_cli.detect import canary, judging, libraries, surveying
 from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Looked, Task, Timed, clean
 from framestorm_cli.detect.judging import Detection, Judgement, Side
 from framestorm_cli.detect.subjects import CONTROLS, Subject, controls, environment
 from framestorm_cli.findings.finding import Finding, Signature
-from framestorm_cli.fuzz import found_inputs
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.replay.replaying import HALTS
@@ -35,6 +34,14 @@ _ATTEMPTS_AT_MUTANTS = 2  # of whose time to find nothing is said
 
 
 Key = tuple[str, str, tuple[str, ...], int, tuple[str, ...]]
+
+
+class Kill(msgspec.Struct):
+    """Of a mutant, where all of them are tried in one run. `seconds`: from its start."""
+
+    seconds: float
+    signature: Signature
+    oracle: str
 
 
 class Measured(msgspec.Struct):
@@ -67,6 +74,8 @@ class Measured(msgspec.Struct):
     without_it: float | None = None  # found, of a whole run, had that oracle not been there
     parts: tuple[str, ...] = ()  # of the contestant that looked; none: all
     acts: dict[int, tuple[int, int]] = {}  # of a survey: mutants' counts (surveying.py)
+    tried: dict[int, int] = {}  # of a survey that tries mutants: how often each
+    kills: dict[int, Kill] = {}  # by number
 
     @property
     def key(self) -> "Key":
@@ -92,7 +101,6 @@ class Planned:
     out: Path
     whole: bool = False
     parts: tuple[str, ...] = ()  # of the contestant, that are to look; none: all
-    corpus: tuple[Path, ...] = ()  # that a fuzzer starts from; none: the seeds
 
     @property
     def is_control(self) -> bool:
@@ -141,7 +149,7 @@ def plan_mutants(
     """The surveys first; then mutant by mutant, the contestants in turn."""
     for name in contestants:
         for one, part in surveying.parts(subjects, name):
-            alone = CONTESTANTS[name].alone
+            alone = budget if CONTESTANTS[name].tries_mutants else CONTESTANTS[name].alone
             yield Planned(one, name, 1, seed, alone, replays, out, parts=(part,))
     for one in subjects:
         for name in contestants:
@@ -206,20 +214,19 @@ def run_in_turn(turns: Sequence[Planned]) -> list[Measured]:
     """Runs, the last of which may have found its mutant, or have had no JVM that starts with it."""
     made: list[Measured] = []
     for one in turns:
-        if one.is_control and one.parts:
-            made.append(run_survey(one))
-        else:
-            made.append(run_mutant(one) if one.subject.mutant else run(one))
+        made.append(run_mutant(one) if one.subject.mutant else run(one))
         if made[-1].found is not None or made[-1].problem:
             break
     return made
 
 
 def run_mutant(planned: Planned) -> Measured:
-    """With those parts of the contestant that make it act, from what they reached; where there is none, no
-    run is needed to say that it is not found."""
+    """With those parts of the contestant that make it act. No run is needed where there is none, or where it
+    was tried with the other mutants."""
     subject = planned.subject
     done = [one for one in read(planned.out) if one.acts]
+    if CONTESTANTS[planned.contestant].tries_mutants:
+        return _tried(planned, done)
     found = surveying.best(
         subject.mutant, subject.walkers, planned.contestant, planned.budget, done
     )
@@ -230,26 +237,31 @@ def run_mutant(planned: Planned) -> Measured:
             0.0, 0, reached=reached,
         )  # fmt: skip
     parts = tuple(part for one in found for part in one.parts)
-    kept = _reached(planned)
-    more = all(found_inputs.has_inputs(kept / part) for part in parts)
     try:
-        return run(replace(planned, parts=parts, corpus=(paths.SEEDS, kept) if more else ()))
+        return run(replace(planned, parts=parts))
     finally:
         shutil.rmtree(planned.folder, ignore_errors=True)
 
 
-def run_survey(planned: Planned) -> Measured:
-    """Keeps the inputs that it found, by part."""
-    made = run(planned)
-    for part in planned.parts:
-        if found_inputs.has_inputs(found := planned.folder / "corpus" / part):
-            shutil.copytree(found, _reached(planned) / part, dirs_exist_ok=True)
+def _tried(planned: Planned, done: Sequence[Measured]) -> Measured:
+    """What the surveys that tried the mutant came to."""
+    subject, number = planned.subject, planned.subject.mutant
+    own = [
+        one
+        for one in done
+        if (one.contestant, one.walkers) == (planned.contestant, subject.walkers)
+    ]
+    acts = [one.acts.get(number, (0, 0)) for one in own]
+    made = Measured(
+        subject.id, planned.contestant, subject.walkers, planned.repetition, planned.seed, 0.0, 0.0, 0.0,
+        sum(one.tried.get(number, 0) for one in own),
+        reached=sum(reached for reached, _ in acts), triggered=sum(acted for _, acted in acts),
+    )  # fmt: skip
+    if killers := [one for one in own if number in one.kills]:
+        kill = killers[0].kills[number]
+        made.found, made.signature, made.oracle = kill.seconds, kill.signature, kill.oracle
+        made.parts = killers[0].parts
     return made
-
-
-def _reached(planned: Planned) -> Path:
-    """Inputs that surveys of these walkers found, by fuzz target."""
-    return planned.out / "work" / f"reached-{'+'.join(planned.subject.walkers)}"
 
 
 def _pin(taken) -> None:  # type: ignore[no-untyped-def]
@@ -334,7 +346,8 @@ def _look(
     """What it came to, and what it heard. `passed`: signatures that do not end it; None: nothing does."""
     out = clean(planned.folder)
     file = out / "canary"
-    canary.prepare(file)
+    tries = planned.is_control and bool(planned.parts) and contestant.tries_mutants
+    canary.prepare(file, len(libraries.read_mutants(tools.jdk.home)) if tries else 0)
 
     def wanted(finding: Finding) -> bool:
         if planned.is_control or passed is None:
@@ -343,7 +356,7 @@ def _look(
 
     task = Task(
         tools, planned.subject.walkers, planned.budget, planned.seed, out, symbolizer, wanted,
-        contestant.jvm_args, planned.parts, planned.corpus,
+        contestant.jvm_args, planned.parts, file if tries else None,
     )  # fmt: skip
     began, cpu = time.monotonic(), _cpu()
     with environment({**planned.subject.environment, canary.VARIABLE: str(file)}):
@@ -359,13 +372,29 @@ def _look(
     made.whole, made.parts = planned.whole, planned.parts
     if planned.is_control:
         made.acts = canary.read_mutants(file)
-    heard = [one for one in looked.found if contestant.hears(one.finding)]
+    if tries:
+        _note_tried(made, looked, file)
+    heard = [
+        one for one in looked.found if contestant.hears(one.finding) and not one.finding.mutant
+    ]
     made.signatures = sorted({one.finding.signature for one in heard}, key=str)
     counted = canary.read(file)
     made.reached, made.triggered = counted.reached, counted.triggered
     if counted.first_triggered is not None:
         made.first_triggered = round(counted.first_triggered - began, 3)
     return made, heard
+
+
+def _note_tried(made: Measured, looked: Looked, file: Path) -> None:
+    tried = canary.read_tried(file)
+    made.tried = {number: one.tries for number, one in tried.items()}
+    death = Kill(made.wall, Signature("process_death", "", ()), "")
+    made.kills = {number: death for number, one in tried.items() if one.died}
+    for one in sorted(looked.found, key=lambda one: -one.seconds):
+        if number := one.finding.mutant:
+            made.kills[number] = Kill(
+                round(one.seconds, 3), one.finding.signature, one.finding.oracle
+            )
 
 
 def _write_down(made: Measured, detection: Detection, subject: Subject) -> None:

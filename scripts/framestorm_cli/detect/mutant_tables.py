@@ -29,7 +29,7 @@ def _outcome(own: Sequence[Measured]) -> str:
         return KILLED
     if any(one.problem for one in own):
         return AT_START
-    return SURVIVED if any(one.walks for one in own) else IDLE
+    return SURVIVED if any(one.walks or one.triggered for one in own) else IDLE
 
 
 def markdown(runs: Sequence[Measured], mutants: Mapping[str, Mutant]) -> str:

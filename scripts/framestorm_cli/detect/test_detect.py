@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from framestorm_cli.base.machine import machine
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import FakePrograms, Run
 from framestorm_cli.detect import (
+    canary,
     catalogue,
     contestants,
     judging,
@@ -23,11 +25,12 @@ from framestorm_cli.detect import (
     surveying,
     tables,
 )
+from framestorm_cli.detect.canary import Tried
 from framestorm_cli.detect.contestants import CONTESTANTS, Looked, Task, clean
-from framestorm_cli.detect.measuring import Measured, Planned
+from framestorm_cli.detect.measuring import Kill, Measured, Planned
 from framestorm_cli.detect.mutation import Mutant
 from framestorm_cli.detect.subjects import CONTROL
-from framestorm_cli.findings.finding import Finding
+from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import walkers
 from framestorm_cli.native.toolchain import NATIVE
 
@@ -190,7 +193,7 @@ def test_the_first_contestant_that_kills_a_mutant_is_the_last_one_asked(
     """And one that no part makes act needs no run to be told from one that is missed."""
     mutant = replace(ONE, id=MUTANT.id, control=subjects.UNMUTATED, mutant=MUTANT.number)
     turns = [
-        replace(planned(tmp_path), subject=mutant, contestant=n) for n in ("libfuzzer", "step")
+        replace(planned(tmp_path), subject=mutant, contestant=n) for n in ("step", "step-events")
     ]
     asked: list[tuple[str, tuple[str, ...]]] = []
 
@@ -200,21 +203,78 @@ def test_the_first_contestant_that_kills_a_mutant_is_the_last_one_asked(
         return measured(MUTANT.id, found, contestant=one.contestant, triggered=1)
 
     monkeypatch.setattr(measuring, "run", run)
-    lines = [surveyed("fuzz_call", 2, 2), surveyed("c1", 3, 0, "step")]
+    lines = [surveyed("c1", 2, 2, "step"), surveyed("c1", 3, 0, "step-events")]
     (tmp_path / measuring.DATA).write_bytes(b"".join(msgspec.json.encode(o) + b"\n" for o in lines))
     killers: set[str] = set()
     for became in (mutant_tables.SURVIVED, mutant_tables.KILLED):
         asked.clear()
         made = measuring.run_in_turn(turns)
-        assert asked == [("libfuzzer", ("fuzz_call",))]
+        assert asked == [("step", ("c1",))]
         assert mutant_tables.outcomes([*lines, *made]) == {MUTANT.id: became}
         assert len(made) == 2 - len(killers)  # it was not found by who was asked first
-        killers.add("libfuzzer")
+        killers.add("step")
     (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(lines[1]) + b"\n")
     asked.clear()
     made = measuring.run_in_turn(turns)
     assert not asked
     assert mutant_tables.outcomes(made) == {MUTANT.id: mutant_tables.IDLE}
+
+
+def test_what_a_fuzzer_came_to_that_tried_a_mutant_needs_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "run", None)
+    turn = replace(
+        planned(tmp_path),
+        subject=replace(ONE, id=MUTANT.id, control=subjects.UNMUTATED, mutant=MUTANT.number),
+    )
+    kill = Kill(2.5, Signature("contract", "wrong-frames", ()), "truth")
+    tried = [surveyed("fuzz_call", 3, 2), surveyed("fuzz_stack", 1, 1)]
+    tried[0].tried, tried[1].tried = {7: 2}, {7: 1}
+    for kills, became in (({}, mutant_tables.SURVIVED), ({7: kill}, mutant_tables.KILLED)):
+        tried[1].kills = kills
+        lines = b"".join(msgspec.json.encode(one) + b"\n" for one in tried)
+        (tmp_path / measuring.DATA).write_bytes(lines)
+        (made,) = measuring.run_in_turn([turn])
+        assert (made.walks, made.reached, made.triggered) == (3, 4, 3)
+        assert mutant_tables.outcomes([made]) == {MUTANT.id: became}
+    assert (made.found, made.oracle, made.parts) == (2.5, "truth", ("fuzz_stack",))
+
+
+@pytest.mark.usefixtures("homes")
+def test_a_fuzzer_tries_all_mutants_in_its_survey(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("framestorm_cli.detect.libraries.read_mutants", lambda _: [MUTANT] * 9)
+    own = {"clause": "bci-out-of-range", "oracle": "contract"}
+    fakes.plan(
+        "fuzz_call",
+        {
+            "findings": [
+                {"key": "a", "kind": "contract", "t": 0.5, **own},
+                {"key": "b", "kind": "contract", "t": 0.5, "mutant": 7, **own},
+            ]
+        },
+    )
+    one = replace(planned(tmp_path), subject=ONE.against(), parts=("fuzz_call",))
+    made = measuring.run_in_turn([one])[0]
+    assert [(number, kill.oracle) for number, kill in made.kills.items()] == [(7, "contract")]
+    assert len(made.signatures) == 1  # what no mutant did
+    (start,) = fakes.starts("fuzz_call")
+    file = Path(start[start.index("--mutants") + 1])
+    data = bytearray(file.read_bytes())
+    header, counts, tried = 48, 16 * 8192, 8
+    assert int.from_bytes(data[40:48], "little") == 9
+    struct.pack_into("<Q", data, header + counts, 3)  # it died of one
+    struct.pack_into("<2I", data, header + counts + tried + 8 * 3, 5, 0)
+    struct.pack_into(
+        "<2I", data, header + counts + tried + 8 * 4, 6, 2
+    )  # and before that of another
+    struct.pack_into("<2I", data, header + counts + tried + 8 * 5, 7, 1)
+    file.write_bytes(data)
+    assert canary.read_tried(file) == {
+        3: Tried(5, died=True), 4: Tried(6, died=True), 5: Tried(7, died=False),
+    }  # fmt: skip
 
 
 def test_what_became_of_mutants() -> None:

@@ -108,6 +108,7 @@ class Finding(msgspec.Struct, tag_field="type", tag="finding"):
     detail: str = ""
     detail_class: str = ""  # of a broken contract: what the walker did, the same for all victims
     oracle: str = ""  # that reported it; empty: none, as of a process that died
+    mutant: int = 0  # of libjvm, that it killed; 0: none was in force
     victim: str = ""
     state: str = ""  # of STATES; empty when it was not written down
     artifact: Path | None = None  # absolute

@@ -28,24 +28,26 @@ struct MutantCounts {
   uint64_t triggered;
 };
 
-// As scripts/framestorm_cli/detect/canary.py reads it.
+// As scripts/framestorm_cli/detect/canary.py and fuzz/libjvm_mutants.h have it, whose file goes on behind it.
 struct Canary {
   uint64_t reached;
   uint64_t triggered;
   uint64_t first_reached;          // ns, CLOCK_MONOTONIC
   uint64_t first_triggered;        // ns, CLOCK_MONOTONIC
+  int64_t mutant_in_force;
+  uint64_t count_of_mutants;       // not libjvm's: it does not know
   MutantCounts mutants[kMutants];  // by number; where none is in force
 };
 
 static Canary unread;
 static Canary* canary = &unread;
 
-int framestorm_mutant = 0;
+const volatile int64_t* framestorm_mutant = &unread.mutant_in_force;
 
 // Before main: the file is in every child of a fork, too.
 __attribute__((constructor)) static void map_canary() {
   const char* mutant = ::getenv("FRAMESTORM_MUTANT");
-  framestorm_mutant = mutant == nullptr ? 0 : ::atoi(mutant);
+  unread.mutant_in_force = mutant == nullptr ? 0 : ::atoi(mutant);
   const char* path = ::getenv("FRAMESTORM_CANARY");
   if (path == nullptr) {
     return;
@@ -58,6 +60,8 @@ __attribute__((constructor)) static void map_canary() {
   ::close(file);
   if (mapped != MAP_FAILED) {
     canary = static_cast<Canary*>(mapped);
+    canary->mutant_in_force = unread.mutant_in_force;
+    framestorm_mutant = &canary->mutant_in_force;
   }
 }
 
@@ -78,7 +82,7 @@ extern "C" void framestorm_canary(bool triggered) {
 }
 
 extern "C" bool framestorm_mutant_acts(int number, bool would_act) {
-  if (framestorm_mutant >= 0) {
+  if (*framestorm_mutant >= 0) {
     framestorm_canary(would_act);
     return would_act;
   }
