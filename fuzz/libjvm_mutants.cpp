@@ -81,8 +81,9 @@ std::vector<size_t> LibjvmMutants::to_try(bool deep) {
 void LibjvmMutants::look(const Input& input, const Outcome& outcome) {
   if (outcome.status != Outcome::Status::walked) return;
   if (!outcome.findings.empty()) {
-    // Walkers that are known to have no bug.
-    spoiled_ = tried_ && traits_of(input.walker).is_added();
+    // The added walkers are known to have no bug; what has JFR walk has JFR's.
+    const WalkerTraits& walker = traits_of(input.walker);
+    spoiled_ = tried_ && walker.is_added() && !walker.chooses_its_threads;
     return;
   }
   Executor& executor = session_.executor();

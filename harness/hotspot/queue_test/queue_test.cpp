@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <ucontext.h>
+#include <algorithm>
 
 #include <cstdlib>
 #include <deque>
@@ -482,6 +483,10 @@ int64_t number(const std::string& json, const std::string& key) {
   return at == std::string::npos ? 0 : std::atoll(json.c_str() + at + key.size() + 4);
 }
 
+// How many samples of each sort there have to be.
+constexpr std::pair<const char*, int64_t> kLeast[] = {
+    {"right", 1000}, {"carried", 20}, {"across", 20}, {"thawed", 50}};
+
 TEST_P(QueuePrograms, WhatIsToldIsWhatTheSignalHandlerWalked) {
   const char* const jdk = std::getenv("FRAMESTORM_TEST_JDK");
   ASSERT_NE(jdk, nullptr);
@@ -490,24 +495,25 @@ TEST_P(QueuePrograms, WhatIsToldIsWhatTheSignalHandlerWalked) {
   const std::string command =
       std::string(jdk) + "/bin/java " + GetParam().options +
       " -agentpath:" FRAMESTORM_QUEUE_AGENT "=interval=1000,output=" + output +
-      " " FRAMESTORM_QUEUE_WORKLOAD " 1";
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  std::ifstream in(output);
-  const std::string json{std::istreambuf_iterator<char>(in), {}};
+      " " FRAMESTORM_QUEUE_WORKLOAD " ";
+  std::string json;
+  const auto has = [&](const auto& least) { return number(json, least.first) > least.second; };
+  // A program's second has as many samples as the machine lets it have.
+  for (int seconds = 1; seconds <= 8 && !std::ranges::all_of(kLeast, has); seconds *= 2) {
+    ASSERT_EQ(std::system((command + std::to_string(seconds)).c_str()), 0) << command;
+    std::ifstream in(output);
+    json.assign(std::istreambuf_iterator<char>(in), {});
+  }
   SCOPED_TRACE(command + "\n" + json);
   EXPECT_EQ(number(json, "wrong"), 0);
   EXPECT_EQ(number(json, "enqueued"), number(json, "handler_calls") + number(json, "left"));
   EXPECT_EQ(number(json, "handler_calls"),
             number(json, "right") + number(json, "error-25") + number(json, "error-2"))
       << "errors that are documented for queues";
-  EXPECT_GT(number(json, "right"), 1000);
   EXPECT_GT(number(json, "right"), 9 * number(json, "error-25")) << "most samples are told";
   // In the signal handler, of virtual threads that never yield and that park again and again.
   EXPECT_EQ(number(json, "no_carrier"), 0);
-  EXPECT_GT(number(json, "carried"), 20);
-  EXPECT_GT(number(json, "across"), 20);
-  EXPECT_GT(number(json, "thawed"), 50)
-      << "of virtual threads, with the frames that are in the heap";
+  for (const auto& least : kLeast) EXPECT_TRUE(has(least)) << least.first;
 }
 
 INSTANTIATE_TEST_SUITE_P(

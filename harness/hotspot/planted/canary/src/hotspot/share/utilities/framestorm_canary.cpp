@@ -32,8 +32,8 @@ struct MutantCounts {
 struct Canary {
   uint64_t reached;
   uint64_t triggered;
-  uint64_t first_reached;          // ns, CLOCK_MONOTONIC
-  uint64_t first_triggered;        // ns, CLOCK_MONOTONIC
+  uint64_t first_reached;    // ns, CLOCK_MONOTONIC
+  uint64_t first_triggered;  // ns, CLOCK_MONOTONIC
   int64_t mutant_in_force;
   uint64_t count_of_mutants;       // not libjvm's: it does not know
   MutantCounts mutants[kMutants];  // by number; where none is in force

@@ -31,8 +31,9 @@ extern const volatile int64_t* framestorm_mutant;
 extern "C" bool framestorm_mutant_acts(int number, bool would_act);
 
 // Whether the n-th mutant acts, at the place where it does; `would_act` is evaluated for the one in force only.
-#define FRAMESTORM_MUTANT_IF(n, would_act) \
-  ((*framestorm_mutant == (n) || *framestorm_mutant < 0) && framestorm_mutant_acts((n), (would_act)))
+#define FRAMESTORM_MUTANT_IF(n, would_act)                  \
+  ((*framestorm_mutant == (n) || *framestorm_mutant < 0) && \
+   framestorm_mutant_acts((n), (would_act)))
 #define FRAMESTORM_MUTANT(n) FRAMESTORM_MUTANT_IF(n, true)
 
 #endif  // SHARE_UTILITIES_FRAMESTORM_CANARY_HPP
