@@ -17,7 +17,7 @@ from framestorm_cli.base.options import exit_with
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
-    help="So many mutants, chosen by --seed.  [default: all]",
+    help="Say what became of so many mutants, chosen by --seed.  [default: all]",
 )
 @click.option("--contestant", "contestants", multiple=True,
               help="Who looks; repeatable.  [default: libfuzzer]")  # fmt: skip
@@ -46,7 +46,7 @@ def detect(**options: Any) -> None:
     \b
     Example: scripts/framestorm detect --list
     Example: scripts/framestorm detect unextended-sp-below-stack --seconds 60
-    Example: scripts/framestorm detect --mutants --sample 50 --seconds 6 --out mutants
+    Example: scripts/framestorm detect --mutants --seconds 90 --out mutants
     Example: scripts/framestorm detect --contestant libfuzzer --contestant step --runs 10 --out detected
     """
     from framestorm_cli.detect.run import detect_command
