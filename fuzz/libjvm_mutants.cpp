@@ -30,16 +30,16 @@ LibjvmMutants::LibjvmMutants(const std::filesystem::path& counts, Session& sessi
   struct stat file = {};
   const bool has_room = fd >= 0 && fstat(fd, &file) == 0 &&
                         static_cast<size_t>(file.st_size) >= sizeof(LibjvmMutantFile);
-  void* const mapped = !has_room ? MAP_FAILED
-                                 : mmap(nullptr, sizeof(LibjvmMutantFile), PROT_READ | PROT_WRITE,
-                                        MAP_SHARED, fd, 0);
+  void* const mapped =
+      has_room ? mmap(nullptr, sizeof(LibjvmMutantFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+               : MAP_FAILED;
   if (fd >= 0) close(fd);
   if (mapped == MAP_FAILED) {
     throw SetupError("cannot map the mutants' counts of " + counts.string());
   }
   file_ = static_cast<LibjvmMutantFile*>(mapped);
   if (file_->count == 0 || file_->count >= LibjvmMutantFile::kMost ||
-      file_->in_force != LibjvmMutantFile::kNone) {
+      file_->trying > file_->count || file_->in_force != LibjvmMutantFile::kNone) {
     munmap(mapped, sizeof(LibjvmMutantFile));
     throw SetupError(counts.string() + " is not of a libjvm with mutants, none of them in force");
   }

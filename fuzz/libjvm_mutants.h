@@ -21,7 +21,8 @@
 
 namespace framestorm {
 
-// scripts/framestorm_cli/detect/canary.py and framestorm_canary.cpp have the same. LibjvmMutants have numbers from 1.
+// scripts/framestorm_cli/detect/canary.py and framestorm_canary.cpp have the same. A mutant's number is
+// its index, from 1.
 struct LibjvmMutantFile {
   static constexpr size_t kMost = 8192;
   static constexpr int64_t kNone = -1;

@@ -18,7 +18,7 @@ using jvm_test::FakeWalk;
 using jvm_test::FakeWalker;
 using jvm_test::JvmTest;
 
-enum : int64_t { kRefuses = 1, kIsEquivalent, kFickle, kNeverActs, kCount = kNeverActs };
+enum : uint8_t { kRefuses = 1, kIsEquivalent, kFickle, kNeverActs, kCount = kNeverActs };
 
 LibjvmMutantFile* mapped = nullptr;
 int turns = 0;
@@ -43,27 +43,35 @@ class LibjvmMutantsTest : public JvmTest {
     mapped->count = kCount;
     mapped->in_force = LibjvmMutantFile::kNone;
   }
-  ~LibjvmMutantsTest() override { munmap(mapped, sizeof(LibjvmMutantFile)); }
+  void TearDown() override { munmap(mapped, sizeof(LibjvmMutantFile)); }
+
+  // The victim in its code, `walk` as the plugin.
+  void halt_for(FakeWalker::Body walk) {
+    start({ScenarioId::c1});
+    if (HasFatalFailure()) return;
+    executor().add_walker(std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct), walk));
+    halt_in_java(ScenarioId::c1);
+  }
+  static Input plain() {
+    Input input;
+    input.scenario = ScenarioId::c1;
+    input.walker = WalkerId::plugin;
+    return input;
+  }
 
   TestFolder folder_;
   std::filesystem::path path_ = folder_ / "counts";
 };
 
 TEST_F(LibjvmMutantsTest, TheOneThatShowsIsKilledAndToldOnce) {
-  start({ScenarioId::c1});
-  ASSERT_FALSE(HasFatalFailure());
-  executor().add_walker(
-      std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct), &walk_with_mutants));
-  halt_in_java(ScenarioId::c1);
+  halt_for(&walk_with_mutants);
   ASSERT_FALSE(HasFatalFailure());
   RunCounts counts;
   Signatures signatures;
   {
     RunWriter writer(folder_ / "out", session(), counts);
     LibjvmMutants mutants(path_, session(), writer, signatures);
-    Input input;
-    input.scenario = ScenarioId::c1;
-    input.walker = WalkerId::plugin;
+    const Input input = plain();
     loop([&] {
       for (int i = 0; i < 3; ++i) {
         mutants.begin();
@@ -96,11 +104,7 @@ int32_t walk_with_residue(const FakeWalk& walk) {
 }
 
 TEST_F(LibjvmMutantsTest, WhatOneLeavesBehindKillsItWhenItIsTriedAlone) {
-  start({ScenarioId::c1});
-  ASSERT_FALSE(HasFatalFailure());
-  executor().add_walker(
-      std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct), &walk_with_residue));
-  halt_in_java(ScenarioId::c1);
+  halt_for(&walk_with_residue);
   ASSERT_FALSE(HasFatalFailure());
   RunCounts counts;
   Signatures signatures;
@@ -111,9 +115,7 @@ TEST_F(LibjvmMutantsTest, WhatOneLeavesBehindKillsItWhenItIsTriedAlone) {
   const auto in_a_process = [&] {
     turns = 0;
     LibjvmMutants mutants(path_, session(), writer, signatures);
-    Input input;
-    input.scenario = ScenarioId::c1;
-    input.walker = WalkerId::plugin;
+    const Input input = plain();
     loop([&] {
       while (!mutants.spoiled()) {
         mutants.begin();

@@ -1,8 +1,8 @@
 """Where a mutant acts: looked for once, for all of them, with none in force.
 
 Each part of a contestant (a fuzz target, a scenario that is stepped) looks alone, while libjvm counts for
-each mutant how often it would have acted. A mutant is then looked for with the parts that make it act, and
-with what they reached; one that no part makes act needs no run.
+each mutant how often it would have acted. A mutant is then looked for with the parts that make it act. No run
+is needed of one that no part makes act, nor by a contestant that tries them all meanwhile.
 """
 
 from collections.abc import Iterator, Sequence
