@@ -56,7 +56,7 @@ struct FuzzOptions {
   bool unguided = false;
   bool offsets_only = false;  // MutatorProfile::offsets_only
   std::filesystem::path
-      mutants;  // the file of counts of a libjvm with mutants; empty: none (libjvm_mutants.h)
+      mutants;  // the file of counts of a libjvm with mutants; empty: none (mutant_walks.h)
   // Record which edges of libjvm were reached when; AFL++'s slower executions always are. Costs a
   // walk up to a microsecond.
   bool record_edges = false;

@@ -37,8 +37,8 @@ WalkLoop::WalkLoop(std::string_view target, const FuzzOptions& options, FuzzEngi
       survey_(session_, writer_),
       mutants_(options.mutants.empty()
                    ? nullptr
-                   : std::make_unique<LibjvmMutants>(options.mutants, session_, writer_,
-                                                     survey_.signatures())),
+                   : std::make_unique<MutantWalks>(options.mutants, session_, writer_,
+                                                   survey_.signatures())),
       watcher_(options.bench ? std::make_unique<Bench>(session_) : std::make_unique<LoopWatcher>()),
       rng_(options.seed) {}
 

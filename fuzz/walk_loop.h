@@ -12,7 +12,7 @@
 #include "fuzz/code_names.h"
 #include "fuzz/feedback.h"
 #include "fuzz/fuzz_engine.h"
-#include "fuzz/libjvm_mutants.h"
+#include "fuzz/mutant_walks.h"
 #include "fuzz/mutator_rng.h"
 #include "fuzz/options.h"
 #include "harness/executor/survey.h"
@@ -96,7 +96,7 @@ class WalkLoop {
   RunCounts counts_;
   RunWriter writer_;
   Survey survey_;
-  std::unique_ptr<LibjvmMutants> mutants_;
+  std::unique_ptr<MutantWalks> mutants_;
   CodeNameList names_;
   uint64_t names_epoch_ = 0;
   std::unique_ptr<LoopWatcher> watcher_;

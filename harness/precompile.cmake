@@ -5,9 +5,12 @@ file(CONFIGURE OUTPUT ${nothing} CONTENT "")
 set(standard <algorithm> <array> <atomic> <chrono> <cstdint> <cstdio> <cstring> <filesystem> <fstream>
   <functional> <map> <memory> <mutex> <optional> <span> <sstream> <string> <string_view> <system_error>
   <thread> <unordered_map> <utility> <variant> <vector>)
+# The time at which they were compiled would be news to ccache.
+set(without_time "SHELL:-Xclang -fno-pch-timestamp")
 foreach(set headers test_headers)
   add_library(framestorm_${set} OBJECT EXCLUDE_FROM_ALL ${nothing})
   target_link_libraries(framestorm_${set} PRIVATE framestorm_options)
+  target_compile_options(framestorm_${set} PRIVATE ${without_time})
 endforeach()
 target_precompile_headers(framestorm_headers PRIVATE ${standard} <nlohmann/json.hpp>)
 target_link_libraries(framestorm_test_headers PRIVATE GTest::gtest)

@@ -81,6 +81,7 @@ uint64_t Signatures::key_of(const Finding& finding) {
   Fnv hash;
   hash.add(static_cast<uint64_t>(finding.kind));
   hash.add(finding.clause);
+  if (finding.mutant != 0) hash.add(finding.mutant);
   if (finding.kind == FindingKind::fault) hash.add(static_cast<uint64_t>(finding.fault.signo));
   if (finding.kind == FindingKind::contract) {
     hash.add(detail_class(finding));

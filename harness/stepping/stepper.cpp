@@ -322,6 +322,32 @@ void Stepper::walk_in(Mode mode, const ucontext_t& context, Instruction* instruc
 }
 
 void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruction) {
+  const Walker& walker = *walkers_[index];
+  const uint64_t found = found_now_.load(std::memory_order_relaxed);
+  if (mutants_ != nullptr) mutants_->begin();
+  const WalkRecord record = make(index, context);
+  const Judgement judgement = judge_trace(walker, record, record.frames);
+  count(walker, judgement, record, instruction);
+  if (judgement.verdict != Verdict::right && judgement.verdict != Verdict::unjudged) {
+    Finding finding = finding_of(judgement, record);
+    const auto what = std::pair(column_of(walker.id(), mode_), judgement.verdict);
+    // A program does not come to the same place again by itself.
+    const bool leads_there = instruction != nullptr && scenario_ < ScenarioId::count &&
+                             events_.in_force() == StepEvent::none;
+    if (leads_there && !instruction->misses.contains(what)) {
+      instruction->misses[what] = {input_of(walker), finding.clause, finding.detail};
+    }
+    if (judgement.verdict != Verdict::failed) {
+      keep(walker, judgement.verdict, std::move(finding), is_promised(walker, judgement, record));
+    }
+  }
+  ask_oracles(walker, record);
+  if (mutants_ != nullptr && found_now_.load(std::memory_order_relaxed) == found) {
+    try_mutants(index, context, instruction);
+  }
+}
+
+WalkRecord Stepper::make(size_t index, const ucontext_t& context) {
   Walker& walker = nested_ == nullptr ? *walkers_[index] : *nested_;
   FrameBuffer& buffer = *buffers_[index];
   copy_context(context, &given_);
@@ -343,24 +369,14 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
     outside_walks_.run(call, &record, &incidents_);
   }
   result_ = record.result;
-  const Judgement judgement = judge_trace(walker, record, record.frames);
-  count(walker, judgement, record, instruction);
-  if (judgement.verdict != Verdict::right && judgement.verdict != Verdict::unjudged) {
-    Finding finding = {.kind = FindingKind::contract, .clause = std::string(judgement.clause)};
-    finding.oracle = kSequenceOracle;
-    if (judgement.verdict != Verdict::failed) finding.detail = detail_of(judgement, record);
-    const auto what = std::pair(column_of(walker.id(), mode_), judgement.verdict);
-    // A program does not come to the same place again by itself.
-    const bool leads_there = instruction != nullptr && scenario_ < ScenarioId::count &&
-                             events_.in_force() == StepEvent::none;
-    if (leads_there && !instruction->misses.contains(what)) {
-      instruction->misses[what] = {input_of(walker), finding.clause, finding.detail};
-    }
-    if (judgement.verdict != Verdict::failed) {
-      keep(walker, judgement.verdict, std::move(finding), is_promised(walker, judgement, record));
-    }
-  }
-  ask_oracles(walker, record);
+  return record;
+}
+
+Finding Stepper::finding_of(const Judgement& judgement, const WalkRecord& record) const {
+  Finding finding = {.kind = FindingKind::contract, .clause = std::string(judgement.clause)};
+  finding.oracle = kSequenceOracle;
+  if (judgement.verdict != Verdict::failed) finding.detail = detail_of(judgement, record);
+  return finding;
 }
 
 // Refused and short traces may be by design: of walkers that trust little, and while the VM does what a
@@ -438,7 +454,8 @@ void Stepper::ask_oracles(const Walker& walker, const WalkRecord& record) {
   if (with_event && returned && !record.in_collection) return;
   const WalkView view = {record, subject().of(walker, limits_.depth, record.options)};
   wait_for_methods();
-  if (!oracles_.suspect(view, oracles_.offered()) && counts_.walked % kOracleShare != 0) return;
+  const bool is_due = mutants_ != nullptr || counts_.walked % kOracleShare == 0;
+  if (!oracles_.suspect(view, oracles_.offered()) && !is_due) return;
   oracles_.judge(view, oracles_.offered(), &violations_);
   for (Finding& finding : violations_.take()) {
     // The trace may be right; of events only what breaks is kept.

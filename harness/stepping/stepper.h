@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "harness/guard/guard.h"
+#include "harness/jvm/libjvm_mutants.h"
 #include "harness/oracles/oracle_set.h"
 #include "harness/oracles/thread_subject.h"
 #include "harness/stepping/code_catalog.h"
@@ -152,6 +153,9 @@ class Stepper {
   }
   // How often the armed thread was walked.
   uint64_t arrivals() const { return arrivals_; }
+  // From now on walks that find nothing are made again with mutants of libjvm that act in them. Borrowed.
+  // Where that one has another process go on, no further step is taken.
+  void set_mutants(LibjvmMutants* mutants) { mutants_ = mutants; }
   // No further walk; the thread runs on at full speed from its next instruction in the code cache.
   void give_up() { given_up_.store(true, std::memory_order_release); }
   bool given_up() const { return given_up_.load(std::memory_order_acquire); }
@@ -216,6 +220,8 @@ class Stepper {
   // Each walker that walks in that mode.
   void walk_in(Mode mode, const ucontext_t& context, Instruction* instruction);
   void walk(size_t index, const ucontext_t& context, Instruction* instruction);
+  // The walk alone.
+  WalkRecord make(size_t index, const ucontext_t& context);
   // The trace in `frames` of the walk on record.
   Judgement judge_trace(const Walker& walker, const WalkRecord& record, const std::byte* frames);
   // What is judged anew of one that is not right: a replaced method's other versions are it.
@@ -225,6 +231,10 @@ class Stepper {
                    const WalkRecord& record) const;
   // In the modes and at the instructions that are wanted.
   void walk_round(const ucontext_t& context, Instruction* instruction);
+
+  // mutant_walks.cpp
+  class MutantWalks;
+  void try_mutants(size_t index, const ucontext_t& context, const Instruction* instruction);
 
   // event_walks.cpp
   // Before the place that is wanted, which may be one that only an event leads to: whether one is to be
@@ -247,6 +257,8 @@ class Stepper {
   ThreadSubject& subject() { return subjects_[static_cast<size_t>(mode_)]; }
   // Of the trace, that JVMTI is about to tell of.
   void wait_for_methods();
+  // What is wrong with a trace that is not right.
+  Finding finding_of(const Judgement& judgement, const WalkRecord& record) const;
   // What the other oracles say of the walk.
   void ask_oracles(const Walker& walker, const WalkRecord& record);
   bool is_wanted(const ucontext_t& context) const;
@@ -289,6 +301,7 @@ class Stepper {
   WalkTarget target_;
   Mode mode_ = Mode::same_thread;  // of the walk
   NestedWalk* nested_ = nullptr;   // that is being made
+  LibjvmMutants* mutants_ = nullptr;
   std::vector<std::byte> nested_frames_;
   HaltPoint event_point_;  // where the event in force was injected
   uint64_t native_steps_ = 0;

@@ -129,6 +129,8 @@ int run(int argc, char** argv) {
   CLI::App* step = app.add_subcommand("step", "every instruction of scenarios, walked and judged");
   add_session_options(step, &step_options.session);
   step->add_option("--out", step_options.out, "output folder")->required();
+  step->add_option("--mutants", step_options.mutants,
+                   "file in which libjvm counts its mutants: walk again with each that acts");
   step->add_option("--seconds", step_options.seconds, "for all scenarios, or the program");
   step->add_option("--main", step_options.program.main_class, "step this program, no scenarios");
   step->add_option("--argument", step_options.program.arguments, "of the program; repeatable")

@@ -272,8 +272,9 @@ std::vector<ScenarioId> scenarios_of(const StepOptions& options) {
   return scenarios;
 }
 
-void step_scenarios(const StepOptions& options, Session& session, Stepper& stepper,
-                    Record* record) {
+// Returns run_step()'s exit code.
+int step_scenarios(const StepOptions& options, Session& session, Stepper& stepper,
+                   const LibjvmMutants* mutants, Record* record) {
   const std::vector<ScenarioId> scenarios = scenarios_of(options);
   json by_scenario = json::object();
   const auto begin = Clock::now();
@@ -301,6 +302,10 @@ void step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
     } while (events > 0 && reason.empty() &&
              (turn <= events || Clock::now() - started < slice * kWholeSlice));
     stepper.end_event();
+    if (mutants != nullptr && mutants->spoiled()) {
+      record->write(by_scenario, left, {});
+      return kStepNotReusable;
+    }
     by_scenario[std::string(name_of(scenario))] = {
         {"steps", stepper.counts().steps - steps},
         {"seconds", Seconds(Clock::now() - started).count()},
@@ -312,6 +317,7 @@ void step_scenarios(const StepOptions& options, Session& session, Stepper& stepp
   }
   stepper.settle();
   record->write(by_scenario, {}, {});
+  return 0;
 }
 
 void step_whole_program(const StepOptions& options, Jvm& jvm, Stepper& stepper, Record* record) {
@@ -357,17 +363,21 @@ int run_step(StepOptions options) {
                        " does not do what it is to do: that is for scenarios");
     }
   }
+  if (whole && !options.mutants.empty()) {
+    throw SetupError("a program does not come to the same place again: mutants are for scenarios");
+  }
   options.session.jvm.can_pop_frames = pops_frames(events);
   Session session(options.session);
   Stepper stepper(session.jvm(), walkers_of(session, options.walkers, session.executor()),
                   options.limits);
+  std::optional<LibjvmMutants> mutants;
+  if (!options.mutants.empty()) stepper.set_mutants(&mutants.emplace(options.mutants));
   Record record(options, session, stepper);
   if (whole) {
     step_whole_program(options, session.jvm(), stepper, &record);
-  } else {
-    step_scenarios(options, session, stepper, &record);
+    return 0;
   }
-  return 0;
+  return step_scenarios(options, session, stepper, mutants ? &*mutants : nullptr, &record);
 }
 
 int replay_step(const ReplayOptions& options, const Input& input) {

@@ -18,13 +18,16 @@ struct StepOptions {
   double seconds = 120;              // for all scenarios, or for the program
   stepping::ProgramOptions program;  // without main class: scenarios
   stepping::StepLimits limits;       // with the events
+  std::filesystem::path mutants;     // the file of counts of a libjvm with mutants; empty: none
 };
 
 // One try of an artifact whose halt has an occurrence: its scenario is stepped, and walked wherever it
 // is at that place. Writes what run_replay() writes.
 int replay_step(const ReplayOptions& options, const Input& input);
 
-// Writes step.json, findings.jsonl and artifacts into the output folder. Returns 0. Control thread. Throws SetupError.
+// Writes step.json, findings.jsonl and artifacts into the output folder. Returns 0, or kStepNotReusable where another
+// process has to go on with the scenarios that are left (harness/jvm/libjvm_mutants.h). Control thread. Throws SetupError.
 int run_step(StepOptions options);
+inline constexpr int kStepNotReusable = 3;
 
 }  // namespace framestorm

@@ -1,9 +1,10 @@
 """What a planted bug's canary counted: the file that libjvm maps (framestorm_canary.cpp).
 
-Behind it stands, of mutants, what a fuzzer that tries them writes (fuzz/libjvm_mutants.h).
+Behind it stands, of mutants, what a driver that tries them writes (harness/jvm/libjvm_mutants.h).
 """
 
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ _LAYOUT = struct.Struct("<4QqQ")
 _OF_MUTANT = struct.Struct("<2Q")
 _TRYING = struct.Struct("<Q")
 _TRIED = struct.Struct("<2I")
-_DIED = 2  # Fate in mutants.cpp
+_KILLED, _DIED, _KILLED_BEFORE = 1, 2, 4  # Fate in libjvm_mutants.h
 _MUTANTS = 8192
 _END_OF_COUNTS = _LAYOUT.size + _MUTANTS * _OF_MUTANT.size
 
@@ -29,16 +30,21 @@ class Canary:
 
 @dataclass(frozen=True)
 class Tried:
-    """`tries`: inputs that made a mutant act were walked with it so often. `died`: the process then died."""
+    """`tries`: walks that made a mutant act were made again with it so often. `killed`: one of them showed
+    it, or the process then died."""
 
     tries: int
-    died: bool
+    killed: bool
 
 
-def prepare(file: Path, mutants: int = 0) -> None:
-    """An untouched file for a run. `mutants`: so many has the libjvm."""
-    rest = _MUTANTS * (_OF_MUTANT.size + _TRIED.size) + _TRYING.size
-    file.write_bytes(_LAYOUT.pack(0, 0, 0, 0, 0, mutants) + bytes(rest))
+def prepare(file: Path, mutants: int = 0, killed: Collection[int] = ()) -> None:
+    """An untouched file for a run. `mutants`: so many has the libjvm. `killed`: those that are not tried."""
+    fates = (_KILLED_BEFORE if number in killed else 0 for number in range(_MUTANTS))
+    file.write_bytes(
+        _LAYOUT.pack(0, 0, 0, 0, 0, mutants)
+        + bytes(_MUTANTS * _OF_MUTANT.size + _TRYING.size)
+        + b"".join(_TRIED.pack(0, fate) for fate in fates)
+    )
 
 
 def read(file: Path) -> Canary:
@@ -59,7 +65,7 @@ def read_tried(file: Path) -> dict[int, Tried]:
     (trying,) = _TRYING.unpack(data[: _TRYING.size])
     tried = enumerate(_TRIED.iter_unpack(data[_TRYING.size :]))
     return {
-        number: Tried(tries, fate == _DIED or number == trying)
+        number: Tried(tries, fate in (_KILLED, _DIED) or number == trying)
         for number, (tries, fate) in tried
         if tries
     }

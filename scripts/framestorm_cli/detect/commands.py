@@ -14,11 +14,6 @@ from framestorm_cli.base.options import exit_with
 @click.option("--mutants", is_flag=True,
               help="Instead of bugs of the past: checks deleted, bounds off by one, comparisons turned."
               )  # fmt: skip
-@click.option(
-    "--sample",
-    type=click.IntRange(min=1),
-    help="Say what became of so many mutants, chosen by --seed.  [default: all]",
-)
 @click.option("--contestant", "contestants", multiple=True,
               help="Who looks; repeatable.  [default: libfuzzer]")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=5), default=60, show_default=True,

@@ -74,8 +74,7 @@ class Contestant:
     """`variant` of the JDK that it looks on. `replays`: whether its findings have artifacts that replay.
     `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm.
     `jvm_args`: of the JVMs that it fuzzes, and of those that replay what it found. `parts`: what it looks
-    with, each of which can look alone; none: it is one. `tries_mutants`: in one run all of them, one in force
-    after the other."""
+    with, each of which can look alone and try mutants; None: it is one, and cannot."""
 
     name: str
     what: str
@@ -84,9 +83,7 @@ class Contestant:
     replays: bool = True
     hears: Callable[[Finding], bool] = lambda _: True
     jvm_args: tuple[str, ...] = ()
-    parts: Callable[[Toolchain, Sequence[str]], tuple[str, ...]] = lambda _tools, _walkers: ()
-    alone: float = 0.0  # seconds that a part has in a survey
-    tries_mutants: bool = False
+    parts: Callable[[Toolchain, Sequence[str]], tuple[str, ...]] | None = None
 
 
 def _targets(tools: Toolchain, walkers: Sequence[str]) -> tuple[str, ...]:
@@ -160,11 +157,14 @@ def _step(task: Task, *, with_events: bool = False) -> Looked:
     events = walker_table.table(task.tools.program(NATIVE)).names["events"][1:]
     further = [part for name in events for part in ("--event", name)] if with_events else []
     done = stepping.run(
-        task.tools, task.out, task.seconds, task.parts, names, (), outside.NONE, task.symbolizer, further
+        task.tools, task.out, task.seconds, task.parts, names, (), outside.NONE, task.symbolizer, further,
+        task.mutants,
     )  # fmt: skip
     walked = done.results.counts.walked if done.results else 0
     found = [Timed(one.t, one) for one in done.findings]
-    return Looked(found, walked, "" if walked or found else "; ".join(done.problems))
+    # A mutant may have ended each process before its scenario was over.
+    looked = walked or found or task.mutants
+    return Looked(found, walked, "" if looked else "; ".join(done.problems))
 
 
 def _stress(task: Task, *options: str) -> Looked:
@@ -224,18 +224,16 @@ def _dies(finding: Finding) -> bool:
 CONTESTANTS = {
     one.name: one
     for one in (
-        Contestant("libfuzzer", "`fuzz`, guided by coverage", "sanitized", _fuzz, parts=_targets,
-                   alone=10, tries_mutants=True),
+        Contestant("libfuzzer", "`fuzz`, guided by coverage", "sanitized", _fuzz, parts=_targets),
         Contestant("libfuzzer-unguided", "`fuzz` without coverage's feedback", "sanitized",
                    lambda task: _fuzz(task, unguided=True)),
         Contestant("libfuzzer-z", "`fuzz`, guided, with ZGC", "sanitized", _fuzz,
                    jvm_args=jvm_modes.GCS["z"]),
         Contestant("libfuzzer-plain", "`fuzz` on the build without sanitizers", "plain", _fuzz),
         Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, engine="afl")),
-        Contestant("step", "`step`, all scenarios", "sanitized", _step, parts=_scenarios,
-                   alone=3),
+        Contestant("step", "`step`, all scenarios", "sanitized", _step, parts=_scenarios),
         Contestant("step-events", "`step`, all scenarios, with all events", "sanitized",
-                   lambda task: _step(task, with_events=True), parts=_scenarios, alone=3),
+                   lambda task: _step(task, with_events=True), parts=_scenarios),
         Contestant("stress", "`stress`, workloads chosen by the seed", "plain", _stress, replays=False),
         Contestant("stress-no-truth", "the same without ground truth", "plain",
                    lambda task: _stress(task, "--no-truth"), replays=False),

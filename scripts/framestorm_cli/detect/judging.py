@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.detect.contestants import Timed
@@ -24,8 +23,6 @@ from framestorm_cli.replay.replaying import Request
 from framestorm_cli.triage.buckets import alike
 
 _TRIES = 3  # fresh JVMs of either side that decide, at most
-_SURE = 2 * _TRIES  # JVMs that did not show a signature after which few more are asked
-_FEW = 2  # JVMs with the bug, and one without
 _CHANCE = 0.05  # that both sides show it alike: above it is no detection
 _MOST_NEW = 12  # candidates that are replayed
 _MOST_BEHIND = 6  # candidates with a signature of the control
@@ -35,21 +32,18 @@ _TOP = 3  # frames that a right report may name the function in
 
 @dataclass(frozen=True)
 class Side:
-    """`variables`: of the environment of its JVMs, which get `jvm_args`. `halts`: at most, of a replay."""
+    """`variables`: of the environment of its JVMs, which get `jvm_args`."""
 
     tools: Toolchain
     symbolizer: Symbolizer
     scratch: Path
     variables: Mapping[str, str]
     jvm_args: tuple[str, ...] = ()
-    halts: int = replaying.HALTS
 
     def hits(self, finding: Finding, tries: int) -> tuple[int, int]:
         """How many of `tries` fresh JVMs show the finding, or nearly; and how many there were."""
         assert finding.artifact is not None
-        request = Request(
-            finding.artifact, finding.signature, self.jvm_args, halts=self.halts, limit=_TRY_LIMIT
-        )
+        request = Request(finding.artifact, finding.signature, self.jvm_args, limit=_TRY_LIMIT)
         with environment(self.variables):
             done = replaying.run_tries(self.tools, self.symbolizer, request, tries, self.scratch)
         shutil.rmtree(self.scratch, ignore_errors=True)
@@ -80,11 +74,9 @@ class Judgement:
 
 
 def detect(
-    found: Iterable[Timed], control: Set[Signature], here: Side, there: Side, replays: int,
-    absent: Mapping[Signature, int] = MappingProxyType({}),
-) -> Judgement:  # fmt: skip
-    """The detection among findings that replay. `control`: signatures of the JDK without the bug. `absent`:
-    how many of its JVMs did not show a signature, asked with other artifacts that show it with a bug."""
+    found: Iterable[Timed], control: Set[Signature], here: Side, there: Side, replays: int
+) -> Judgement:
+    """The detection among findings that replay. `control`: signatures of the JDK without the bug."""
     ordered = sorted(found, key=lambda one: one.seconds)
     new = _first_of_each(
         ordered, lambda one: one.signature, lambda one: one.signature not in control
@@ -98,19 +90,16 @@ def detect(
         hits, tries = _until_shown(here, timed.finding, _TRIES)
         if not hits:
             continue
-        before = absent.get(timed.finding.signature, 0)
-        sure = before >= _SURE and timed.finding.signature not in control
-        shown, against = _until_shown(there, timed.finding, 1 if sure else _TRIES)
+        shown, against = _until_shown(there, timed.finding, _TRIES)
         if not shown:
-            wanted = _FEW if sure else replays
-            more = here.hits(timed.finding, wanted - tries) if wanted > tries else (0, 0)
+            more = here.hits(timed.finding, replays - tries) if replays > tries else (0, 0)
             hits, tries = hits + more[0], tries + more[1]
             if hits < tries and against < tries:
                 again = _until_shown(there, timed.finding, tries - against)
                 shown, against = again[0], against + again[1]
         if shown:
             of_control.add(timed.finding.signature)
-        elif _chance(hits, tries, against + (before if sure and hits == tries else 0)) <= _CHANCE:
+        elif _chance(hits, tries, against) <= _CHANCE:
             return Judgement(Detection(timed, hits, tries, against), frozenset(of_control))
     return Judgement(None, frozenset(of_control))
 

@@ -2,12 +2,10 @@
 
 import os
 import resource
-import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,21 +14,18 @@ import msgspec
 from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.detect import canary, judging, libraries, surveying
+from framestorm_cli.detect import canary, judging, libraries
 from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Looked, Task, Timed, clean
 from framestorm_cli.detect.judging import Detection, Judgement, Side
 from framestorm_cli.detect.subjects import CONTROLS, Subject, controls, environment
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import toolchain
 from framestorm_cli.native.toolchain import Toolchain
-from framestorm_cli.replay.replaying import HALTS
 from framestorm_cli.triage.explain import explain
 
 DATA = "runs.jsonl"
 CONTROL_RUNS = 3
 _ATTEMPTS = 4  # of a run that ended at what was not the bug; the last goes on to its end
-HALTS_AT_MUTANTS = 16  # of a replay
-_ATTEMPTS_AT_MUTANTS = 2  # of whose time to find nothing is said
 
 
 Key = tuple[str, str, tuple[str, ...], int, tuple[str, ...]]
@@ -73,14 +68,15 @@ class Measured(msgspec.Struct):
     oracle: str = ""  # that reported it first
     without_it: float | None = None  # found, of a whole run, had that oracle not been there
     parts: tuple[str, ...] = ()  # of the contestant that looked; none: all
-    acts: dict[int, tuple[int, int]] = {}  # of a survey: mutants' counts (surveying.py)
-    tried: dict[int, int] = {}  # of a survey that tries mutants: how often each
+    acts: dict[
+        int, tuple[int, int]
+    ] = {}  # of a survey: how often each mutant was reached, would have acted
+    tried: dict[int, int] = {}  # and was tried
     kills: dict[int, Kill] = {}  # by number
 
     @property
     def key(self) -> "Key":
-        surveyed = self.parts if self.bug in CONTROLS else ()
-        return self.bug, self.contestant, self.walkers, self.repetition, surveyed
+        return self.bug, self.contestant, self.walkers, self.repetition, self.parts
 
     @property
     def ended(self) -> float:
@@ -100,7 +96,7 @@ class Planned:
     replays: int
     out: Path
     whole: bool = False
-    parts: tuple[str, ...] = ()  # of the contestant, that are to look; none: all
+    parts: tuple[str, ...] = ()  # of the contestant, that survey mutants; none: it looks as a whole
 
     @property
     def is_control(self) -> bool:
@@ -108,17 +104,14 @@ class Planned:
 
     @property
     def key(self) -> Key:
-        surveyed = self.parts if self.is_control else ()
-        return self.subject.id, self.contestant, self.subject.walkers, self.repetition, surveyed
+        return self.subject.id, self.contestant, self.subject.walkers, self.repetition, self.parts
 
     @property
     def folder(self) -> Path:
         """Of what the run writes."""
         walkers = "+".join(self.subject.walkers)
         name = f"{self.repetition:02d}-{self.subject.id}-{self.contestant}-{walkers}"
-        if self.is_control and self.parts:
-            name += "-" + "+".join(self.parts)
-        return self.out / "work" / name
+        return self.out / "work" / "-".join((name, *self.parts))
 
     def __str__(self) -> str:
         with_parts = f" ({', '.join(self.parts)})" if self.parts else ""
@@ -142,20 +135,6 @@ def plan(
                 yield Planned(one, name, repetition, at, budget, replays, out, whole)
 
 
-def plan_mutants(
-    subjects: Sequence[Subject], contestants: Sequence[str], seed: int, budget: float, replays: int,
-    out: Path,
-) -> Iterator[Planned]:  # fmt: skip
-    """The surveys first; then mutant by mutant, the contestants in turn."""
-    for name in contestants:
-        for one, part in surveying.parts(subjects, name):
-            alone = budget if CONTESTANTS[name].tries_mutants else CONTESTANTS[name].alone
-            yield Planned(one, name, 1, seed, alone, replays, out, parts=(part,))
-    for one in subjects:
-        for name in contestants:
-            yield Planned(one, name, 1, seed, budget, replays, out)
-
-
 def read(folder: Path) -> list[Measured]:
     """The runs that were made. A torn last line is no run. Raises FramestormError."""
     try:
@@ -171,12 +150,7 @@ def read(folder: Path) -> list[Measured]:
 def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
     """Makes the runs that were not made yet, `jobs` at once, each on a core of its own. Returns all."""
     done = {one.key: one for one in read(folder)}
-    killed = {one.bug for one in done.values() if one.found is not None or one.problem}
-    missing = [
-        one
-        for one in planned
-        if one.key not in done and not (one.subject.mutant and one.subject.id in killed)
-    ]
+    missing = [one for one in planned if one.key not in done]
     groups = [[one for one in missing if one.is_control == wanted] for wanted in (True, False)]
     number = 0
     # What the controls show is asked for by the others.
@@ -184,84 +158,21 @@ def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
         with ProcessPoolExecutor(
             jobs, get_context("spawn"), _pin, (get_context("spawn").Value("i", 0),)
         ) as pool:
-            pending = {pool.submit(run_in_turn, turns): turns for turns in _turns(group)}
+            pending = {pool.submit(run, one): one for one in group}
             try:
                 for future in as_completed(pending):
-                    number += len(pending[future])
-                    for one, measured in zip(pending[future], future.result(), strict=False):
-                        steps.say(f"{number} of {len(missing)}: {one}: {_outcome(measured)}")
-                        with (folder / DATA).open("ab") as file:
-                            file.write(msgspec.json.encode(measured) + b"\n")
-                        done[measured.key] = measured
+                    number += 1
+                    measured = future.result()
+                    steps.say(
+                        f"{number} of {len(missing)}: {pending[future]}: {_outcome(measured)}"
+                    )
+                    with (folder / DATA).open("ab") as file:
+                        file.write(msgspec.json.encode(measured) + b"\n")
+                    done[measured.key] = measured
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     return list(done.values())
-
-
-def _turns(group: Sequence[Planned]) -> list[list[Planned]]:
-    """What has to follow each other: the contestants on a mutant, who are asked until one has killed it."""
-    turns: list[list[Planned]] = []
-    for one in group:
-        if one.subject.mutant and turns and turns[-1][0].subject.id == one.subject.id:
-            turns[-1].append(one)
-        else:
-            turns.append([one])
-    return turns
-
-
-def run_in_turn(turns: Sequence[Planned]) -> list[Measured]:
-    """Runs, the last of which may have found its mutant, or have had no JVM that starts with it."""
-    made: list[Measured] = []
-    for one in turns:
-        made.append(run_mutant(one) if one.subject.mutant else run(one))
-        if made[-1].found is not None or made[-1].problem:
-            break
-    return made
-
-
-def run_mutant(planned: Planned) -> Measured:
-    """With those parts of the contestant that make it act. No run is needed where there is none, or where it
-    was tried with the other mutants."""
-    subject = planned.subject
-    done = [one for one in read(planned.out) if one.acts]
-    if CONTESTANTS[planned.contestant].tries_mutants:
-        return _tried(planned, done)
-    found = surveying.best(
-        subject.mutant, subject.walkers, planned.contestant, planned.budget, done
-    )
-    if not found:
-        reached = surveying.reached(subject.mutant, subject.walkers, done)
-        return Measured(
-            subject.id, planned.contestant, subject.walkers, planned.repetition, planned.seed, 0.0, 0.0,
-            0.0, 0, reached=reached,
-        )  # fmt: skip
-    parts = tuple(part for one in found for part in one.parts)
-    try:
-        return run(replace(planned, parts=parts))
-    finally:
-        shutil.rmtree(planned.folder, ignore_errors=True)
-
-
-def _tried(planned: Planned, done: Sequence[Measured]) -> Measured:
-    """What the surveys that tried the mutant came to."""
-    subject, number = planned.subject, planned.subject.mutant
-    own = [
-        one
-        for one in done
-        if (one.contestant, one.walkers) == (planned.contestant, subject.walkers)
-    ]
-    acts = [one.acts.get(number, (0, 0)) for one in own]
-    made = Measured(
-        subject.id, planned.contestant, subject.walkers, planned.repetition, planned.seed, 0.0, 0.0, 0.0,
-        sum(one.tried.get(number, 0) for one in own),
-        reached=sum(reached for reached, _ in acts), triggered=sum(acted for _, acted in acts),
-    )  # fmt: skip
-    if killers := [one for one in own if number in one.kills]:
-        kill = killers[0].kills[number]
-        made.found, made.signature, made.oracle = kill.seconds, kill.signature, kill.oracle
-        made.parts = killers[0].parts
-    return made
 
 
 def _pin(taken) -> None:  # type: ignore[no-untyped-def]
@@ -276,6 +187,8 @@ def _pin(taken) -> None:  # type: ignore[no-untyped-def]
 def _outcome(one: Measured) -> str:
     if one.problem:
         return f"does not count: {one.problem}"
+    if one.parts:
+        return f"{len(one.tried):,} mutants tried, {len(one.kills):,} killed"
     if one.bug in CONTROLS:
         return f"{len(one.signatures)} signatures without a bug"
     canaried = f"canary reached {one.reached:,}, triggered {one.triggered:,}"
@@ -298,18 +211,17 @@ def run(planned: Planned) -> Measured:
     symbolizer = Symbolizer()
     passed = of_control(planned)
     shown: set[Signature] = set()
-    attempts = _ATTEMPTS_AT_MUTANTS if subject.mutant else _ATTEMPTS
-    for attempt in range(attempts):
-        last = planned.whole or attempt == attempts - 1
+    for attempt in range(_ATTEMPTS):
+        last = planned.whole or attempt == _ATTEMPTS - 1
         made, heard = _look(
             planned, contestant, tools, symbolizer, None if last else frozenset(passed)
         )
         if planned.is_control or made.problem:
             break
         scratch = planned.folder / "replays"
-        args, halts = contestant.jvm_args, HALTS_AT_MUTANTS if subject.mutant else HALTS
-        here = Side(tools, symbolizer, scratch, subject.environment, args, halts)
-        there = Side(without, symbolizer, scratch, against.environment, args, halts)
+        args = contestant.jvm_args
+        here = Side(tools, symbolizer, scratch, subject.environment, args)
+        there = Side(without, symbolizer, scratch, against.environment, args)
         judge = _judge(planned, contestant, frozenset(passed), here, there)
         judged = judge(heard)
         shown |= judged.of_control
@@ -334,8 +246,7 @@ def _judge(
     planned: Planned, contestant: Contestant, control: frozenset[Signature], here: Side, there: Side
 ) -> Callable[[Sequence[Timed]], Judgement]:
     if contestant.replays:
-        absent = _absent(planned) if planned.subject.mutant else {}
-        return lambda heard: judging.detect(heard, control, here, there, planned.replays, absent)
+        return lambda heard: judging.detect(heard, control, here, there, planned.replays)
     return lambda heard: judging.detect_by_signature(heard, control)
 
 
@@ -346,8 +257,11 @@ def _look(
     """What it came to, and what it heard. `passed`: signatures that do not end it; None: nothing does."""
     out = clean(planned.folder)
     file = out / "canary"
-    tries = planned.is_control and bool(planned.parts) and contestant.tries_mutants
-    canary.prepare(file, len(libraries.read_mutants(tools.jdk.home)) if tries else 0)
+    surveys = bool(planned.parts)
+    if surveys:
+        canary.prepare(file, len(libraries.read_mutants(tools.jdk.home)), _killed(planned))
+    else:
+        canary.prepare(file)
 
     def wanted(finding: Finding) -> bool:
         if planned.is_control or passed is None:
@@ -356,7 +270,7 @@ def _look(
 
     task = Task(
         tools, planned.subject.walkers, planned.budget, planned.seed, out, symbolizer, wanted,
-        contestant.jvm_args, planned.parts, file if tries else None,
+        contestant.jvm_args, planned.parts, file if surveys else None,
     )  # fmt: skip
     began, cpu = time.monotonic(), _cpu()
     with environment({**planned.subject.environment, canary.VARIABLE: str(file)}):
@@ -370,9 +284,7 @@ def _look(
         round(time.monotonic() - began, 3), round(_cpu() - cpu, 3), looked.walks, looked.problem,
     )  # fmt: skip
     made.whole, made.parts = planned.whole, planned.parts
-    if planned.is_control:
-        made.acts = canary.read_mutants(file)
-    if tries:
+    if surveys:
         _note_tried(made, looked, file)
     heard = [
         one for one in looked.found if contestant.hears(one.finding) and not one.finding.mutant
@@ -386,10 +298,12 @@ def _look(
 
 
 def _note_tried(made: Measured, looked: Looked, file: Path) -> None:
+    made.acts = canary.read_mutants(file)
     tried = canary.read_tried(file)
     made.tried = {number: one.tries for number, one in tried.items()}
+    # What was not written down before the process died, too.
     death = Kill(made.wall, Signature("process_death", "", ()), "")
-    made.kills = {number: death for number, one in tried.items() if one.died}
+    made.kills = {number: death for number, one in tried.items() if one.killed}
     for one in sorted(looked.found, key=lambda one: -one.seconds):
         if number := one.finding.mutant:
             made.kills[number] = Kill(
@@ -425,15 +339,9 @@ def of_control(planned: Planned) -> set[Signature]:
     return known
 
 
-def _absent(planned: Planned) -> Counter[Signature]:
-    """Of what killed other mutants, how many JVMs with none in force were asked and did not show it."""
-    runs = read(planned.out)
-    shown = {signature for one in runs for signature in one.of_control}
-    counts: Counter[Signature] = Counter()
-    for one in runs:
-        if one.signature is not None and one.signature not in shown:
-            counts[one.signature] += one.against
-    return counts
+def _killed(planned: Planned) -> set[int]:
+    """The mutants that surveys have killed so far."""
+    return {number for one in read(planned.out) for number in one.kills}
 
 
 def _cpu() -> float:

@@ -4,54 +4,46 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from framestorm_cli.detect.measuring import Measured
+from framestorm_cli.detect.measuring import Kill, Measured
 from framestorm_cli.detect.mutation import Mutant
-from framestorm_cli.detect.subjects import CONTROLS
 from framestorm_cli.experiments.shared import table
 from framestorm_cli.stress.proportion import Proportion
 
-KILLED, AT_START, SURVIVED, IDLE = OUTCOMES = (
-    "killed", "killed: no JVM starts", "survived", "never acted"
-)  # fmt: skip
+KILLED, SURVIVED, IDLE = OUTCOMES = ("killed", "survived", "never acted")
 
 
-def outcomes(runs: Sequence[Measured]) -> dict[str, str]:
-    """Of each mutant that was looked for."""
-    of: dict[str, list[Measured]] = {}
-    for one in runs:
-        if one.bug not in CONTROLS:
-            of.setdefault(one.bug, []).append(one)
-    return {mutant: _outcome(own) for mutant, own in of.items()}
+def outcomes(surveys: Sequence[Measured], mutants: Sequence[Mutant]) -> dict[str, str]:
+    return {one.id: _outcome(surveys, one.number) for one in mutants}
 
 
-def _outcome(own: Sequence[Measured]) -> str:
-    if any(one.found is not None for one in own):
+def _outcome(surveys: Sequence[Measured], number: int) -> str:
+    if any(number in one.kills for one in surveys):
         return KILLED
-    if any(one.problem for one in own):
-        return AT_START
-    return SURVIVED if any(one.walks or one.triggered for one in own) else IDLE
+    return SURVIVED if _acted(surveys, number) else IDLE
 
 
-def markdown(runs: Sequence[Measured], mutants: Mapping[str, Mutant]) -> str:
-    """`mutants`: all that were to be looked for."""
-    became = outcomes(runs)
-    if not became:
-        return "No mutant was looked for.\n"
-    own = [one for one in runs if one.bug not in CONTROLS]
-    hours = sum(one.wall for one in runs) / 3600
+def _acted(surveys: Sequence[Measured], number: int) -> int:
+    return sum(one.acts.get(number, (0, 0))[1] for one in surveys)
+
+
+def markdown(surveys: Sequence[Measured], mutants: Sequence[Mutant]) -> str:
+    """`mutants`: those to be told of."""
+    became = outcomes(surveys, mutants)
+    by_id = {one.id: one for one in mutants}
+    hours = sum(one.wall for one in surveys) / 3600
+    acted = [outcome for outcome in became.values() if outcome != IDLE]
     head = (
-        f"{len(became)} of {len(mutants)} mutants looked for, in {hours:.1f} hours of one core without "
-        f"replays. Killed of all: {_killed(list(became.values()))}."
+        f"{len(mutants)} mutants, in {hours:.1f} hours of one core. Killed of all: "
+        f"{_killed(list(became.values()))}; of those that acted: {_killed(acted)}."
     )
-    rules = _by(became, lambda name: mutants[name].rule)
-    files = _by(became, lambda name: Path(mutants[name].file).name)
     titles = ("", *OUTCOMES, "killed of those that acted")
+    rules = _by(became, lambda name: by_id[name].rule)
+    files = _by(became, lambda name: Path(by_id[name].file).name)
+    kills = [_first_kill(surveys, one.number) for one in mutants if became[one.id] == KILLED]
     by_whom = Counter(
-        (one.contestant, one.oracle or "none: a fault or a death", ", ".join(one.walkers))
-        for one in own
-        if one.found is not None
+        (one.contestant, kill.oracle or "none: a fault or a death", ", ".join(one.walkers))
+        for one, kill in kills
     )
-    survivors = [name for name, outcome in sorted(became.items()) if outcome == SURVIVED]
     parts = [
         head,
         table(titles, rules, len(titles) - 1),
@@ -62,34 +54,39 @@ def markdown(runs: Sequence[Measured], mutants: Mapping[str, Mutant]) -> str:
             1,
         ),
     ]
-    if survivors:
-        parts.append(_survivors(survivors, own, mutants))
+    if survivors := [one for one in mutants if became[one.id] == SURVIVED]:
+        parts.append(_survivors(survivors, surveys))
     return "\n\n".join(parts) + "\n"
 
 
+def _first_kill(surveys: Sequence[Measured], number: int) -> tuple[Measured, Kill]:
+    return next((one, one.kills[number]) for one in surveys if number in one.kills)
+
+
 def _killed(outcomes: Sequence[str]) -> str:
-    return str(Proportion.of(sum(one in (KILLED, AT_START) for one in outcomes), len(outcomes)))
+    return str(Proportion.of(outcomes.count(KILLED), len(outcomes)))
 
 
 def _by(became: Mapping[str, str], key: Callable[[str], str]) -> list[tuple[str, ...]]:
     rows = []
     for value in [*sorted({key(name) for name in became}), ""]:
         own = [outcome for name, outcome in became.items() if value in ("", key(name))]
-        triggered = [outcome for outcome in own if outcome != IDLE]
+        acted = [outcome for outcome in own if outcome != IDLE]
         counts = Counter(own)
         cells = [str(counts[outcome]) for outcome in OUTCOMES]
-        rows.append((value or "all", *cells, _killed(triggered)))
+        rows.append((value or "all", *cells, _killed(acted)))
     return rows
 
 
-def _survivors(
-    names: Sequence[str], runs: Sequence[Measured], mutants: Mapping[str, Mutant]
-) -> str:
+def _survivors(mutants: Sequence[Mutant], surveys: Sequence[Measured]) -> str:
     rows = []
-    for name in names:
-        one = mutants[name]
-        triggered = sum(run.triggered for run in runs if run.bug == name)
+    for one in mutants:
+        tries = sum(survey.tried.get(one.number, 0) for survey in surveys)
         place = f"{Path(one.file).name}:{one.line}"
         change = f"`{one.was}` becomes `{one.becomes}`".replace("|", "\\|")
-        rows.append((name, place, f"`{one.function}`", one.rule, change, f"{triggered:,}"))
-    return table(("survivor", "place", "function", "rule", "change", "triggered"), rows, 1)
+        acted = _acted(surveys, one.number)
+        rows.append(
+            (one.id, place, f"`{one.function}`", one.rule, change, f"{acted:,}", f"{tries:,}")
+        )
+    titles = ("survivor", "place", "function", "rule", "change", "acted", "tried")
+    return table(titles, rows, 2)

@@ -1,7 +1,6 @@
 """`framestorm detect`: the runs, then what they come to."""
 
 import os
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.live import results_console
 from framestorm_cli.base.machine import machine
-from framestorm_cli.detect import catalogue, libraries, measuring, subjects
+from framestorm_cli.detect import catalogue, libraries, measuring, subjects, surveying
 from framestorm_cli.detect.catalogue import Bug
 from framestorm_cli.detect.contestants import CONTESTANTS
 from framestorm_cli.detect.measuring import Measured
@@ -23,7 +22,7 @@ from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.names import known
 
 _DEFAULT = ("libfuzzer",)
-_SAMPLE = "mutants.json"  # those to be looked for, in --out
+_MUTANTS = "mutants.json"  # those that are asked for, in --out
 
 
 def detect_command(
@@ -40,7 +39,6 @@ def detect_command(
     again: bool,
     mutants: bool,
     whole: bool,
-    sample: int | None,
 ) -> int:
     """Returns the exit code: 0 every triggered bug was found, 1 not, 2 a run did not look."""
     if listing and not mutants:
@@ -58,12 +56,12 @@ def detect_command(
     if not again:
         if mutants:
             _check_mutants(contestants, runs, whole=whole)
-            chosen = _mutants(names, contestants, sample, seed, folder)
+            chosen = _mutants(names, contestants, folder)
         else:
             chosen = _bugs(names)
         _prepare(chosen, contestants)
         planned = list(
-            measuring.plan_mutants(chosen, contestants, seed, seconds, replays, folder)
+            surveying.plan(chosen, contestants, seed, seconds, folder)
             if mutants
             else measuring.plan(chosen, contestants, runs, seed, seconds, replays, folder, whole)
         )
@@ -76,18 +74,13 @@ def _bugs(names: tuple[str, ...]) -> list[Subject]:
     return [subjects.of_bug(bug) for bug in catalogue.chosen(names)]
 
 
-def _mutants(
-    names: tuple[str, ...], contestants: Sequence[str], sample: int | None, seed: int, folder: Path
-) -> list[Subject]:
-    """Those of these names, or a sample of all by chance, in the order of chance: what was looked for when a
-    run is ended early is a sample, too. Raises FramestormError for a name that is none."""
+def _mutants(names: tuple[str, ...], contestants: Sequence[str], folder: Path) -> list[Subject]:
+    """Those of these names, or all. Raises FramestormError for a name that is none."""
     variant = CONTESTANTS[contestants[0]].variant
     every = {one.id: one for one in libraries.read_mutants(libraries.mutated(variant))}
     known("mutant", names, list(every))
     chosen = [every[name] for name in names] if names else list(every.values())
-    if sample is not None and sample < len(chosen):
-        chosen = random.Random(seed).sample(chosen, sample)
-    files.write_bytes(folder / _SAMPLE, msgspec.json.encode(chosen))
+    files.write_bytes(folder / _MUTANTS, msgspec.json.encode(chosen))
     table = walkers.table(toolchain.native_program())
     return [subjects.of_mutant(one, table) for one in chosen]
 
@@ -95,11 +88,10 @@ def _mutants(
 def _check_mutants(contestants: Sequence[str], runs: int, *, whole: bool) -> None:
     if runs > 1 or whole:
         raise FramestormError("--mutants goes with neither --runs nor --whole: one kill is enough")
-    if no_parts := [name for name in contestants if not CONTESTANTS[name].alone]:
-        able = ", ".join(one.name for one in CONTESTANTS.values() if one.alone)
+    if no_parts := [name for name in contestants if not CONTESTANTS[name].parts]:
+        able = ", ".join(one.name for one in CONTESTANTS.values() if one.parts)
         raise FramestormError(
-            f"--mutants goes with contestants that can say where a mutant acts, {able}; not with "
-            f"{', '.join(no_parts)}"
+            f"--mutants goes with contestants that can try them, {able}; not with {', '.join(no_parts)}"
         )
 
 
@@ -131,7 +123,7 @@ def _conclude(runs: Sequence[Measured], folder: Path) -> int:
 
     if not runs:
         raise FramestormError(f"{folder} has no run")
-    if (folder / _SAMPLE).exists():
+    if (folder / _MUTANTS).exists():
         return _conclude_mutants(runs, folder)
     text = tables.markdown(runs, machine())
     files.write_bytes(folder / "detect.md", text.encode())
@@ -151,9 +143,17 @@ def _conclude(runs: Sequence[Measured], folder: Path) -> int:
 def _conclude_mutants(runs: Sequence[Measured], folder: Path) -> int:
     from framestorm_cli.detect import mutant_tables  # noqa: PLC0415 (as above)
 
-    sample = msgspec.json.decode((folder / _SAMPLE).read_bytes(), type=list[Mutant])
-    text = mutant_tables.markdown(runs, {one.id: one for one in sample})
+    chosen = msgspec.json.decode((folder / _MUTANTS).read_bytes(), type=list[Mutant])
+    text = mutant_tables.markdown(runs, chosen)
     files.write_bytes(folder / "mutants.md", text.encode())
     click.echo(text)
     click.echo(paths.shown(folder / measuring.DATA))
-    return 1 if mutant_tables.SURVIVED in mutant_tables.outcomes(runs).values() else 0
+    failed = [one for one in runs if one.problem]
+    for one in failed:
+        FramestormError(
+            f"{one.contestant} with {', '.join(one.parts)} did not look: {one.problem}"
+        ).show()
+    if failed:
+        return 2
+    survived = mutant_tables.SURVIVED in mutant_tables.outcomes(runs, chosen).values()
+    return 1 if survived else 0

@@ -14,7 +14,6 @@ from framestorm_cli.native.walkers import Table
 CONTROL = "control"  # the JDK without a bug
 UNMUTATED = "unmutated"  # the JDK of the mutants with none in force
 CONTROLS = (CONTROL, UNMUTATED)
-MUTANT = "FRAMESTORM_MUTANT"  # of the environment: which is in force
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,6 @@ class Subject:
     walkers: tuple[str, ...]
     functions: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    mutant: int = 0  # its number; 0: none
 
     def home(self, variant: str) -> Path:
         """The JDK to look on, built when it is not there. Raises FramestormError."""
@@ -55,8 +53,7 @@ def of_mutant(mutant: Mutant, table: Table) -> Subject:
         if walker.origin == ("added" if jfr or name.startswith("async") else "jdk")
         and walker.comparable != jfr
     )
-    number = {MUTANT: str(mutant.number)}
-    return Subject(mutant.id, UNMUTATED, walkers, (mutant.function,), number, mutant.number)
+    return Subject(mutant.id, UNMUTATED, walkers, (mutant.function,))
 
 
 def controls(subjects: Sequence[Subject]) -> list[Subject]:

@@ -22,7 +22,6 @@ from framestorm_cli.detect import (
     measuring,
     mutant_tables,
     subjects,
-    surveying,
     tables,
 )
 from framestorm_cli.detect.canary import Tried
@@ -164,81 +163,8 @@ MUTANT = Mutant(
 )
 
 
-def surveyed(part: str, reached: int, acts: int, contestant: str = "libfuzzer") -> Measured:
-    return measured(
-        subjects.UNMUTATED, None, contestant=contestant, parts=[part], acts={7: (reached, acts)}
-    )
-
-
-def test_a_mutant_is_looked_for_with_the_parts_that_make_it_act() -> None:
-    """Those that do most often, as many as there is time for."""
-    done = [
-        surveyed("rarely", 9, 1), surveyed("often", 9, 9), surveyed("never", 9, 0),
-        surveyed("now and then", 9, 5), surveyed("scenario", 9, 9, "step"),
-    ]  # fmt: skip
-
-    def parts(number: int, contestant: str, seconds: float) -> list[tuple[str, ...]]:
-        best = surveying.best(number, ONE.walkers, contestant, seconds, done)
-        return [one.parts for one in best]
-
-    assert parts(7, "libfuzzer", 6.0) == [("often",), ("now and then",)]
-    assert parts(7, "libfuzzer", 1.0) == [("often",)]
-    assert parts(7, "step", 60.0) == [("scenario",)]
-    assert parts(8, "libfuzzer", 60.0) == []
-
-
-def test_the_first_contestant_that_kills_a_mutant_is_the_last_one_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And one that no part makes act needs no run to be told from one that is missed."""
-    mutant = replace(ONE, id=MUTANT.id, control=subjects.UNMUTATED, mutant=MUTANT.number)
-    turns = [
-        replace(planned(tmp_path), subject=mutant, contestant=n) for n in ("step", "step-events")
-    ]
-    asked: list[tuple[str, tuple[str, ...]]] = []
-
-    def run(one: Planned) -> Measured:
-        asked.append((one.contestant, one.parts))
-        found = 1.0 if one.contestant in killers else None
-        return measured(MUTANT.id, found, contestant=one.contestant, triggered=1)
-
-    monkeypatch.setattr(measuring, "run", run)
-    lines = [surveyed("c1", 2, 2, "step"), surveyed("c1", 3, 0, "step-events")]
-    (tmp_path / measuring.DATA).write_bytes(b"".join(msgspec.json.encode(o) + b"\n" for o in lines))
-    killers: set[str] = set()
-    for became in (mutant_tables.SURVIVED, mutant_tables.KILLED):
-        asked.clear()
-        made = measuring.run_in_turn(turns)
-        assert asked == [("step", ("c1",))]
-        assert mutant_tables.outcomes([*lines, *made]) == {MUTANT.id: became}
-        assert len(made) == 2 - len(killers)  # it was not found by who was asked first
-        killers.add("step")
-    (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(lines[1]) + b"\n")
-    asked.clear()
-    made = measuring.run_in_turn(turns)
-    assert not asked
-    assert mutant_tables.outcomes(made) == {MUTANT.id: mutant_tables.IDLE}
-
-
-def test_what_a_fuzzer_came_to_that_tried_a_mutant_needs_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "run", None)
-    turn = replace(
-        planned(tmp_path),
-        subject=replace(ONE, id=MUTANT.id, control=subjects.UNMUTATED, mutant=MUTANT.number),
-    )
-    kill = Kill(2.5, Signature("contract", "wrong-frames", ()), "truth")
-    tried = [surveyed("fuzz_call", 3, 2), surveyed("fuzz_stack", 1, 1)]
-    tried[0].tried, tried[1].tried = {7: 2}, {7: 1}
-    for kills, became in (({}, mutant_tables.SURVIVED), ({7: kill}, mutant_tables.KILLED)):
-        tried[1].kills = kills
-        lines = b"".join(msgspec.json.encode(one) + b"\n" for one in tried)
-        (tmp_path / measuring.DATA).write_bytes(lines)
-        (made,) = measuring.run_in_turn([turn])
-        assert (made.walks, made.reached, made.triggered) == (3, 4, 3)
-        assert mutant_tables.outcomes([made]) == {MUTANT.id: became}
-    assert (made.found, made.oracle, made.parts) == (2.5, "truth", ("fuzz_stack",))
+def surveyed(part: str, **more: object) -> Measured:
+    return measured(subjects.UNMUTATED, None, parts=[part], **more)
 
 
 @pytest.mark.usefixtures("homes")
@@ -256,8 +182,11 @@ def test_a_fuzzer_tries_all_mutants_in_its_survey(
             ]
         },
     )
+    kill = Kill(2.5, Signature("contract", "wrong-frames", ()), "truth")
+    before = surveyed("fuzz_stack", kills={8: kill})
+    (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(before) + b"\n")
     one = replace(planned(tmp_path), subject=ONE.against(), parts=("fuzz_call",))
-    made = measuring.run_in_turn([one])[0]
+    made = measuring.run(one)
     assert [(number, kill.oracle) for number, kill in made.kills.items()] == [(7, "contract")]
     assert len(made.signatures) == 1  # what no mutant did
     (start,) = fakes.starts("fuzz_call")
@@ -265,38 +194,67 @@ def test_a_fuzzer_tries_all_mutants_in_its_survey(
     data = bytearray(file.read_bytes())
     header, counts, tried = 48, 16 * 8192, 8
     assert int.from_bytes(data[40:48], "little") == 9
+    fate_of_eight = header + counts + tried + 8 * 8 + 4
+    assert data[fate_of_eight] == 4  # killed by the survey before
+    assert not data[fate_of_eight + 8]
     struct.pack_into("<Q", data, header + counts, 3)  # it died of one
     struct.pack_into("<2I", data, header + counts + tried + 8 * 3, 5, 0)
     struct.pack_into(
         "<2I", data, header + counts + tried + 8 * 4, 6, 2
     )  # and before that of another
     struct.pack_into("<2I", data, header + counts + tried + 8 * 5, 7, 1)
+    struct.pack_into("<2I", data, header + counts + tried + 8 * 6, 8, 0)
     file.write_bytes(data)
     assert canary.read_tried(file) == {
-        3: Tried(5, died=True), 4: Tried(6, died=True), 5: Tried(7, died=False),
+        3: Tried(5, killed=True), 4: Tried(6, killed=True), 5: Tried(7, killed=True),
+        6: Tried(8, killed=False),
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("homes")
+def test_a_scenario_goes_on_when_a_mutant_has_ended_the_process(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a death, or by what it left behind."""
+    counts = dict.fromkeys(
+        ("steps", "walked", "judged", "passed", "excursions", "from_outside", "outside"), 0
+    )
+    begun = {
+        "seconds": 0.1, "walkers": [], "counts": {**counts, "lost": {}}, "scenarios": {},
+        "sections": {}, "findings": [], "blobs": [], "left": ["c1"],
+    }  # fmt: skip
+    monkeypatch.setattr("framestorm_cli.detect.libraries.read_mutants", lambda _: [MUTANT] * 9)
+    one = replace(
+        planned(tmp_path), subject=ONE.against(), contestant="step", parts=("c1",), budget=1.0
+    )
+    for end in ("die", "not-reusable"):
+        fakes.plan("step", {"end": end, "step": begun})
+        before = len(fakes.starts("step"))
+        assert measuring.run(one).problem == ""
+        starts = fakes.starts("step")[before:]
+        assert len(starts) > 1
+        assert {start[start.index("--scenario") + 1] for start in starts} == {"c1"}
+        assert len({start[start.index("--mutants") + 1] for start in starts}) == 1
+
+
 def test_what_became_of_mutants() -> None:
-    every = {f"mutant-{n}": MUTANT for n in range(5)}
-    runs = [
-        surveyed("c1", 1, 1),
-        measured("mutant-0", 1.0, triggered=2),
-        measured("mutant-1", None, triggered=2),
-        measured("mutant-1", 2.0, contestant="step", triggered=1),
-        measured("mutant-2", None, problem="no JVM"),
-        measured("mutant-3", None, walks=0, reached=4),
-        measured("mutant-4", None, triggered=8),
-    ]
-    assert list(mutant_tables.outcomes(runs).values()) == [
-        mutant_tables.KILLED, mutant_tables.KILLED, mutant_tables.AT_START,
-        mutant_tables.IDLE, mutant_tables.SURVIVED,
+    every = [replace(MUTANT, number=number) for number in range(4)]
+    kill = Kill(2.5, Signature("contract", "wrong-frames", ()), "truth")
+    surveys = [
+        surveyed("fuzz_call", acts={0: (1, 1), 1: (1, 1), 3: (5, 2)}, kills={0: kill}),
+        surveyed("c1", contestant="step", acts={1: (1, 1), 2: (4, 0), 3: (9, 6)}, kills={1: kill},
+                 tried={3: 5}),
     ]  # fmt: skip
-    text = mutant_tables.markdown(runs, every)
-    assert "5 of 5 mutants looked for" in text
-    assert "| off by one | 2 | 1 | 1 | 1 | 3 of 4 (30 % to 95 %) |" in text
+    assert list(mutant_tables.outcomes(surveys, every).values()) == [
+        mutant_tables.KILLED, mutant_tables.KILLED, mutant_tables.IDLE, mutant_tables.SURVIVED,
+    ]  # fmt: skip
+    text = mutant_tables.markdown(surveys, every)
+    assert "of those that acted: 2 of 3" in text
+    assert "| off by one | 2 | 1 | 1 | 2 of 3 (21 % to 94 %) |" in text
+    assert "| step | truth |" in text
     assert (
-        "| mutant-4 | asyncSample.cpp:3 | `f` | off by one | `a < b` becomes `a <= b` | 8 |" in text
+        f"| {every[3].id} | asyncSample.cpp:3 | `f` | off by one | `a < b` becomes `a <= b` | 8 | 5 |"
+        in text
     )
 
 
@@ -461,7 +419,6 @@ def test_a_mutant_is_looked_for_with_the_walkers_whose_code_it_is_in(fakes: Fake
     def of(file: str) -> set[str]:
         mutant = Mutant(7, f"src/hotspot/share/{file}", 1, "f", "check deleted", "a", "b")
         subject = subjects.of_mutant(mutant, table)
-        assert subject.environment == {"FRAMESTORM_MUTANT": "7"}
         return set(subject.walkers)
 
     assert of("prims/asyncStackWalker.cpp") == set(table.added())

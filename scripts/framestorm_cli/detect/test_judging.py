@@ -84,25 +84,6 @@ def test_what_comes_back_now_and_then_is_told_apart_by_counting(
     assert [side.left for side in sides] == [[], []]
 
 
-@pytest.mark.parametrize(
-    ("before", "without", "judged"),
-    [
-        (6, NO, 2),  # two JVMs with the bug and one without
-        (5, NO * 3, 10),
-        (6, YES, None),
-    ],
-)
-def test_of_what_other_artifacts_never_showed_without_a_bug_few_replays_tell(
-    before: int, without: tuple[bool, ...], judged: int | None
-) -> None:
-    here = Counted(*YES * (judged or 1))
-    there = Counted(*without)
-    absent = {A: before}
-    done = judging.detect([timed(5, "x", A)], frozenset(), here, there, 10, absent).detection
-    assert (done.replayed if done else None) == judged
-    assert (here.left, there.left) == ([], [])
-
-
 def test_a_bug_behind_a_signature_of_the_control_is_found_by_its_place() -> None:
     found = [timed(1, "own", A), timed(2, "planted", A)]
     here, there = Side({"own": 1.0, "planted": 1.0}), Side({"own": 1.0})

@@ -159,8 +159,9 @@ def compiler_launchers() -> dict[str, str]:
     program = shutil.which("ccache")
     if program is None or any(name in os.environ for name in names):
         return {}
-    folder = f"CCACHE_DIR={paths.cache() / 'ccache'}"
-    return dict.fromkeys(names, ";".join(["cmake", "-E", "env", folder, program]))
+    settings = [f"CCACHE_DIR={paths.cache() / 'ccache'}"]
+    settings += ["CCACHE_SLOPPINESS=pch_defines,time_macros"]  # CMakeLists.txt asks for it
+    return dict.fromkeys(names, ";".join(["cmake", "-E", "env", *settings, program]))
 
 
 def sampled_by_tests(jdk: Jdk) -> Path:

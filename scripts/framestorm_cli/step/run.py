@@ -127,11 +127,13 @@ class Stepped:
 def run(
     tools: Toolchain, folder: Path, seconds: float, scenarios: Sequence[str], walkers: Sequence[str],
     jvm_args: Sequence[str], walked: OutsideWalker, symbolizer: Symbolizer,
-    further: Sequence[str] = (),
+    further: Sequence[str] = (), mutants: Path | None = None,
 ) -> Stepped:  # fmt: skip
     """Steps in a process of its own; no scenarios, or walkers: all. A process that dies is followed by
     another one for the scenarios that are left, in a folder of its own. `further`: arguments that say which
-    events, or which program instead. Raises FramestormError."""
+    events, or which program instead. `mutants`: the file of counts of a libjvm that has some
+    (detect/canary.py); a process that one has ended is followed by another for its scenario, too. Raises
+    FramestormError."""
     steps.say(f"stepping on {tools.jdk} for {seconds:.0f} s")
     began = time.monotonic()
     jvms: list[_Ended] = []
@@ -143,7 +145,9 @@ def run(
         command += [part for name in left for part in ("--scenario", name)]
         command += [part for name in walkers for part in ("--walker", name)]
         command += [*walked.arguments(own), *further]
-        ended = _run(tools, command, own, seconds - over, symbolizer)
+        if mutants:
+            command += ["--mutants", str(mutants)]
+        ended = _run(tools, command, own, seconds - over, symbolizer, again=mutants is not None)
         for finding in ended.findings:
             finding.t += over
         jvms.append(ended)
@@ -151,7 +155,8 @@ def run(
         left = left if ended.left is None else ended.left
         goes_on = bool(ended.left) and over < seconds
         if goes_on:
-            steps.say(f"{ended.death}; going on with {left[0]} in another JVM")
+            why = f"{ended.death}; " if ended.death else ""
+            steps.say(f"{why}going on with {left[0]} in another JVM")
     deaths = [one.death for one in jvms if one.death]
     parts = [one.results for one in jvms if one.results]
     made = results.merged(parts) if len(parts) > 1 else parts[0] if parts else None
@@ -165,8 +170,8 @@ def run(
 
 @dataclass(frozen=True)
 class _Ended:
-    """A process. `death`: how, and in which scenario; empty: it did not die. `left`: scenarios that it had
-    not begun with by then; None: it had begun with none."""
+    """A process. `death`: how, and in which scenario; empty: it did not die. `left`: scenarios that are left
+    by then; None: it had begun with none."""
 
     results: Results | None
     findings: list[Finding]
@@ -175,9 +180,11 @@ class _Ended:
 
 
 def _run(
-    tools: Toolchain, command: list[str], folder: Path, seconds: float, symbolizer: Symbolizer
-) -> _Ended:
-    """Steps, and says so scenario by scenario. Raises FramestormError."""
+    tools: Toolchain, command: list[str], folder: Path, seconds: float, symbolizer: Symbolizer, *,
+    again: bool,
+) -> _Ended:  # fmt: skip
+    """Steps, and says so scenario by scenario. `again`: whether a scenario in which it died is left. Raises
+    FramestormError."""
     process = processes.start([tools.program(NATIVE), "step", *command], folder)
     try:
         code: int | None = process.wait(seconds + _GRACE)
@@ -191,7 +198,10 @@ def _run(
     if code == processes.EXIT_DONE:
         return _Ended(results.read(data), findings)
     written = results.read(data) if data.exists() else None
-    begun = written.left if written else []
+    begun = tuple(written.left) if written else ()
+    made = written if written and written.scenarios else None
+    if code == processes.EXIT_NOT_REUSABLE:
+        return _Ended(made, findings, left=begun)
     if code == processes.EXIT_SETUP and not begun:
         raise FramestormError(processes.own_words(log))
     died = processes.death_of(code, folder)
@@ -205,8 +215,7 @@ def _run(
         where = f" in {found.signature.frames[0]}" if found.signature.frames else ""
         how = "" if code is None else f", exit code {code if code > 0 else 128 - code}"
         death = f"the JVM died{place}: {found.clause}{where}{how}; see {paths.shown(died.hs_err or log)}"
-    made = written if written and written.scenarios else None
-    return _Ended(made, findings, death, tuple(begun[1:]) if begun else None)
+    return _Ended(made, findings, death, begun[0 if again else 1 :] if begun else None)
 
 
 def _buckets(

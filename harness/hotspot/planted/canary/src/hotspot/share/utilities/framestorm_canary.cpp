@@ -28,7 +28,7 @@ struct MutantCounts {
   uint64_t triggered;
 };
 
-// As scripts/framestorm_cli/detect/canary.py and fuzz/libjvm_mutants.h have it, whose file goes on behind it.
+// As scripts/framestorm_cli/detect/canary.py and harness/jvm/libjvm_mutants.h have it, whose file goes on behind it.
 struct Canary {
   uint64_t reached;
   uint64_t triggered;

@@ -1,8 +1,4 @@
-#include "fuzz/libjvm_mutants.h"
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "fuzz/mutant_walks.h"
 
 #include <fstream>
 
@@ -10,6 +6,7 @@
 #include "harness/base/test_folder.h"
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
+#include "harness/jvm/mutant_file_fixture.h"
 
 namespace framestorm {
 namespace {
@@ -17,33 +14,24 @@ namespace {
 using jvm_test::FakeWalk;
 using jvm_test::FakeWalker;
 using jvm_test::JvmTest;
+using jvm_test::MutantFile;
 
 enum : uint8_t { kRefuses = 1, kIsEquivalent, kFickle, kNeverActs, kCount = kNeverActs };
 
-LibjvmMutantFile* mapped = nullptr;
+MutantFile* file = nullptr;
 int turns = 0;
 
 // AsyncGetCallTrace, as if libjvm had these mutants.
 int32_t walk_with_mutants(const FakeWalk& walk) {
-  if (mapped->in_force == LibjvmMutantFile::kNone) {
-    for (const int64_t number : {kRefuses, kIsEquivalent, kFickle}) ++mapped->counts[number].acted;
-  }
-  const bool wrong = mapped->in_force == kRefuses || (mapped->in_force == kFickle && turns++ == 0);
+  file->act({kRefuses, kIsEquivalent, kFickle});
+  const int64_t in_force = (*file)->in_force;
+  const bool wrong = in_force == kRefuses || (in_force == kFickle && turns++ == 0);
   return wrong ? walk.depth + 1 : walk.right();
 }
 
-class LibjvmMutantsTest : public JvmTest {
+class MutantWalksTest : public JvmTest {
  protected:
-  LibjvmMutantsTest() {
-    std::ofstream(path_).seekp(sizeof(LibjvmMutantFile) - 1).put(0);
-    const int fd = open(path_.c_str(), O_RDWR | O_CLOEXEC);
-    mapped = static_cast<LibjvmMutantFile*>(
-        mmap(nullptr, sizeof(LibjvmMutantFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-    close(fd);
-    mapped->count = kCount;
-    mapped->in_force = LibjvmMutantFile::kNone;
-  }
-  void TearDown() override { munmap(mapped, sizeof(LibjvmMutantFile)); }
+  MutantWalksTest() { file = &file_; }
 
   // The victim in its code, `walk` as the plugin.
   void halt_for(FakeWalker::Body walk) {
@@ -60,17 +48,17 @@ class LibjvmMutantsTest : public JvmTest {
   }
 
   TestFolder folder_;
-  std::filesystem::path path_ = folder_ / "counts";
+  MutantFile file_{folder_ / "counts", kCount};
 };
 
-TEST_F(LibjvmMutantsTest, TheOneThatShowsIsKilledAndToldOnce) {
+TEST_F(MutantWalksTest, TheOneThatShowsIsKilledAndToldOnce) {
   halt_for(&walk_with_mutants);
   ASSERT_FALSE(HasFatalFailure());
   RunCounts counts;
   Signatures signatures;
   {
     RunWriter writer(folder_ / "out", session(), counts);
-    LibjvmMutants mutants(path_, session(), writer, signatures);
+    MutantWalks mutants(file_.path(), session(), writer, signatures);
     const Input input = plain();
     loop([&] {
       for (int i = 0; i < 3; ++i) {
@@ -79,16 +67,16 @@ TEST_F(LibjvmMutantsTest, TheOneThatShowsIsKilledAndToldOnce) {
       }
     });
   }
-  EXPECT_EQ(mapped->tried[kRefuses].fate, LibjvmMutantFile::kKilled);
-  EXPECT_EQ(mapped->tried[kRefuses].tries, 1U);
+  EXPECT_EQ(file_->tried[kRefuses].fate, LibjvmMutantFile::kKilled);
+  EXPECT_EQ(file_->tried[kRefuses].tries, 1U);
   for (const int64_t number : {kIsEquivalent, kFickle}) {
-    EXPECT_EQ(mapped->tried[number].fate, LibjvmMutantFile::kOpen) << number;
-    EXPECT_EQ(mapped->tried[number].tries, 3U) << number;
+    EXPECT_EQ(file_->tried[number].fate, LibjvmMutantFile::kOpen) << number;
+    EXPECT_EQ(file_->tried[number].tries, 3U) << number;
   }
-  EXPECT_EQ(mapped->tried[kNeverActs].tries, 0U);
-  std::ifstream file(folder_ / "out/findings.jsonl");
+  EXPECT_EQ(file_->tried[kNeverActs].tries, 0U);
+  std::ifstream findings(folder_ / "out/findings.jsonl");
   std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  for (std::string line; std::getline(findings, line);) lines.push_back(line);
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("\"mutant\":1"), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find("count-exceeds-depth"), std::string::npos) << lines[0];
@@ -96,25 +84,24 @@ TEST_F(LibjvmMutantsTest, TheOneThatShowsIsKilledAndToldOnce) {
 
 // Wrong for good once a mutant was in force.
 int32_t walk_with_residue(const FakeWalk& walk) {
-  if (mapped->in_force == LibjvmMutantFile::kNone) {
-    for (const int64_t number : {kRefuses, kIsEquivalent}) ++mapped->counts[number].acted;
-  }
-  if (mapped->in_force == kRefuses) turns = 1;
-  return turns != 0 && mapped->in_force == LibjvmMutantFile::kNone ? walk.depth + 1 : walk.right();
+  file->act({kRefuses, kIsEquivalent});
+  const int64_t in_force = (*file)->in_force;
+  if (in_force == kRefuses) turns = 1;
+  return turns != 0 && in_force == LibjvmMutantFile::kNone ? walk.depth + 1 : walk.right();
 }
 
-TEST_F(LibjvmMutantsTest, WhatOneLeavesBehindKillsItWhenItIsTriedAlone) {
+TEST_F(MutantWalksTest, WhatOneLeavesBehindKillsItWhenItIsTriedAlone) {
   halt_for(&walk_with_residue);
   ASSERT_FALSE(HasFatalFailure());
   RunCounts counts;
   Signatures signatures;
   RunWriter writer({}, session(), counts);
   const auto fates = [&] {
-    return std::pair(mapped->tried[kRefuses].fate, mapped->tried[kIsEquivalent].fate);
+    return std::pair(file_->tried[kRefuses].fate, file_->tried[kIsEquivalent].fate);
   };
   const auto in_a_process = [&] {
     turns = 0;
-    LibjvmMutants mutants(path_, session(), writer, signatures);
+    MutantWalks mutants(file_.path(), session(), writer, signatures);
     const Input input = plain();
     loop([&] {
       while (!mutants.spoiled()) {
@@ -129,26 +116,26 @@ TEST_F(LibjvmMutantsTest, WhatOneLeavesBehindKillsItWhenItIsTriedAlone) {
   EXPECT_EQ(fates(), std::pair(LibjvmMutantFile::kKilled, LibjvmMutantFile::kSuspect));
 }
 
-TEST_F(LibjvmMutantsTest, OneThatEndedTheProcessIsNotTriedAgain) {
+TEST_F(MutantWalksTest, OneThatEndedTheProcessIsNotTriedAgain) {
   start({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());
   RunCounts counts;
   Signatures signatures;
   RunWriter writer({}, session(), counts);
-  mapped->trying = kRefuses;
-  const LibjvmMutants mutants(path_, session(), writer, signatures);
-  EXPECT_EQ(mapped->tried[kRefuses].fate, LibjvmMutantFile::kDied);
-  EXPECT_EQ(mapped->trying, 0U);
+  file_->trying = kRefuses;
+  const MutantWalks mutants(file_.path(), session(), writer, signatures);
+  EXPECT_EQ(file_->tried[kRefuses].fate, LibjvmMutantFile::kDied);
+  EXPECT_EQ(file_->trying, 0U);
 }
 
-TEST_F(LibjvmMutantsTest, ALibjvmWithoutMutantsIsRefused) {
+TEST_F(MutantWalksTest, ALibjvmWithoutMutantsIsRefused) {
   start({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());
   RunCounts counts;
   Signatures signatures;
   RunWriter writer({}, session(), counts);
-  mapped->count = 0;
-  EXPECT_THROW(LibjvmMutants(path_, session(), writer, signatures), SetupError);
+  file_->count = 0;
+  EXPECT_THROW(MutantWalks(file_.path(), session(), writer, signatures), SetupError);
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+#include "fuzz/mutant_walks.h"
+
+#include <algorithm>
+
+namespace framestorm {
+namespace {
+
+constexpr size_t kTriesOfInput = 8;
+// A try walks some twenty times. Of a trace with so many frames that takes as long as a thousand other tries:
+// there one mutant is tried, that was tried nowhere.
+constexpr int32_t kDeep = 1000;
+
+}  // namespace
+
+MutantWalks::MutantWalks(const std::filesystem::path& counts, Session& session, RunWriter& writer,
+                         Signatures& signatures)
+    : mutants_(counts), session_(session), writer_(writer), signatures_(signatures) {}
+
+void MutantWalks::look(const Input& input, const Outcome& outcome) {
+  if (outcome.status != Outcome::Status::walked) return;
+  if (!outcome.findings.empty()) {
+    // The added walkers are known to have no bug; what has JFR walk has JFR's.
+    const WalkerTraits& walker = traits_of(input.walker);
+    if (mutants_.has_tried() && walker.is_added() && !walker.chooses_its_threads) mutants_.spoil();
+    return;
+  }
+  Executor& executor = session_.executor();
+  const Coverage::Aside aside(executor.coverage());
+  const bool deep = outcome.result > kDeep;
+  input_ = &input;
+  executor.set_rigour(Rigour::everything);
+  mutants_.try_acting(*this, deep ? 1 : kTriesOfInput, deep);
+  executor.set_rigour(Rigour::per_walk);
+}
+
+std::vector<uint64_t> MutantWalks::walk() {
+  found_ = session_.executor().execute(*input_).findings;
+  std::vector<uint64_t> keys;
+  for (const Finding& finding : found_) keys.push_back(signatures_.key_of(finding));
+  return keys;
+}
+
+void MutantWalks::killed(size_t number, uint64_t key) {
+  Finding killing = *std::ranges::find_if(
+      found_, [&](const Finding& finding) { return signatures_.key_of(finding) == key; });
+  killing.mutant = number;
+  writer_.record(signatures_.key_of(killing), 0, killing, session_.executor().last_trace());
+}
+
+}  // namespace framestorm

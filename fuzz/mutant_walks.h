@@ -1,0 +1,40 @@
+// Inputs that kill a libjvm's mutants (harness/jvm/libjvm_mutants.h). Loop's stack, world halted.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "harness/executor/run_writer.h"
+#include "harness/executor/session.h"
+#include "harness/executor/signature.h"
+#include "harness/jvm/libjvm_mutants.h"
+
+namespace framestorm {
+
+class MutantWalks final : LibjvmMutants::Walks {
+ public:
+  // All have to outlive it. Any thread; no walk is under way. Throws SetupError where libjvm has no mutants.
+  MutantWalks(const std::filesystem::path& counts, Session& session, RunWriter& writer,
+              Signatures& signatures);
+
+  // Before the walk of an input.
+  void begin() { mutants_.begin(); }
+  // After it. Coverage counters stay as they are. The process may not be reusable afterwards.
+  void look(const Input& input, const Outcome& outcome);
+  // Whether a mutant that is not in force any more has left something behind.
+  bool spoiled() const { return mutants_.spoiled(); }
+
+ private:
+  std::vector<uint64_t> walk() override;
+  bool goes_on() const override { return !session_.executor().not_reusable(); }
+  void killed(size_t number, uint64_t key) override;
+
+  LibjvmMutants mutants_;
+  Session& session_;
+  RunWriter& writer_;
+  Signatures& signatures_;
+  const Input* input_ = nullptr;
+  std::vector<Finding> found_;  // by the last walk
+};
+
+}  // namespace framestorm

@@ -1,0 +1,127 @@
+#include "harness/jvm/libjvm_mutants.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "harness/base/error.h"
+
+namespace framestorm {
+namespace {
+
+// What acts in each walk leaves time for the others.
+constexpr uint32_t kTriesOfMutant = 3000;
+
+}  // namespace
+
+LibjvmMutants::LibjvmMutants(const std::filesystem::path& counts) {
+  const int fd = open(counts.c_str(), O_RDWR | O_CLOEXEC);
+  struct stat file = {};
+  const bool has_room = fd >= 0 && fstat(fd, &file) == 0 &&
+                        static_cast<size_t>(file.st_size) >= sizeof(LibjvmMutantFile);
+  void* const mapped =
+      has_room ? mmap(nullptr, sizeof(LibjvmMutantFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+               : MAP_FAILED;
+  if (fd >= 0) close(fd);
+  if (mapped == MAP_FAILED) {
+    throw SetupError("cannot map the mutants' counts of " + counts.string());
+  }
+  file_ = static_cast<LibjvmMutantFile*>(mapped);
+  if (file_->count == 0 || file_->count >= LibjvmMutantFile::kMost ||
+      file_->trying > file_->count || file_->in_force > static_cast<int64_t>(file_->count)) {
+    munmap(mapped, sizeof(LibjvmMutantFile));
+    throw SetupError(counts.string() + " is not of a libjvm with mutants");
+  }
+  if (file_->trying != 0) file_->tried[file_->trying].fate = LibjvmMutantFile::kDied;
+  file_->trying = 0;
+  file_->in_force = LibjvmMutantFile::kNone;
+  acted_.resize(file_->count + 1);
+}
+
+LibjvmMutants::~LibjvmMutants() { munmap(file_, sizeof(LibjvmMutantFile)); }
+
+void LibjvmMutants::begin() {
+  for (size_t number = 1; number < acted_.size(); ++number) {
+    acted_[number] = file_->counts[number].acted;
+  }
+}
+
+bool LibjvmMutants::is_worth_a_try(size_t number) const {
+  const auto& tried = file_->tried[number];
+  return file_->counts[number].acted != acted_[number] && tried.tries < kTriesOfMutant &&
+         (tried.fate == LibjvmMutantFile::kOpen || tried.fate == LibjvmMutantFile::kSuspect);
+}
+
+std::vector<size_t> LibjvmMutants::to_try(size_t most, bool new_only) {
+  std::vector<size_t> acting;
+  for (size_t i = 0; i < acted_.size() - 1 && acting.size() < most; ++i) {
+    const size_t number = 1 + (next_ + i) % (acted_.size() - 1);
+    if (!is_worth_a_try(number) || (new_only && file_->tried[number].tries != 0)) continue;
+    if (file_->tried[number].fate == LibjvmMutantFile::kSuspect) {
+      if (acting.empty()) acting.push_back(number);
+      break;
+    }
+    acting.push_back(number);
+  }
+  if (!acting.empty()) next_ = acting.back();
+  return acting;
+}
+
+void LibjvmMutants::try_acting(Walks& walks, size_t most, bool new_only) {
+  const std::vector<size_t> acting = to_try(most, new_only);
+  if (acting.empty()) return;
+  for (const size_t number : acting) {
+    if (walks.goes_on()) try_one(number, walks);
+  }
+  if (walks.goes_on()) look_behind(acting, walks);
+}
+
+std::vector<uint64_t> LibjvmMutants::walk(size_t number, Walks& walks) {
+  file_->trying = number;
+  file_->in_force = number == 0 ? LibjvmMutantFile::kNone : static_cast<int64_t>(number);
+  std::vector<uint64_t> found = walks.walk();
+  file_->in_force = LibjvmMutantFile::kNone;
+  file_->trying = 0;
+  return found;
+}
+
+void LibjvmMutants::try_one(size_t number, Walks& walks) {
+  ++file_->tried[number].tries;
+  tried_ = true;
+  const auto finds = [&](uint64_t key, size_t in_force) {
+    const std::vector<uint64_t> found = walk(in_force, walks);
+    return std::ranges::find(found, key) != found.end();
+  };
+  for (const uint64_t key : walk(number, walks)) {
+    // After a walk that must not be followed by another there is the one before it.
+    if (!walks.goes_on() || (!finds(key, 0) && finds(key, number))) {
+      kill(number, key, walks);
+      return;
+    }
+  }
+}
+
+void LibjvmMutants::look_behind(const std::vector<size_t>& tried, Walks& walks) {
+  const std::vector<uint64_t> left = walk(0, walks);
+  if (left.empty()) return;
+  spoil();
+  if (tried.size() == 1) {
+    kill(tried.front(), left.front(), walks);
+    return;
+  }
+  for (const size_t number : tried) {
+    if (file_->tried[number].fate == LibjvmMutantFile::kOpen) {
+      file_->tried[number].fate = LibjvmMutantFile::kSuspect;
+    }
+  }
+}
+
+void LibjvmMutants::kill(size_t number, uint64_t key, Walks& walks) {
+  file_->tried[number].fate = LibjvmMutantFile::kKilled;
+  walks.killed(number, key);
+}
+
+}  // namespace framestorm
