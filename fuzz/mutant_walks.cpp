@@ -6,6 +6,8 @@ namespace framestorm {
 namespace {
 
 constexpr size_t kTriesOfInput = 8;
+// Of what is not mutated more is known to be true.
+constexpr size_t kTriesOfUnmutated = 64;
 // A try walks some twenty times. Of a trace with so many frames that takes as long as a thousand other tries:
 // there one mutant is tried, that was tried nowhere.
 constexpr int32_t kDeep = 1000;
@@ -29,7 +31,10 @@ void MutantWalks::look(const Input& input, const Outcome& outcome) {
   const bool deep = outcome.result > kDeep;
   input_ = &input;
   executor.set_rigour(Rigour::everything);
-  mutants_.try_acting(*this, deep ? 1 : kTriesOfInput, deep);
+  const size_t most = outcome.unmutated ? kTriesOfUnmutated : kTriesOfInput;
+  const size_t situation =
+      2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
+  mutants_.try_acting(*this, deep ? 1 : most, situation, deep);
   executor.set_rigour(Rigour::per_walk);
 }
 

@@ -12,8 +12,7 @@
 namespace framestorm {
 namespace {
 
-// What acts in each walk leaves time for the others.
-constexpr uint32_t kTriesOfMutant = 3000;
+constexpr uint8_t kTriesInSituation = 100;
 
 }  // namespace
 
@@ -49,17 +48,24 @@ void LibjvmMutants::begin() {
   }
 }
 
-bool LibjvmMutants::is_worth_a_try(size_t number) const {
-  const auto& tried = file_->tried[number];
-  return file_->counts[number].acted != acted_[number] && tried.tries < kTriesOfMutant &&
-         (tried.fate == LibjvmMutantFile::kOpen || tried.fate == LibjvmMutantFile::kSuspect);
+std::vector<uint8_t>& LibjvmMutants::tries_in(size_t situation) {
+  if (tries_.size() <= situation) tries_.resize(situation + 1);
+  tries_[situation].resize(acted_.size());
+  return tries_[situation];
 }
 
-std::vector<size_t> LibjvmMutants::to_try(size_t most, bool new_only) {
+std::vector<size_t> LibjvmMutants::to_try(size_t most, const std::vector<uint8_t>& tries,
+                                          bool new_only) {
+  const auto is_worth_it = [&](size_t number) {
+    const auto& tried = file_->tried[number];
+    return file_->counts[number].acted != acted_[number] && tries[number] < kTriesInSituation &&
+           (tried.fate == LibjvmMutantFile::kOpen || tried.fate == LibjvmMutantFile::kSuspect) &&
+           (!new_only || tried.tries == 0);
+  };
   std::vector<size_t> acting;
   for (size_t i = 0; i < acted_.size() - 1 && acting.size() < most; ++i) {
     const size_t number = 1 + (next_ + i) % (acted_.size() - 1);
-    if (!is_worth_a_try(number) || (new_only && file_->tried[number].tries != 0)) continue;
+    if (!is_worth_it(number)) continue;
     if (file_->tried[number].fate == LibjvmMutantFile::kSuspect) {
       if (acting.empty()) acting.push_back(number);
       break;
@@ -70,11 +76,14 @@ std::vector<size_t> LibjvmMutants::to_try(size_t most, bool new_only) {
   return acting;
 }
 
-void LibjvmMutants::try_acting(Walks& walks, size_t most, bool new_only) {
-  const std::vector<size_t> acting = to_try(most, new_only);
+void LibjvmMutants::try_acting(Walks& walks, size_t most, size_t situation, bool new_only) {
+  std::vector<uint8_t>& tries = tries_in(situation);
+  const std::vector<size_t> acting = to_try(most, tries, new_only);
   if (acting.empty()) return;
   for (const size_t number : acting) {
-    if (walks.goes_on()) try_one(number, walks);
+    if (!walks.goes_on()) break;
+    ++tries[number];
+    try_one(number, walks);
   }
   if (walks.goes_on()) look_behind(acting, walks);
 }

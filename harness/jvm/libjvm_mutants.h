@@ -62,9 +62,10 @@ class LibjvmMutants {
 
   // Before a walk with none in force.
   void begin();
-  // After it, where it found nothing: tries `most` of the mutants that it made act. `new_only`: of those that
-  // were tried nowhere.
-  void try_acting(Walks& walks, size_t most, bool new_only = false);
+  // After it, where it found nothing: tries `most` of the mutants that it made act. What makes walks differ for
+  // a mutant is its `situation`, a small number: in each it is tried so often that there is time for others.
+  // `new_only`: of those that were tried nowhere.
+  void try_acting(Walks& walks, size_t most, size_t situation, bool new_only = false);
   // Whether one that is not in force any more may have left something behind, when a walk that should find
   // nothing found something.
   bool has_tried() const { return tried_; }
@@ -73,16 +74,17 @@ class LibjvmMutants {
   bool spoiled() const { return spoiled_; }
 
  private:
-  bool is_worth_a_try(size_t number) const;
-  std::vector<size_t> to_try(size_t most, bool new_only);
+  std::vector<uint8_t>& tries_in(size_t situation);
+  std::vector<size_t> to_try(size_t most, const std::vector<uint8_t>& tries, bool new_only);
   void try_one(size_t number, Walks& walks);
   void look_behind(const std::vector<size_t>& tried, Walks& walks);
   void kill(size_t number, uint64_t key, Walks& walks);
   std::vector<uint64_t> walk(size_t number, Walks& walks);
 
   LibjvmMutantFile* file_;
-  std::vector<uint64_t> acted_;  // by number: how often, before the walk
-  size_t next_ = 0;              // who is tried first
+  std::vector<uint64_t> acted_;              // by number: how often, before the walk
+  std::vector<std::vector<uint8_t>> tries_;  // by situation and number
+  size_t next_ = 0;                          // who is tried first
   bool tried_ = false;
   bool spoiled_ = false;
 };

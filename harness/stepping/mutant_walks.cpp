@@ -8,8 +8,9 @@ namespace framestorm::stepping {
 namespace {
 
 constexpr size_t kTriesOfWalk = 8;
-// At the same instruction a mutant does mostly the same.
+// At the same instruction a mutant does mostly the same, and in the same code much.
 constexpr Sample kTriedAt = {.first = 8, .one_in = 64};
+constexpr size_t kSituations = 256;
 
 }  // namespace
 
@@ -80,7 +81,10 @@ void Stepper::try_mutants(size_t index, const ucontext_t& context, const Instruc
   if (nested_ != nullptr) return;
   if (events_.in_force() == StepEvent::none && !is_in(kTriedAt, instruction)) return;
   MutantWalks walks(*this, index, context);
-  mutants_->try_acting(walks, kTriesOfWalk);
+  const Blob* const blob = truth_.blob();
+  const size_t situation =
+      blob == nullptr ? 0 : std::hash<std::string>()(blob->entry.name) % kSituations;
+  mutants_->try_acting(walks, kTriesOfWalk, situation);
   if (mutants_->spoiled()) give_up();
 }
 

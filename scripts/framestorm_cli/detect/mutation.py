@@ -214,9 +214,10 @@ class _Text:
             # It acts where the operands are equal, and counts as triggered there only.
             keep = b"|| " if other.endswith("=") else b"&& !"
             number = self._add(site, OFF_BY_ONE, f"{words[0]} {other} {words[1]}")
-            equal = b"(" + left + b") == (" + right + b")"
-            mutant = b"FRAMESTORM_MUTANT_IF(" + str(number).encode() + b", " + equal + b")"
-            text = b"(" + text + b") " + keep + mutant
+            # Operands are evaluated once: one may count, or read on.
+            mutant = b"FRAMESTORM_MUTANT_IF(" + str(number).encode() + b", l == r)"
+            both = b"[](auto l, auto r) { return (l " + site.operator.encode() + b" r) " + keep
+            text = both + mutant + b"; }(" + left + b", " + right + b")"
         if other := _TURNED.get(site.operator):
             number = self._add(site, TURNED, f"{words[0]} {other} {words[1]}")
             turned = b"(" + left + b") " + other.encode() + b" (" + right + b")"

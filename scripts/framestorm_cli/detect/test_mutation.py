@@ -29,14 +29,15 @@ int frame::judge(int x) {
   }
   return x;
 }
+int often(int x) { int asked = 0; return ++asked > x || ++asked > x ? asked : -asked; }
 int other(int x) { return x < 3 ? 1 : 2; }
 int main() {
   for (int x : {-1, 0, 1, 2, 4, 5, 7}) std::printf("%d ", frame::judge(x));
-  std::printf("%d", other(3));
+  std::printf("%d %d", other(3), often(2));
 }
 """
-FUNCTIONS = {"frame::judge", "(anonymous namespace)::Bounds::holds"}
-ORIGINAL = "-1 0 -1 2 4 -1 100 2"
+FUNCTIONS = {"frame::judge", "(anonymous namespace)::Bounds::holds", "often"}
+ORIGINAL = "-1 0 -1 2 4 -1 100 2 -2"
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +74,14 @@ def test_with_no_mutant_in_force_it_is_the_program_it_was(
 @pytest.mark.parametrize(
     ("line", "rule", "becomes", "wanted"),
     [
-        (10, TURNED, "x != 7", "100 100 100 100 100 100 -1 2"),
-        (10, DELETED, "false", "-1 0 -1 2 4 -1 -1 2"),
-        (13, DELETED, "false", "-1 0 11 2 4 15 100 2"),
-        (5, OFF_BY_ONE, "x > low", "-1 -1 -1 2 4 -1 100 2"),
+        (10, TURNED, "x != 7", "100 100 100 100 100 100 -1 2 -2"),
+        (10, DELETED, "false", "-1 0 -1 2 4 -1 -1 2 -2"),
+        (13, DELETED, "false", "-1 0 11 2 4 15 100 2 -2"),
+        (5, OFF_BY_ONE, "x > low", "-1 -1 -1 2 4 -1 100 2 -2"),
         (5, OFF_BY_ONE, "x <= high", ORIGINAL),
-        (5, DELETED, "x < high", "-1 0 -1 2 4 -1 100 2"),
-        (5, DELETED, "x >= low", "-1 0 11 2 4 15 100 2"),
-        (5, TURNED, "x < low", "-1 -1 -1 -1 -1 -1 100 2"),
+        (5, DELETED, "x < high", "-1 0 -1 2 4 -1 100 2 -2"),
+        (5, DELETED, "x >= low", "-1 0 11 2 4 15 100 2 -2"),
+        (5, TURNED, "x < low", "-1 -1 -1 -1 -1 -1 100 2 -2"),
     ],
 )
 def test_a_mutant_does_what_is_said_of_it(
@@ -111,7 +112,7 @@ def test_where_none_is_in_force_it_is_said_which_would_have_acted(
 def test_macros_constants_and_other_functions_are_left_alone(
     program: tuple[Path, list[Mutant]],
 ) -> None:
-    assert {one.line for one in program[1]} == {5, 10, 13}
+    assert {one.line for one in program[1]} == {5, 10, 13, 18}
     assert [one.number for one in program[1]] == list(range(1, len(program[1]) + 1))
     assert {one.function for one in program[1]} == FUNCTIONS
 
