@@ -18,6 +18,7 @@ def scripts(tmp_path: Path) -> Path:
     for name in ("framestorm", "launch.py"):
         shutil.copy(paths.SCRIPTS / name, folder / name)
     (folder / "requirements.txt").write_text("# nothing\n")
+    (folder / "requirements-test.txt").write_text("# nothing more\n")
     (folder / "framestorm_cli" / "__init__.py").write_text("")
     cli = "import os, sys\n\ndef main():\n    print(sys.prefix, sys.argv[1:])\n    sys.exit(7)\n"
     (folder / "framestorm_cli" / "main.py").write_text(cli)
@@ -51,6 +52,15 @@ def test_first_start_second_start_and_changed_pins(scripts: Path, tmp_path: Path
     changed = start(scripts)
     assert "creating the Python environment" in changed.communicate(timeout=300)[1]
     assert len(list((tmp_path / "cache").glob("venv-*/ready"))) == 2
+
+
+def test_what_tests_need_is_installed_for_them(scripts: Path, tmp_path: Path) -> None:
+    """And what they have is used by every command from then on."""
+    used = []
+    for arguments in (["fuzz"], ["test"], ["fuzz"]):
+        out, _ = start(scripts, *arguments).communicate(timeout=300)
+        used.append(out.split()[0])
+    assert used[0] != used[1] == used[2]
 
 
 def test_pins_that_cannot_be_had(scripts: Path) -> None:

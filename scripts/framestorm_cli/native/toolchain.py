@@ -161,6 +161,9 @@ def compiler_launchers() -> dict[str, str]:
         return {}
     settings = [f"CCACHE_DIR={paths.cache() / 'ccache'}"]
     settings += ["CCACHE_SLOPPINESS=pch_defines,time_macros"]  # CMakeLists.txt asks for it
+    settings += [
+        "CCACHE_DEPEND=1"
+    ]  # ninja has the compiler say what it read: no preprocessor on its own
     return dict.fromkeys(names, ";".join(["cmake", "-E", "env", *settings, program]))
 
 
