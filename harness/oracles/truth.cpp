@@ -1,6 +1,7 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
-// other where they have a call. None is refused in Java code whose frame stands, where the scenario
-// promises all of AsyncGetCallTrace's (ScenarioInfo::asgct_percent). A native method that the walker
+// other where they have a call. None is refused in Java code whose frame stands, or outside Java with an
+// anchor that says where, where the scenario promises all of AsyncGetCallTrace's
+// (ScenarioInfo::asgct_percent). A native method that the walker
 // does not name, in the interpreter, is taken for whichever one is right there; whether a native
 // method's frame is right there, the other walkers say (agreement.cpp).
 #include <algorithm>
@@ -68,8 +69,15 @@ class TruthOracle final : public Oracle {
         walker.needs_registers_only || walker.contained_error == view.record.result) {
       return false;
     }
-    return scenario.asgct_percent == 100 && view.record.thread_state == kThreadInJava &&
-           !view.record.in_collection && frame_stands(view);
+    if (scenario.asgct_percent != 100 || view.record.in_collection) return false;
+    return view.record.thread_state == kThreadInJava ? frame_stands(view) : anchor_stands(view);
+  }
+
+  // Not while the thread changes its state.
+  static bool anchor_stands(const WalkView& view) {
+    const uint32_t state = view.record.thread_state;
+    return (state == kThreadInNative || state == kThreadInVm || state == kThreadBlocked) &&
+           view.subject.jvm->code_map().find(view.record.last_java_pc) != nullptr;
   }
 
   // In code that has a frame, its own. Where compiled code has none, its return address is on top of

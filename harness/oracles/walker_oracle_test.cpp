@@ -433,6 +433,28 @@ TEST_P(EachWrongWalker, IsReported) {
   EXPECT_EQ(std::ranges::count(clauses, "contract:" + GetParam().clause), 1) << explain(walked);
 }
 
+TEST_F(WalkerOracleTest, OutsideJavaAThreadIsNotRefusedWhoseAnchorStands) {
+  start({ScenarioId::parked});
+  ASSERT_FALSE(HasFatalFailure());
+  halt(ScenarioId::parked);
+  ASSERT_FALSE(HasFatalFailure());
+  stand_by(ScenarioId::parked);
+  control_->defect = Defect::refuses;
+  Input plain = input(kAsgst);
+  plain.scenario = ScenarioId::parked;
+  const auto reported = [&] {
+    return std::ranges::count(clauses_of(walk(plain).findings),
+                              "contract:refuses-a-standing-frame");
+  };
+  EXPECT_EQ(reported(), 1);
+  const auto at = static_cast<std::byte*>(victim(ScenarioId::parked).java_thread) +
+                  session().jvm().layout().last_java_sp;
+  auto& last_java_sp = *reinterpret_cast<uintptr_t*>(at);
+  const uintptr_t real = std::exchange(last_java_sp, 0);
+  EXPECT_EQ(reported(), 0) << "nothing says where its Java frames are";
+  last_java_sp = real;
+}
+
 TEST_F(WalkerOracleTest, BelowAStubAsgctMayGiveOtherInlinedFrames) {
   start({ScenarioId::c1, ScenarioId::exception_unwind});
   ASSERT_FALSE(HasFatalFailure());
