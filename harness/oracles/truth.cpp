@@ -76,8 +76,10 @@ class TruthOracle final : public Oracle {
   // Not while the thread changes its state.
   static bool anchor_stands(const WalkView& view) {
     const uint32_t state = view.record.thread_state;
+    const Jvm& jvm = *view.subject.jvm;
     return (state == kThreadInNative || state == kThreadInVm || state == kThreadBlocked) &&
-           view.subject.jvm->code_map().find(view.record.last_java_pc) != nullptr;
+           read_at<uintptr_t>(view.subject.victim->java_thread, jvm.layout().last_java_sp) != 0 &&
+           jvm.code_map().find(view.record.last_java_pc) != nullptr;
   }
 
   // In code that has a frame, its own. Where compiled code has none, its return address is on top of
