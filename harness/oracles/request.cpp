@@ -7,11 +7,11 @@
 //                nmethod has no debug information: JFR then takes the frame's own
 //   not null     sp is the frame pointer of an interpreted frame. Whether bcp is in its method JFR
 //                looks at when it answers, and if it is not, takes the frame's own; where it is,
-//                that is where the frame is
+//                that is where the frame is. 1 is for native methods alone
 //
 // Compared with a walker that tells where frames are, of an unmutated victim. A request without a
-// frame (biased) is wrong where the thread has no anchor, from which JFR would start, and is in compiled
-// code of a method, anywhere, or in the interpreter where its frame is whole.
+// frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
+// compiled code of a method, anywhere, or in the interpreter where its frame is whole.
 #include <algorithm>
 #include <cstdio>
 
@@ -36,8 +36,7 @@ class RequestOracle final : public Oracle {
 
   void check(const WalkView& view, Further& further, Violations* out) override {
     if (is_biased_in_a_method(view)) {
-      const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
-      out->broken("biased-in-a-method", "the thread is in " + code->name);
+      out->broken("biased-in-a-method", "the thread is in " + starting_code(view)->name);
     }
     if (!applies(view)) return;
     const WalkRecord* const walk =
@@ -70,6 +69,9 @@ class RequestOracle final : public Oracle {
         !is_machine(frame.type) && frame.type != FrameType::inlined && frame.tier == 0;
     if (!is_interpreted || frame.sp > request.sp) {
       report(view, request, "is of no interpreted frame", out);
+    } else if (request.bcp == kOfNativeMethod && !frame.unnamed &&
+               !view.subject.methods->is_native(frame.method)) {
+      report(view, request, "is said to be of a native method", out);
     } else if (request.bci >= 0 && frame.bci >= 0 && i > 0 && request.bci != frame.bci) {
       report(view, request,
              "has bci " + std::to_string(request.bci) + ", its frame " + std::to_string(frame.bci),
@@ -79,6 +81,7 @@ class RequestOracle final : public Oracle {
 
  private:
   static constexpr int32_t kDepth = 1024;
+  static constexpr uintptr_t kOfNativeMethod = 1;  // jfrSampleRequest.cpp
 
   static bool is_plain_request(const WalkView& view) {
     return view.subject.unmutated && view.subject.walker->layout().bcp >= 0 &&
@@ -93,13 +96,27 @@ class RequestOracle final : public Oracle {
   static bool is_biased_in_a_method(const WalkView& view) {
     const WalkRecord& record = view.record;
     if (!is_plain_request(view) || record.result != 0 || record.depth <= 0 ||
-        record.thread_state != kThreadInJava || record.last_java_pc != 0) {
+        record.thread_state != kThreadInJava) {
       return false;
     }
-    const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
+    const CodeEntry* const code = starting_code(view);
     if (code == nullptr) return false;
-    return code->kind == CodeKind::codelet ? !may_be_partly_there(*code)
-                                           : code->kind == CodeKind::nmethod;
+    if (code->kind == CodeKind::nmethod) return true;
+    // An anchor is there before its call has been made.
+    const CodeMap& map = view.subject.jvm->code_map();
+    return code->kind == CodeKind::codelet && !may_be_partly_there(*code) &&
+           (!has_anchor(view) || map.find(view.subject.victim->pc) == nullptr);
+  }
+
+  static bool has_anchor(const WalkView& view) {
+    return read_at<uintptr_t>(view.subject.victim->java_thread,
+                              view.subject.jvm->layout().last_java_sp) != 0;
+  }
+
+  // Null: of no method.
+  static const CodeEntry* starting_code(const WalkView& view) {
+    return view.subject.jvm->code_map().find(has_anchor(view) ? view.record.last_java_pc
+                                                              : view.subject.victim->pc);
   }
 
   static Frame frame_of(const WalkRecord& walk, size_t index) {

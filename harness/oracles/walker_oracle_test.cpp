@@ -433,6 +433,43 @@ TEST_P(EachWrongWalker, IsReported) {
   EXPECT_EQ(std::ranges::count(clauses, "contract:" + GetParam().clause), 1) << explain(walked);
 }
 
+TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  control_->defect = Defect::request_is_biased;
+  const Victim& spinning = victim(ScenarioId::c1);
+  const auto& layout = session().jvm().layout();
+  const auto at = [&](size_t offset) -> uintptr_t& {
+    return *reinterpret_cast<uintptr_t*>(static_cast<std::byte*>(spinning.java_thread) + offset);
+  };
+  const auto stub =
+      session().jvm().code_map().resolve({.kind = CodeKind::stub, .name = "call_stub"});
+  for (const auto& [pc, reported] : {std::pair(spinning.pc, 1), std::pair(stub.value_or(0), 0)}) {
+    at(layout.last_java_sp) = spinning.sp;
+    at(layout.last_java_pc) = pc;
+    const auto clauses = clauses_of(walk(input(WalkerId::jfr_request)).findings);
+    EXPECT_EQ(std::ranges::count(clauses, "contract:biased-in-a-method"), reported);
+  }
+  at(layout.last_java_sp) = at(layout.last_java_pc) = 0;
+}
+
+TEST_F(WalkerOracleTest, ARequestOfAJavaMethodIsNotSaidToBeOfANativeOne) {
+  start({ScenarioId::interpreted_recursion});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  control_->defect = Defect::request_of_a_native_method;
+  Input plain = input(WalkerId::jfr_request);
+  plain.scenario = ScenarioId::interpreted_recursion;
+  const Walked walked = walk(plain);
+  ASSERT_EQ(clauses_of(walked.findings), std::vector<std::string>{"contract:request-of-no-frame"})
+      << explain(walked);
+  EXPECT_TRUE(walked.findings[0].detail.ends_with("is said to be of a native method"))
+      << explain(walked);
+}
+
 TEST_F(WalkerOracleTest, OutsideJavaAThreadIsNotRefusedWhoseAnchorStands) {
   start({ScenarioId::parked});
   ASSERT_FALSE(HasFatalFailure());
