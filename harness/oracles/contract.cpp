@@ -121,6 +121,13 @@ class ContractOracle final : public Oracle {
     }
   }
 
+  // Beside their method.
+  static bool has_pc_of_natives(const WalkView& view) {
+    const WalkerTraits& walker = view.subject.walker->traits();
+    return walker.is_added() && walker.layout.pc >= 0 && !walker.layout.is_union() &&
+           !walker.layout.unnamed_natives && !view.subject.mutated;
+  }
+
   // For walkers that tell types apart. False when something is wrong.
   static bool check_type(const WalkView& view, size_t index, const Frame& frame,
                          const Frame& callee, Violations* out) {
@@ -140,6 +147,11 @@ class ContractOracle final : public Oracle {
         !view.subject.jvm->code_map().in_code_cache(frame.pc)) {
       return wrong("made-frame-outside-code-cache",
                    "is a stub's or of a native method and has a pc outside the code cache");
+    }
+    if (frame.type == FrameType::native && has_pc_of_natives(view) &&
+        !view.subject.jvm->code_map().in_code_cache(frame.pc)) {
+      return wrong("made-frame-outside-code-cache",
+                   "is a native method's and has a pc outside the code cache");
     }
     if (is_machine(frame.type)) {
       if (frame.method != nullptr || frame.bci != kNoBci) {

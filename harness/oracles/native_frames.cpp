@@ -1,6 +1,6 @@
-// The C and C++ frames of an unmutated victim are those that the unwinder of the C++ runtime sees
-// (victim/native_unwinder.h): at the beginning of a trace, and below each call of C++ into Java. They go
-// down to the VM's own code, or to the thread's first frame.
+// The C and C++ frames of an unmutated victim, where they are asked for or always given, are those that
+// the unwinder of the C++ runtime sees (victim/native_unwinder.h): at the beginning of a trace, and below
+// each call of C++ into Java. They go down to the VM's own code, or to the thread's first frame.
 //
 //   Java frame    its caller's frame pointer stands two words below call_stub's sp
 //   call_stub     rbp ──> caller's frame pointer, return address to C++
@@ -44,7 +44,13 @@ class NativeFramesOracle final : public Oracle {
            view.record.result > 0 && view.record.result <= view.record.depth &&
            view.subject.victim->slot != nullptr && walker.layout.pc >= 0 &&
            // A queue's handler is told when the thread has returned from those.
-           !walker.queue_calls && (view.record.options & walker.options & kIncludeCFrames) != 0;
+           !walker.queue_calls && gives_c_frames(walker, view.record.options);
+  }
+
+  static bool gives_c_frames(const WalkerTraits& walker, uint32_t options) {
+    if (walker.options != 0) return (options & walker.options & kIncludeCFrames) != 0;
+    const auto& types = walker.layout.types;
+    return walker.is_added() && std::ranges::find(types, FrameType::cpp) != types.end();
   }
 
   static bool is_the_vms(const WalkView& view, uintptr_t pc) {

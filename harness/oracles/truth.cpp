@@ -1,7 +1,7 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
 // other where they have a call. None is refused in Java code whose frame stands, or outside Java with an
 // anchor that says where, where the scenario promises all of AsyncGetCallTrace's
-// (ScenarioInfo::asgct_percent). A native method that the walker
+// (ScenarioInfo::asgct_percent). A whole trace is not said to be cut. A native method that the walker
 // does not name, in the interpreter, is taken for whichever one is right there; whether a native
 // method's frame is right there, the other walkers say (agreement.cpp).
 #include <algorithm>
@@ -30,7 +30,7 @@ class TruthOracle final : public Oracle {
     const std::string_view trace(reinterpret_cast<const char*>(view.record.frames),
                                  view.record.frame_count() * view.subject.walker->layout().stride);
     if (slot == checked_slot_ && checked_parks_ == slot->parks.load() && trace == checked_trace_ &&
-        checked_walker_ == view.subject.walker) {
+        checked_stopped_ == view.record.stopped() && checked_walker_ == view.subject.walker) {
       return;
     }
     names_.clear();
@@ -53,10 +53,14 @@ class TruthOracle final : public Oracle {
       out->broken(kWrongFrames, why);
     } else if (!calls_where_it_can(view, &why)) {
       out->broken("caller-not-at-a-call", why);
+    } else if (walker.is_added() && !truncated && scenario.thawed_trace.empty() &&
+               view.record.stopped() != nullptr) {
+      out->broken("says-cut-where-whole", std::string(view.record.stopped()));
     } else {
       checked_slot_ = slot;
       checked_parks_ = slot->parks.load();
       checked_trace_ = trace;
+      checked_stopped_ = view.record.stopped();
       checked_walker_ = view.subject.walker;
     }
   }
@@ -123,6 +127,7 @@ class TruthOracle final : public Oracle {
   const ThreadSlot* checked_slot_ = nullptr;
   uint32_t checked_parks_ = 0;
   std::string checked_trace_;
+  const char* checked_stopped_ = nullptr;  // static storage of the walker's
   const Walker* checked_walker_ = nullptr;
 };
 

@@ -408,6 +408,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "disagrees-with-asgct"},
         WrongWalker{"StubOutsideTheCodeCache", Defect::cpp_as_stub, WalkerId::asgct2_packed,
                     "made-frame-outside-code-cache"},
+        WrongWalker{"SaysCut", Defect::says_cut, kAsgst, "says-cut-where-whole"},
         WrongWalker{"SpOfInlinedDiffers", Defect::sp_of_inlined_differs, WalkerId::asgst_iterator,
                     "sp-of-inlined-frame"},
         WrongWalker{"HandlerCalledTwice", Defect::calls_handlers_twice, WalkerId::asgst_iterator,
@@ -468,6 +469,23 @@ TEST_F(WalkerOracleTest, ARequestOfAJavaMethodIsNotSaidToBeOfANativeOne) {
       << explain(walked);
   EXPECT_TRUE(walked.findings[0].detail.ends_with("is said to be of a native method"))
       << explain(walked);
+}
+
+TEST_F(WalkerOracleTest, AFrameOfANativeMethodHasItsPc) {
+  start({ScenarioId::parked});
+  ASSERT_FALSE(HasFatalFailure());
+  halt(ScenarioId::parked);
+  ASSERT_FALSE(HasFatalFailure());
+  stand_by(ScenarioId::parked);
+  Input plain = input(WalkerId::asgct2);
+  plain.scenario = ScenarioId::parked;
+  const auto reported = [&] {
+    return std::ranges::count(clauses_of(walk(plain).findings),
+                              "contract:made-frame-outside-code-cache");
+  };
+  EXPECT_EQ(reported(), 0);
+  control_->defect = Defect::native_without_pc;
+  EXPECT_EQ(reported(), 1);
 }
 
 TEST_F(WalkerOracleTest, OutsideJavaAThreadIsNotRefusedWhoseAnchorStands) {
@@ -665,7 +683,7 @@ TEST_F(WalkerOracleTest, FramesOfCAreThoseOfTheUnwinder) {
     plain.call.options = kIncludeCFrames;
     return std::ranges::count(clauses_of(walk(plain).findings), "contract:wrong-c-frames");
   };
-  for (const WalkerId walker : {WalkerId::asgst, WalkerId::asgst_iterator}) {
+  for (const WalkerId walker : {WalkerId::asgst, WalkerId::asgct2, WalkerId::asgst_iterator}) {
     for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
       EXPECT_EQ(wrong(walker, mode), 0);
       c_frames.back().pc += 1;

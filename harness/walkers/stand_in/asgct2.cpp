@@ -30,6 +30,7 @@ void put(const Frame& frame, Defect defect, asgct2::CallFrame* to) {
   to->comp_level = static_cast<uint8_t>(cpp ? -1 : frame.tier);
   to->bci = native ? -3 : frame.bci;
   to->method_id = cpp ? nullptr : frame.method;
+  if (native && defect == Defect::native_without_pc) to->machine_pc = nullptr;
   if (cpp && defect == Defect::cpp_frame_with_method) {
     to->method_id = reinterpret_cast<jmethodID>(16);
   }

@@ -74,7 +74,8 @@ void walk(ASGST_CallTrace* trace, jint depth, void* context, uint32_t options) {
   control.accepted_kinds = trace->kind;
   control.accepted_states = trace->state;
   trace->env_id = static_cast<JNIEnv*>(control.env);
-  trace->frame_info = nullptr;
+  const char* const cut = "the frame cannot be walked";
+  trace->frame_info = defect == Defect::says_cut ? const_cast<char*>(cut) : nullptr;
   trace->kind = static_cast<uint8_t>(control.kind);
   trace->state = control.state;
   switch (defect) {

@@ -72,6 +72,8 @@ enum class Defect : uint8_t {
   thread_state_changes,
   frames_change,
   nested_give_another_kind,
+  says_cut,
+  native_without_pc,
   sp_of_inlined_differs,
   // safepoint queues
   queue_tells_the_last_first,
