@@ -12,7 +12,7 @@ from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.live import results_console
 from framestorm_cli.base.machine import machine
-from framestorm_cli.detect import catalogue, libraries, measuring, subjects, surveying
+from framestorm_cli.detect import catalogue, equivalents, libraries, measuring, subjects, surveying
 from framestorm_cli.detect.catalogue import Bug
 from framestorm_cli.detect.contestants import CONTESTANTS
 from framestorm_cli.detect.measuring import Measured
@@ -79,6 +79,8 @@ def _mutants(names: tuple[str, ...], contestants: Sequence[str], folder: Path) -
     variant = CONTESTANTS[contestants[0]].variant
     every = {one.id: one for one in libraries.read_mutants(libraries.mutated(variant))}
     known("mutant", names, list(every))
+    for file, function, was, becomes in equivalents.strangers(list(every.values())):
+        steps.say(f"{equivalents.FILE.name}: no mutant of {file}, {function}: {was} -> {becomes}")
     chosen = [every[name] for name in names] if names else list(every.values())
     files.write_bytes(folder / _MUTANTS, msgspec.json.encode(chosen))
     table = walkers.table(toolchain.native_program())

@@ -17,6 +17,7 @@ from framestorm_cli.detect import (
     canary,
     catalogue,
     contestants,
+    equivalents,
     judging,
     libraries,
     measuring,
@@ -238,19 +239,25 @@ def test_a_scenario_goes_on_when_a_mutant_has_ended_the_process(
 
 
 def test_what_became_of_mutants() -> None:
-    every = [replace(MUTANT, number=number) for number in range(4)]
+    every = [replace(MUTANT, number=number) for number in range(6)]
+    file, function, was, becomes = next(iter(equivalents.read()))
+    every[4] = replace(every[4], file=f"src/{file}", function=function, was=was, becomes=becomes)
     kill = Kill(2.5, Signature("contract", "wrong-frames", ()), "truth")
     surveys = [
-        surveyed("fuzz_call", acts={0: (1, 1), 1: (1, 1), 3: (5, 2)}, kills={0: kill}),
-        surveyed("c1", contestant="step", acts={1: (1, 1), 2: (4, 0), 3: (9, 6)}, kills={1: kill},
-                 tried={3: 5}),
+        surveyed("fuzz_call", acts={0: (1, 1), 1: (1, 1), 3: (5, 2), 5: (7, 7)}, kills={0: kill}),
+        surveyed("c1", contestant="step", acts={1: (1, 1), 2: (4, 0), 3: (9, 6), 4: (3, 3)},
+                 kills={1: kill}, tried={3: 5, 4: 3}),
     ]  # fmt: skip
     assert list(mutant_tables.outcomes(surveys, every).values()) == [
         mutant_tables.KILLED, mutant_tables.KILLED, mutant_tables.IDLE, mutant_tables.SURVIVED,
+        mutant_tables.EQUIVALENT, mutant_tables.OUTSIDE,
     ]  # fmt: skip
     text = mutant_tables.markdown(surveys, every)
-    assert "of those that acted: 2 of 3" in text
-    assert "| off by one | 2 | 1 | 1 | 2 of 3 (21 % to 94 %) |" in text
+    assert "not known to be equivalent: 2 of 3" in text
+    assert "| off by one | 2 | 1 | 1 | 1 | 1 | 2 of 3 (21 % to 94 %) |" in text
+    assert "Said to be equivalent" not in text
+    surveys[0].kills[4] = kill
+    assert f"equivalent and killed: {every[4].id}." in mutant_tables.markdown(surveys, every)
     assert "| step | truth |" in text
     assert (
         f"| {every[3].id} | asyncSample.cpp:3 | `f` | off by one | `a < b` becomes `a <= b` | 8 | 5 |"

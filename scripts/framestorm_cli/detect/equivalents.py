@@ -1,0 +1,49 @@
+"""Mutants that were read and found equivalent: harness/hotspot/planted/equivalent.toml."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.detect.catalogue import FOLDER
+from framestorm_cli.detect.mutation import Mutant
+
+FILE = FOLDER / "equivalent.toml"
+
+Named = tuple[str, str, str, str]  # file, function, what was there, what stands there instead
+
+
+class _Reason(msgspec.Struct, forbid_unknown_fields=True):
+    why: str
+    mutants: list[Named]
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    equivalent: list[_Reason]
+
+
+def read() -> Mapping[Named, str]:
+    """Why, by mutant. Raises FramestormError."""
+    try:
+        found = msgspec.convert(tomllib.loads(FILE.read_text(encoding="utf-8")), _File)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise FramestormError(f"{FILE}: {error}") from error
+    return {named: reason.why for reason in found.equivalent for named in reason.mutants}
+
+
+def name(mutant: Mutant) -> Named:
+    return Path(mutant.file).name, mutant.function, mutant.was, mutant.becomes
+
+
+def among(mutants: Sequence[Mutant]) -> set[int]:
+    """Their numbers."""
+    known = read()
+    return {one.number for one in mutants if name(one) in known}
+
+
+def strangers(mutants: Sequence[Mutant]) -> list[Named]:
+    """Entries that name none of them."""
+    names = {name(one) for one in mutants}
+    return [named for named in read() if named not in names]
