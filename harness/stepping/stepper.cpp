@@ -416,8 +416,20 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
   const bool cut = record.frame_count() == static_cast<size_t>(limits_.depth);
   const Judgement judgement =
       judge(frames_, truth_.expected(), walker.traits(), jvm_.methods(), cut);
+  if (judgement.verdict == Verdict::right && !cut && is_said_to_be_cut(walker, record)) {
+    return {.verdict = Verdict::wrong, .clause = "says-cut-where-whole", .at = frames_.size()};
+  }
   return judgement.verdict == Verdict::wrong ? judge_by_versions(walker, judgement, cut)
                                              : judgement;
+}
+
+// A trace that has all frames of the stack. Those that are in the heap may be missing, and three registers
+// do not say where the stack's last frame is.
+bool Stepper::is_said_to_be_cut(const Walker& walker, const WalkRecord& record) const {
+  const WalkerTraits& traits = walker.traits();
+  return traits.is_added() && !traits.needs_registers_only && record.stopped() != nullptr &&
+         std::ranges::find(truth_.expected(), TrueFrame::Sort::frozen, &TrueFrame::sort) ==
+             truth_.expected().end();
 }
 
 Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& first, bool cut) {

@@ -509,6 +509,49 @@ TEST_F(StepperTest, AnEventThatAScenarioCannotHaveSaysSo) {
   EXPECT_TRUE(counts.why_not.contains("no method that runs has compiled code"));
 }
 
+// AsyncGetCallTrace's frames as those of AsyncGetCallTrace2, and always said to be cut.
+class SaysCut final : public Walker {
+ public:
+  explicit SaysCut(Walker* real) : Walker(traits_of(WalkerId::asgct2)), real_(real) {
+    facts_.stopped = "a frame that cannot be walked";
+  }
+
+  int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
+               void* ucontext) noexcept override {
+    struct RealFrame {
+      jint bci;
+      jmethodID method;
+    };
+    static std::array<RealFrame, 256> real;
+    const int32_t count = real_->walk(target, reinterpret_cast<std::byte*>(real.data()),
+                                      std::min<int32_t>(depth, real.size()), ucontext);
+    constexpr uint8_t kCompiled = 1;
+    for (int32_t i = 0; i < count; ++i) {
+      std::byte* const to = frames + static_cast<size_t>(i) * layout().stride;
+      std::memset(to, 0, layout().stride);
+      std::memcpy(to + layout().method, &real[static_cast<size_t>(i)].method, sizeof(jmethodID));
+      std::memcpy(to + layout().bci, &real[static_cast<size_t>(i)].bci, sizeof(jint));
+      std::memcpy(to + layout().type, &kCompiled, sizeof kCompiled);
+    }
+    return count;
+  }
+  const WalkFacts* facts() const override { return &facts_; }
+
+ private:
+  Walker* real_;
+  WalkFacts facts_;
+};
+
+TEST_F(StepperTest, AWholeTraceIsNotSaidToBeCut) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  SaysCut walker(asgct());
+  Stepper stepper(session().jvm(), {&walker}, {.most_steps = 2000});
+  ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+  EXPECT_TRUE(clauses_of(stepper).contains("wrong says-cut-where-whole"))
+      << testing::PrintToString(clauses_of(stepper));
+}
+
 // malloc in a walk is heard of at any instruction, as in any driver.
 TEST_F(StepperTest, OtherOraclesLookToo) {
   start();
