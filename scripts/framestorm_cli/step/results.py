@@ -24,6 +24,7 @@ CLAUSES = frozenset(
         "frame-below-the-last",
         "wrong-bci",
         "trace-ends-early",
+        "says-cut-where-whole",
         "no-frames",
     )
 )
