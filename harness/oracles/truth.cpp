@@ -30,7 +30,7 @@ class TruthOracle final : public Oracle {
     const std::string_view trace(reinterpret_cast<const char*>(view.record.frames),
                                  view.record.frame_count() * view.subject.walker->layout().stride);
     if (slot == checked_slot_ && checked_parks_ == slot->parks.load() && trace == checked_trace_ &&
-        checked_stopped_ == view.record.stopped() && checked_walker_ == view.subject.walker) {
+        checked_cut_ == view.record.cut() && checked_walker_ == view.subject.walker) {
       return;
     }
     names_.clear();
@@ -54,13 +54,13 @@ class TruthOracle final : public Oracle {
     } else if (!calls_where_it_can(view, &why)) {
       out->broken("caller-not-at-a-call", why);
     } else if (walker.is_added() && !truncated && scenario.thawed_trace.empty() &&
-               view.record.stopped() != nullptr) {
-      out->broken("says-cut-where-whole", std::string(view.record.stopped()));
+               view.record.cut() != nullptr) {
+      out->broken("says-cut-where-whole", std::string(view.record.cut()));
     } else {
       checked_slot_ = slot;
       checked_parks_ = slot->parks.load();
       checked_trace_ = trace;
-      checked_stopped_ = view.record.stopped();
+      checked_cut_ = view.record.cut();
       checked_walker_ = view.subject.walker;
     }
   }
@@ -127,7 +127,7 @@ class TruthOracle final : public Oracle {
   const ThreadSlot* checked_slot_ = nullptr;
   uint32_t checked_parks_ = 0;
   std::string checked_trace_;
-  const char* checked_stopped_ = nullptr;  // static storage of the walker's
+  const char* checked_cut_ = nullptr;  // static storage of the walker's
   const Walker* checked_walker_ = nullptr;
 };
 

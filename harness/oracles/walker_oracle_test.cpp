@@ -409,6 +409,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongWalker{"StubOutsideTheCodeCache", Defect::cpp_as_stub, WalkerId::asgct2_packed,
                     "made-frame-outside-code-cache"},
         WrongWalker{"SaysCut", Defect::says_cut, kAsgst, "says-cut-where-whole"},
+        WrongWalker{"SaysFrozen", Defect::says_frozen, kAsgst, "says-cut-where-whole"},
         WrongWalker{"SpOfInlinedDiffers", Defect::sp_of_inlined_differs, WalkerId::asgst_iterator,
                     "sp-of-inlined-frame"},
         WrongWalker{"HandlerCalledTwice", Defect::calls_handlers_twice, WalkerId::asgst_iterator,

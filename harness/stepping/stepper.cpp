@@ -427,7 +427,7 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
 // do not say where the stack's last frame is.
 bool Stepper::is_said_to_be_cut(const Walker& walker, const WalkRecord& record) const {
   const WalkerTraits& traits = walker.traits();
-  return traits.is_added() && !traits.needs_registers_only && record.stopped() != nullptr &&
+  return traits.is_added() && !traits.needs_registers_only && record.cut() != nullptr &&
          std::ranges::find(truth_.expected(), TrueFrame::Sort::frozen, &TrueFrame::sort) ==
              truth_.expected().end();
 }

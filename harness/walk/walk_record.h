@@ -72,6 +72,10 @@ struct WalkRecord {
   const WalkFacts* facts_if_any() const { return has_facts ? &facts : nullptr; }
   // Why it went no further; null at the stack's end, at the depth, and where the API does not say.
   const char* stopped() const { return has_facts ? facts.stopped : nullptr; }
+  // Why the trace is less than the stack, as the walker says; null: it is whole, or fills the depth.
+  const char* cut() const {
+    return has_facts && facts.left_out_frozen ? "frames are in the heap" : stopped();
+  }
 };
 
 }  // namespace framestorm

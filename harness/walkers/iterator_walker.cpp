@@ -129,7 +129,8 @@ int32_t IteratorWalker::walk(const WalkTarget& target, std::byte* frames, int32_
   facts_.has_kind = result > 0;
   facts_.kind = result;
   // With frozen frames left out it is the stack's end all the same.
-  if (copying.end < 0 && copying.end != ASGST_FRAMES_FROZEN) {
+  facts_.left_out_frozen = copying.end == ASGST_FRAMES_FROZEN;
+  if (copying.end < 0 && !facts_.left_out_frozen) {
     facts_.stopped = error_name(copying.end).data();
   }
   if (result <= 0) return result;

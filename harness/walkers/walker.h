@@ -84,6 +84,7 @@ struct WalkFacts {
   bool has_env = false;
   const void* env = nullptr;      // JNIEnv* of the walked thread
   const char* stopped = nullptr;  // why it went no further; null at the stack's end or at the depth
+  bool left_out_frozen = false;   // says that frames of the stack are in the heap, and not given
   bool put_together = false;      // of frames walked now and others kept from before
   int64_t contained_faults = 0;   // that the VM contained and counted meanwhile
   size_t complaint_count = 0;     // may be more than there is room for
@@ -93,6 +94,7 @@ struct WalkFacts {
   void clear() {
     has_kind = has_state = has_env = put_together = false;
     stopped = nullptr;
+    left_out_frozen = false;
     contained_faults = 0;
     complaint_count = 0;
   }

@@ -74,8 +74,10 @@ void walk(ASGST_CallTrace* trace, jint depth, void* context, uint32_t options) {
   control.accepted_kinds = trace->kind;
   control.accepted_states = trace->state;
   trace->env_id = static_cast<JNIEnv*>(control.env);
-  const char* const cut = "the frame cannot be walked";
-  trace->frame_info = defect == Defect::says_cut ? const_cast<char*>(cut) : nullptr;
+  const char* const info = defect == Defect::says_cut      ? "the frame cannot be walked"
+                           : defect == Defect::says_frozen ? ASGST_FRAMES_FROZEN
+                                                           : nullptr;
+  trace->frame_info = const_cast<char*>(info);
   trace->kind = static_cast<uint8_t>(control.kind);
   trace->state = control.state;
   switch (defect) {

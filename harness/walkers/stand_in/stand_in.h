@@ -73,6 +73,7 @@ enum class Defect : uint8_t {
   frames_change,
   nested_give_another_kind,
   says_cut,
+  says_frozen,
   native_without_pc,
   sp_of_inlined_differs,
   // safepoint queues
