@@ -5,8 +5,8 @@
 //   none in force, found nothing  ->  in force, found F  ->  none, no F  ->  in force, F again  ->  killed
 //   none in force, found nothing  ->  in force           ->  none, found something              ->  killed
 //
-// In the second case it has left something behind, as in what a walker keeps of libraries' unwind tables, and
-// another process has to go on. Where several were tried by then, each is tried alone from now on.
+// In the second case it has left something behind, as in the methods that a walker has proven, and another
+// process has to go on. Where several were tried by then, each is tried alone from now on.
 //
 // One thread at a time: in fuzzing the loop, the world halted; in stepping the stepped thread in its trap
 // handler, while the JVM's other threads run, which meet a mutant that is in force, too.

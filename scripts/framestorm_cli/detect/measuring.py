@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import msgspec
@@ -68,10 +68,9 @@ class Measured(msgspec.Struct):
     oracle: str = ""  # that reported it first
     without_it: float | None = None  # found, of a whole run, had that oracle not been there
     parts: tuple[str, ...] = ()  # of the contestant that looked; none: all
-    acts: dict[
-        int, tuple[int, int]
-    ] = {}  # of a survey: how often each mutant was reached, would have acted
-    tried: dict[int, int] = {}  # and was tried
+    # Of a survey: how often each mutant was reached and would have acted, and how often it was tried.
+    acts: dict[int, tuple[int, int]] = {}
+    tried: dict[int, int] = {}
     kills: dict[int, Kill] = {}  # by number
 
     @property
@@ -171,6 +170,9 @@ def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
                     done[measured.key] = measured
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
+                # Whoever ends this process alone does not reach them, and they would go on to their ends.
+                for worker in active_children():
+                    worker.terminate()
                 raise
     return list(done.values())
 
