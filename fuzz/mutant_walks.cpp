@@ -41,6 +41,7 @@ void MutantWalks::look(const Input& input, const Outcome& outcome) {
 std::vector<uint64_t> MutantWalks::walk() {
   found_ = session_.executor().execute(*input_).findings;
   std::vector<uint64_t> keys;
+  keys.reserve(found_.size());
   for (const Finding& finding : found_) keys.push_back(signatures_.key_of(finding));
   return keys;
 }
