@@ -1,4 +1,7 @@
 #include "harness/walkers/iterator_sequence.h"
+
+#include <cstring>
+
 #include "harness/walkers/complaint.h"
 
 namespace framestorm {
@@ -173,7 +176,8 @@ void IteratorSequence::complain_of_frame(std::string_view field, const ASGST_Fra
 }
 
 int IteratorSequence::next(bool with_frame) {
-  ASGST_Frame frame = {};
+  ASGST_Frame frame;
+  std::memset(&frame, 0xff, sizeof frame);
   const auto call_it = [&] { return api_.next(selected(), with_frame ? &frame : nullptr); };
   const int got = is_from_further_down() ? from_further_down(call_it) : call_it();
   const bool open = model_.is_open(chosen_);
@@ -185,6 +189,13 @@ int IteratorSequence::next(bool with_frame) {
   }
   const auto wanted = model_.next(chosen_, is_from_further_down() ? 0 : this_frame());
   expect(open ? "iterator-next" : "iterator-invalid-accepted", scope(), got, wanted);
+  const auto is_cleared = [&] {
+    return frame.type == 0 && frame.comp_level == 0 && frame.bci == 0 && frame.method == nullptr &&
+           frame.pc == nullptr && frame.sp == nullptr && frame.fp == nullptr;
+  };
+  if (got < 0 && !is_cleared()) {
+    complain("iterator-frame-not-cleared", scope(), "left a frame, with the error", got, got);
+  }
   if (got != 1 || wanted.result != 1) return got;
   model_.advance(chosen_);
   const std::string_view differs =

@@ -158,11 +158,15 @@ int ASGST_NextFrame(ASGST_Iterator* iterator, ASGST_Frame* frame) {
   const Defect wrong = framestorm_stand_in()->defect;
   if (iterator == nullptr && wrong == Defect::accepts_null_iterators) return ASGST_NO_FRAME;
   Iteration* const iteration = resolve(iterator);
-  if (iteration == nullptr) return ASGST_INVALID_ITERATOR;
+  if (iteration == nullptr) {
+    if (frame != nullptr && wrong != Defect::leaves_frames_of_errors) *frame = {};
+    return ASGST_INVALID_ITERATOR;
+  }
   if (frame == nullptr) {
     return wrong == Defect::accepts_null_frames ? 1 : ASGST_INVALID_ARGUMENT;
   }
   const int result = state_of(iteration);
+  if (result < 0 && wrong != Defect::leaves_frames_of_errors) *frame = {};
   if (result != 1) return result;
   const size_t at = position_of(iteration)++;
   const Frame& from = iteration->stack[at];

@@ -61,6 +61,7 @@ enum class Defect : uint8_t {
   accepts_left_iterators,
   accepts_null_iterators,
   accepts_null_frames,
+  leaves_frames_of_errors,
   accepts_null_handlers,
   rewinds_to_the_second,
   state_takes_a_frame,
