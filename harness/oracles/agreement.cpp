@@ -317,14 +317,14 @@ class AgreementOracle final : public Oracle {
   }
 
   // With how many frames `longer` begins that `shorter` leaves out since a method is being entered.
-  // `cut`: by its depth `longer` may end before the first that both have.
-  static size_t being_entered(const WalkView& view, const std::vector<JavaFrame>& longer, bool cut,
-                              const std::vector<JavaFrame>& shorter) {
+  // It has bci 0, unless `guessed`. `cut`: by its depth `longer` may end before the first that both have.
+  static size_t being_entered(const WalkView& view, const std::vector<JavaFrame>& longer,
+                              bool guessed, bool cut, const std::vector<JavaFrame>& shorter) {
     const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
     const bool at_entry = code != nullptr && code->kind == CodeKind::codelet &&
                           code->name.find("method entry point") != std::string::npos;
     if (longer.empty() || shorter.empty()) return 0;
-    if (longer[0].bci != 0 && !(at_entry && longer[0].bci == kNoBci)) return 0;
+    if (!guessed && longer[0].bci != 0 && !(at_entry && longer[0].bci == kNoBci)) return 0;
     const size_t most = at_entry ? longer.size() : 1;
     for (size_t i = 1; i < longer.size() && i <= most; ++i) {
       if (longer[i].has_method_of(shorter[0]) && longer[i].bci == shorter[0].bci) return i;
@@ -353,10 +353,12 @@ class AgreementOracle final : public Oracle {
     if (own.begins_below_intrinsics) theirs = below_intrinsics(view, theirs);
     if (!begin_alike(mine_, theirs_)) {
       if (other.guesses_innermost_bci) {
-        mine = mine.subspan(being_entered(view, mine_, mine_cut, theirs_));
+        mine =
+            mine.subspan(being_entered(view, mine_, own.guesses_innermost_bci, mine_cut, theirs_));
       }
       if (own.guesses_innermost_bci) {
-        theirs = theirs.subspan(being_entered(view, theirs_, theirs_cut, mine_));
+        theirs = theirs.subspan(
+            being_entered(view, theirs_, other.guesses_innermost_bci, theirs_cut, mine_));
       }
     }
     const bool mine_whole = !mine_cut && gives_all_frames(own);

@@ -7,7 +7,7 @@
 //                nmethod has no debug information: JFR then takes the frame's own
 //   not null     sp is the frame pointer of an interpreted frame. Whether bcp is in its method JFR
 //                looks at when it answers, and if it is not, takes the frame's own; where it is,
-//                that is where the frame is. 1 is for native methods alone
+//                that is where the frame is
 //
 // Compared with a walker that tells where frames are, of an unmutated victim. A request without a
 // frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
@@ -69,9 +69,6 @@ class RequestOracle final : public Oracle {
         !is_machine(frame.type) && frame.type != FrameType::inlined && frame.tier == 0;
     if (!is_interpreted || frame.sp > request.sp) {
       report(view, request, "is of no interpreted frame", out);
-    } else if (request.bcp == kOfNativeMethod && !frame.unnamed &&
-               !view.subject.methods->is_native(frame.method)) {
-      report(view, request, "is said to be of a native method", out);
     } else if (request.bci >= 0 && frame.bci >= 0 && i > 0 && request.bci != frame.bci) {
       report(view, request,
              "has bci " + std::to_string(request.bci) + ", its frame " + std::to_string(frame.bci),
@@ -81,7 +78,6 @@ class RequestOracle final : public Oracle {
 
  private:
   static constexpr int32_t kDepth = 1024;
-  static constexpr uintptr_t kOfNativeMethod = 1;  // jfrSampleRequest.cpp
 
   static bool is_plain_request(const WalkView& view) {
     return view.subject.unmutated && view.subject.walker->layout().bcp >= 0 &&

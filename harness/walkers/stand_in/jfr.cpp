@@ -40,9 +40,6 @@ jint JfrWalk_BuildRequest(void* ucontext, int sampler, JfrWalk_Request* request)
     *request = {reinterpret_cast<void*>(stack[i].sp), reinterpret_cast<void*>(stack[i].pc), nullptr,
                 -1};
     if (control.defect == Defect::request_of_no_frame) request->pc = request->sp;
-    if (control.defect == Defect::request_of_a_native_method) {
-      request->bcp = reinterpret_cast<void*>(1);
-    }
     return 1;
   }
   return JFR_WALK_BIASED;

@@ -110,8 +110,7 @@ enum class Defect : uint8_t {
   mark_polls_at_the_oldest,
   // JFR
   request_of_no_frame,
-  request_is_biased,
-  request_of_a_native_method
+  request_is_biased
 };
 
 struct Control {
