@@ -11,7 +11,7 @@
 //
 // Compared with a walker that tells where frames are, of an unmutated victim. A request without a
 // frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
-// compiled code of a method, anywhere, or in the interpreter where its frame is whole.
+// compiled code of a method, anywhere; or, the thread's own, in the interpreter where its frame is whole.
 #include <algorithm>
 #include <cstdio>
 
@@ -98,10 +98,8 @@ class RequestOracle final : public Oracle {
     const CodeEntry* const code = starting_code(view);
     if (code == nullptr) return false;
     if (code->kind == CodeKind::nmethod) return true;
-    // An anchor is there before its call has been made.
-    const CodeMap& map = view.subject.jvm->code_map();
-    return code->kind == CodeKind::codelet && !may_be_partly_there(*code) &&
-           (!has_anchor(view) || map.find(view.subject.victim->pc) == nullptr);
+    // The interpreter's anchor may be there before its call is.
+    return code->kind == CodeKind::codelet && !has_anchor(view) && !may_be_partly_there(*code);
   }
 
   static bool has_anchor(const WalkView& view) {
