@@ -8,6 +8,7 @@
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/thread_state.h"
+#include "harness/oracles/walk_view.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
@@ -35,13 +36,11 @@ bool is_known_defect(uint32_t thread_state, bool has_frame,
 }
 
 // Of Java, at its halt. The interpreter's method entries make theirs somewhere on their way, those for
-// functions of mathematics never. Where compiled code has none, its return address is on top of the
+// functions of mathematics never, and bytecodes that return take it down. Where compiled code has none, its return address is on top of the
 // stack, or the caller's frame pointer and then that.
 bool has_frame(const Victim& victim, const CodeMap& code) {
   const CodeEntry* const entry = code.find(victim.pc);
-  if (entry == nullptr || entry->name.starts_with("method entry point")) {
-    return false;
-  }
+  if (entry == nullptr || may_be_partly_there(*entry)) return false;
   if (entry->kind != CodeKind::nmethod) return true;
   const auto* const top = reinterpret_cast<const std::byte*>(victim.sp);
   const auto is_in_code = [&](size_t word) {
