@@ -7,8 +7,7 @@ import os
 import sys
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
-# What every command needs, and what `framestorm test` needs with it: a tenth of a minute that who comes by
-# to fuzz does not wait.
+# What every command needs, and what `framestorm test` needs with it, for which nobody else has to wait.
 REQUIREMENTS = ["requirements.txt"]
 WITH_TESTS = ["requirements.txt", "requirements-test.txt"]
 ROOM = 450 << 20  # bytes the environment needs while it is being created

@@ -24,7 +24,7 @@ namespace framestorm {
 struct LibjvmMutantFile {
   static constexpr size_t kMost = 8192;
   static constexpr int64_t kNone = -1;
-  enum Fate : uint8_t { kOpen, kKilled, kDied, kSuspect, kKilledBefore };
+  enum Fate : uint8_t { kOpen, kKilled, kDied, kSuspect };
 
   uint64_t reached, triggered, first_reached, first_triggered;
   int64_t in_force;

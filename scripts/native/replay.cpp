@@ -28,7 +28,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kNotReusable = 3;
 constexpr uint32_t kMinimizeBudget = 2000;
 
 // A try that has found nothing ends after this time: seeking a halt point can take long.

@@ -16,8 +16,11 @@ struct ReplayOptions {
   int halts = 64;
 };
 
-// Exit codes: 0 done, 2 set-up error (thrown as SetupError), 3 the process had to end after a
-// finding. Write replay.json and the files of RunWriter; minimize also minimized.bin. Control thread
+// The process had to end, and another one may go on.
+inline constexpr int kNotReusable = 3;
+
+// Exit codes: 0 done, 2 set-up error (thrown as SetupError), kNotReusable after a finding. Write
+// replay.json and the files of RunWriter; minimize also minimized.bin. Control
 // thread; end the process with std::_Exit afterwards, HotSpot's exit would wait for victims.
 int run_replay(const ReplayOptions& options);
 int run_minimize(const ReplayOptions& options);

@@ -304,7 +304,7 @@ int step_scenarios(const StepOptions& options, Session& session, Stepper& steppe
     stepper.end_event();
     if (mutants != nullptr && mutants->spoiled()) {
       record->write(by_scenario, left, {});
-      return kStepNotReusable;
+      return kNotReusable;
     }
     by_scenario[std::string(name_of(scenario))] = {
         {"steps", stepper.counts().steps - steps},

@@ -25,9 +25,8 @@ struct StepOptions {
 // is at that place. Writes what run_replay() writes.
 int replay_step(const ReplayOptions& options, const Input& input);
 
-// Writes step.json, findings.jsonl and artifacts into the output folder. Returns 0, or kStepNotReusable where another
+// Writes step.json, findings.jsonl and artifacts into the output folder. Returns 0, or kNotReusable where another
 // process has to go on with the scenarios that are left (harness/jvm/libjvm_mutants.h). Control thread. Throws SetupError.
 int run_step(StepOptions options);
-inline constexpr int kStepNotReusable = 3;
 
 }  // namespace framestorm

@@ -13,7 +13,7 @@ _LAYOUT = struct.Struct("<4QqQ")
 _OF_MUTANT = struct.Struct("<2Q")
 _TRYING = struct.Struct("<Q")
 _TRIED = struct.Struct("<2I")
-_KILLED, _DIED, _KILLED_BEFORE = 1, 2, 4  # Fate in libjvm_mutants.h
+_KILLED, _DIED = 1, 2  # Fate in libjvm_mutants.h
 _MUTANTS = 8192
 _END_OF_COUNTS = _LAYOUT.size + _MUTANTS * _OF_MUTANT.size
 
@@ -39,7 +39,7 @@ class Tried:
 
 def prepare(file: Path, mutants: int = 0, killed: Collection[int] = ()) -> None:
     """An untouched file for a run. `mutants`: so many has the libjvm. `killed`: those that are not tried."""
-    fates = (_KILLED_BEFORE if number in killed else 0 for number in range(_MUTANTS))
+    fates = (_KILLED if number in killed else 0 for number in range(_MUTANTS))
     file.write_bytes(
         _LAYOUT.pack(0, 0, 0, 0, 0, mutants)
         + bytes(_MUTANTS * _OF_MUTANT.size + _TRYING.size)

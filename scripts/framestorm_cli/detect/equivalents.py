@@ -1,7 +1,7 @@
 """Mutants that were read and found equivalent: harness/hotspot/planted/equivalent.toml."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,13 +24,13 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     equivalent: list[_Reason]
 
 
-def read() -> Mapping[Named, str]:
-    """Why, by mutant. Raises FramestormError."""
+def read() -> list[Named]:
+    """Raises FramestormError."""
     try:
         found = msgspec.convert(tomllib.loads(FILE.read_text(encoding="utf-8")), _File)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise FramestormError(f"{FILE}: {error}") from error
-    return {named: reason.why for reason in found.equivalent for named in reason.mutants}
+    return [named for reason in found.equivalent for named in reason.mutants]
 
 
 def name(mutant: Mutant) -> Named:
@@ -39,7 +39,7 @@ def name(mutant: Mutant) -> Named:
 
 def among(mutants: Sequence[Mutant]) -> set[int]:
     """Their numbers."""
-    known = read()
+    known = set(read())
     return {one.number for one in mutants if name(one) in known}
 
 

@@ -196,7 +196,7 @@ def test_a_fuzzer_tries_all_mutants_in_its_survey(
     header, counts, tried = 48, 16 * 8192, 8
     assert int.from_bytes(data[40:48], "little") == 9
     fate_of_eight = header + counts + tried + 8 * 8 + 4
-    assert data[fate_of_eight] == 4  # killed by the survey before
+    assert data[fate_of_eight] == 1  # killed by the survey before
     assert not data[fate_of_eight + 8]
     struct.pack_into("<Q", data, header + counts, 3)  # it died of one
     struct.pack_into("<2I", data, header + counts + tried + 8 * 3, 5, 0)

@@ -160,10 +160,9 @@ def compiler_launchers() -> dict[str, str]:
     if program is None or any(name in os.environ for name in names):
         return {}
     settings = [f"CCACHE_DIR={paths.cache() / 'ccache'}"]
-    settings += ["CCACHE_SLOPPINESS=pch_defines,time_macros"]  # CMakeLists.txt asks for it
-    settings += [
-        "CCACHE_DEPEND=1"
-    ]  # ninja has the compiler say what it read: no preprocessor on its own
+    # CMakeLists.txt asks for the first. By the second the compiler, which ninja has say what it read, is
+    # asked instead of a preprocessor.
+    settings += ["CCACHE_SLOPPINESS=pch_defines,time_macros", "CCACHE_DEPEND=1"]
     return dict.fromkeys(names, ";".join(["cmake", "-E", "env", *settings, program]))
 
 
