@@ -7,11 +7,21 @@ import os
 import sys
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
-# What every command needs, and what `framestorm test` needs with it, for which nobody else has to wait.
+# What every command needs, what those that plot need, and what `framestorm test` needs: nobody has to wait
+# for what only others need.
 REQUIREMENTS = ["requirements.txt"]
-WITH_TESTS = ["requirements.txt", "requirements-test.txt"]
+WITH_PLOTS = [*REQUIREMENTS, "requirements-plots.txt"]
+WITH_TESTS = [*WITH_PLOTS, "requirements-test.txt"]
+PLOTTING = ("compare", "detect", "evaluate")
 ROOM = 450 << 20  # bytes the environment needs while it is being created
 START = "import sys; sys.path.insert(0, {scripts!r}); from framestorm_cli.main import main; main()"
+
+
+def fitting(command: str) -> "list[list[str]]":
+    """The sets of pins that the command can run with, largest first; the last is installed where none is."""
+    if command == "test":
+        return [WITH_TESTS]
+    return [WITH_TESTS, WITH_PLOTS, *([] if command in PLOTTING else [REQUIREMENTS])]
 
 
 def fail(message: str) -> None:
@@ -113,8 +123,7 @@ def main() -> None:
     if sys.version_info < (3, 11):
         fail(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}")
     cache = cache_folder()
-    # One that has more is as good.
-    for requirements in [WITH_TESTS] if sys.argv[1:2] == ["test"] else [WITH_TESTS, REQUIREMENTS]:
+    for requirements in fitting(sys.argv[1] if len(sys.argv) > 1 else ""):
         folder = environment_folder(cache, requirements)
         stamp = os.path.join(folder, "ready")
         if os.path.exists(stamp):

@@ -16,7 +16,7 @@ from framestorm_cli.fakes import plan
 from framestorm_cli.jdks import jdk
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
-from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.native.toolchain import Toolchain
 
 TESTDATA = Path(__file__).parent / "testdata"
 
@@ -131,7 +131,7 @@ class FakePrograms(Planned):
     def __init__(self, folder: Path, tools: Toolchain) -> None:
         super().__init__(folder, tools.jdk.libjvm, programs={})
         self.tools = tools
-        for name in (*paths.TARGETS, NATIVE):
+        for name in toolchain.PROGRAMS:
             plan.install(folder / name, "fake_native")
         self._save()
 

@@ -1,6 +1,9 @@
 """The launcher, with a package of its own in place of the CLI."""
 
+import ast
+import importlib
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,7 +21,8 @@ def scripts(tmp_path: Path) -> Path:
     for name in ("framestorm", "launch.py"):
         shutil.copy(paths.SCRIPTS / name, folder / name)
     (folder / "requirements.txt").write_text("# nothing\n")
-    (folder / "requirements-test.txt").write_text("# nothing more\n")
+    (folder / "requirements-plots.txt").write_text("# nothing more\n")
+    (folder / "requirements-test.txt").write_text("# and nothing more\n")
     (folder / "framestorm_cli" / "__init__.py").write_text("")
     cli = "import os, sys\n\ndef main():\n    print(sys.prefix, sys.argv[1:])\n    sys.exit(7)\n"
     (folder / "framestorm_cli" / "main.py").write_text(cli)
@@ -54,13 +58,36 @@ def test_first_start_second_start_and_changed_pins(scripts: Path, tmp_path: Path
     assert len(list((tmp_path / "cache").glob("venv-*/ready"))) == 2
 
 
-def test_what_tests_need_is_installed_for_them(scripts: Path, tmp_path: Path) -> None:
+def test_what_plots_and_tests_need_is_installed_for_them(scripts: Path) -> None:
     """And what they have is used by every command from then on."""
     used = []
-    for arguments in (["fuzz"], ["test"], ["fuzz"]):
-        out, _ = start(scripts, *arguments).communicate(timeout=300)
+    for command in ("fuzz", "detect", "fuzz", "test", "detect"):
+        out, _ = start(scripts, command).communicate(timeout=300)
         used.append(out.split()[0])
-    assert used[0] != used[1] == used[2]
+    assert len(set(used)) == 3
+    assert (used[1], used[3]) == (used[2], used[4])
+
+
+def test_commands_that_plot_are_known() -> None:
+    """Those of packages with a module that imports what only plots need."""
+    pins = (paths.SCRIPTS / "requirements-plots.txt").read_text().splitlines()
+    plots = {pin.split("==")[0] for pin in pins if "==" in pin}
+    packages = {
+        module.parent.name
+        for module in (paths.SCRIPTS / "framestorm_cli").glob("*/*.py")
+        for node in ast.walk(ast.parse(module.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))
+        if name.split(".")[0] in plots
+    }
+    commands = {
+        command.name
+        for package in packages
+        for command in importlib.import_module(f"framestorm_cli.{package}.commands").COMMANDS
+    }
+    (known,) = re.findall(r"^PLOTTING = (.*)$", (paths.SCRIPTS / "launch.py").read_text(), re.M)
+    tables_only = {"truth", "truth-cost"}
+    assert commands - tables_only == set(ast.literal_eval(known))
 
 
 def test_pins_that_cannot_be_had(scripts: Path) -> None:

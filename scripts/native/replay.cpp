@@ -21,7 +21,6 @@
 #include "harness/victim/scenario.h"
 #include "harness/walkers/profiler.h"
 #include "scripts/native/signature_file.h"
-#include "scripts/native/step.h"
 
 namespace framestorm {
 namespace {
@@ -368,9 +367,6 @@ class StdoutAnswer {
 }  // namespace
 
 int run_replay(const ReplayOptions& options) {
-  if (const Input input = load_input_file(options.artifact); input.halt.occurrence != 0) {
-    return replay_step(options, input);
-  }
   Try one_try(options);
   const bool found = one_try.search();
   one_try.write_result(found);

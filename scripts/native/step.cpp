@@ -8,6 +8,7 @@
 #include "harness/executor/signature.h"
 #include "harness/input/binary.h"
 #include "harness/input/json_form.h"
+#include "harness/input/seed_folder.h"
 #include "harness/input/state.h"
 #include "harness/input/text.h"
 #include "harness/stepping/step_scenario.h"
@@ -380,7 +381,8 @@ int run_step(StepOptions options) {
   return step_scenarios(options, session, stepper, mutants ? &*mutants : nullptr, &record);
 }
 
-int replay_step(const ReplayOptions& options, const Input& input) {
+int replay_step(const ReplayOptions& options) {
+  const Input input = load_input_file(options.artifact);
   SessionOptions session_options = options.session;
   session_options.start_victims = false;
   session_options.jvm.can_pop_frames = input.halt.event == StepEvent::pop_frame;

@@ -1,4 +1,4 @@
-// `framestorm-native step`: scenarios, instruction by instruction.
+// `framestorm-step run`: scenarios, instruction by instruction.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct StepOptions {
 
 // One try of an artifact whose halt has an occurrence: its scenario is stepped, and walked wherever it
 // is at that place. Writes what run_replay() writes.
-int replay_step(const ReplayOptions& options, const Input& input);
+int replay_step(const ReplayOptions& options);
 
 // Writes step.json, findings.jsonl and artifacts into the output folder. Returns 0, or kNotReusable where another
 // process has to go on with the scenarios that are left (harness/jvm/libjvm_mutants.h). Control thread. Throws SetupError.

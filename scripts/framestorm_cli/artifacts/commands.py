@@ -22,7 +22,7 @@ def decode(artifact: Path, force: bool) -> None:
     from framestorm_cli.artifacts import codec
     from framestorm_cli.native import toolchain
 
-    program = toolchain.native_programs() / toolchain.NATIVE
+    program = toolchain.native_program()
     try:
         click.echo(codec.decode(program, artifact, *(("--force",) if force else ())), nl=False)
     except FramestormError as error:
@@ -40,7 +40,7 @@ def encode(text: Any, artifact: Any) -> None:
     """
     from framestorm_cli.native import processes, toolchain
 
-    program = toolchain.native_programs() / toolchain.NATIVE
+    program = toolchain.native_program()
     data = processes.filter_text(program, "encode", text.read())
     artifact.write(data)  # only now: opening it empties the file
 

@@ -6,7 +6,7 @@ Each start of a program takes the next entry (the last one again when they run o
     {"walks": 10, "success": 1.0, "findings": [...], "after": 0.5, "corpus": ["..."], "edges": 7,
      "reached": [[seconds, [edge, ...]], ...], "profiler": {"succeeded": 0},
      "end": "ok|setup|broken|die|hang|not-reusable|strict",
-     "step": what `framestorm-native step` writes}
+     "step": what `framestorm-step run` writes}
 `after`: the share of the time it was given that it uses before it ends.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from framestorm_cli.fakes import plan
+from framestorm_cli.native.toolchain import NATIVE, STEP
 
 TEXT = "framestorm-input 1\nscenario c2-inlined\nmode same-thread\nregister sp = real-sp - 64\n"
 _SP = {"text": "real-sp - 64", "kind": "real-sp", "delta": -64}
@@ -163,7 +164,7 @@ def coverage(asked: dict[str, Any]) -> int:
 
 
 def native(asked: dict[str, Any]) -> int:
-    command = sys.argv[1]
+    command = "step" if sys.argv[1] == "run" else sys.argv[1]
     if command == "decode":
         data = sys.stdin.buffer.read()
         if not data.startswith(b"FAKE") and "--force" not in sys.argv:
@@ -206,7 +207,7 @@ def native(asked: dict[str, Any]) -> int:
         if "step" in entry:
             (out / "step.json").write_text(json.dumps(entry["step"]))
         if entry.get("end") == "setup":
-            print("framestorm-native: libjvm.so cannot be loaded: fake", file=sys.stderr)
+            print(f"{Path(sys.argv[0]).name}: libjvm.so cannot be loaded: fake", file=sys.stderr)
             return 2
         if entry.get("end") == "not-reusable":
             return 3
@@ -222,4 +223,4 @@ def native(asked: dict[str, Any]) -> int:
 def main() -> int:
     asked = plan.read()
     name = Path(sys.argv[0]).name
-    return native(asked) if name == "framestorm-native" else fuzz(asked, name)
+    return native(asked) if name in (NATIVE, STEP) else fuzz(asked, name)

@@ -65,7 +65,7 @@ def fuzz_command(
     folder = run_folder.new_folder(out, "fuzz")
     run_folder.check_room(folder)
     try:
-        tools = toolchain.prepare(jdk)
+        tools = toolchain.prepare(jdk, toolchain.FUZZING)
         if engine == "afl":
             afl.ensure(tools)
         check_names(tools, walker, scenarios, modes)

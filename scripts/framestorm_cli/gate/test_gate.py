@@ -464,7 +464,7 @@ def test_a_walker_that_was_not_asked_for_is_not_stepped(gate: Gate, fakes: FakeP
     ("run", "said"),
     [
         ({"end": "die"}, "step: change: the JVM died: SIGKILL"),
-        ({"end": "setup"}, "step: framestorm-native: libjvm.so cannot be loaded"),
+        ({"end": "setup"}, "step: framestorm-step: libjvm.so cannot be loaded"),
         (
             {"step": stepped(right=1) | {"scenarios": {"c1": NEVER}}},
             "step: change: scenario c1: no instruction was stepped",

@@ -16,7 +16,7 @@ PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(small LANGUAGES CXX)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 foreach(name fuzz_ucontext fuzz_frame fuzz_stack fuzz_thread_state fuzz_call fuzz_iterator fuzz_queue
-    framestorm-native)
+    framestorm-native framestorm-step)
   add_executable(${name} main.cpp)
 endforeach()
 """
@@ -171,10 +171,10 @@ def test_there_is_a_jdk_to_test_with() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "arguments"), [(toolchain.NATIVE, ("step",)), (paths.TARGETS[0], ())]
+    ("program", "arguments"), [(toolchain.STEP, ("run",)), (paths.TARGETS[0], ())]
 )
 def test_help_and_errors_list_names_as_text(program: str, arguments: tuple[str, ...]) -> None:
-    path = toolchain.native_program().with_name(program)
+    path = toolchain.native_program(program)
     for asked in (("--help",), ("--walker", "no-such-walker")):
         done = subprocess.run([path, *arguments, *asked], capture_output=True, check=False)
         said = (done.stdout + done.stderr).decode()

@@ -18,6 +18,9 @@ from framestorm_cli.native import java_sources
 from framestorm_cli.native.java_sources import Part
 
 NATIVE = "framestorm-native"
+STEP = "framestorm-step"
+FUZZING = (*paths.TARGETS, NATIVE)  # all that fuzzing and its replays start
+PROGRAMS = (*FUZZING, STEP)
 _JAVA = paths.CHECKOUT / "harness" / "victim" / "java"
 BUILD_ROOM = 400 << 20  # bytes below the cache folder, checked before the first build
 
@@ -38,26 +41,26 @@ class Toolchain:
         return path
 
 
-def prepare(jdk_option: Path | None) -> Toolchain:
-    """All set-up a command that starts a JVM needs. Raises FramestormError."""
+def prepare(jdk_option: Path | None, programs: tuple[str, ...] = PROGRAMS) -> Toolchain:
+    """All set-up a command that starts a JVM needs, these programs included. Raises FramestormError."""
     jdk = choosing.choose(jdk_option)
-    programs = native_programs(jdk)
-    return Toolchain(programs, victims(jdk), jdk)
+    folder = native_programs(jdk, programs)
+    return Toolchain(folder, victims(jdk), jdk)
 
 
-def native_programs(jdk: Jdk | None = None) -> Path:
-    """Builds what is out of date and returns the folder with the programs.
+def native_programs(jdk: Jdk | None = None, programs: tuple[str, ...] = PROGRAMS) -> Path:
+    """Builds what is out of date of these and returns the folder that they are in.
 
     FRAMESTORM_BIN names a folder with programs that are used as they are; nothing is built then.
     """
     own = os.environ.get("FRAMESTORM_BIN")
     if own:
         folder = Path(own) / "asan" if jdk is not None and jdk.has_asan else Path(own)
-        if not (folder / NATIVE).exists():
-            raise FramestormError(f"FRAMESTORM_BIN={own}: {folder} has no {NATIVE}")
+        missing = [name for name in programs if not (folder / name).exists()]
+        if missing:
+            raise FramestormError(f"FRAMESTORM_BIN={own}: {folder} has no {', '.join(missing)}")
         return folder.resolve()
     packages.ensure()
-    programs = (*paths.TARGETS, NATIVE)
     if jdk is not None and jdk.has_asan:
         build(tuple(f"{name}-asan" for name in programs), jdk)
         return paths.build() / "bin" / "asan"
@@ -65,14 +68,9 @@ def native_programs(jdk: Jdk | None = None) -> Path:
     return paths.build() / "bin"
 
 
-def native_program() -> Path:
-    """framestorm-native alone, for what needs no JVM; built when it is out of date."""
-    own = os.environ.get("FRAMESTORM_BIN")
-    if own:
-        return native_programs() / NATIVE
-    packages.ensure()
-    build((NATIVE,))
-    return paths.build() / "bin" / NATIVE
+def native_program(name: str = NATIVE) -> Path:
+    """One program alone, for what needs no JVM; built when it is out of date."""
+    return native_programs(programs=(name,)) / name
 
 
 def headers(jdk: Jdk | None) -> Path:

@@ -13,7 +13,7 @@ from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import processes, toolchain
-from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.native.toolchain import NATIVE, STEP, Toolchain
 from framestorm_cli.profilers import outside
 from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.replay import replaying
@@ -82,7 +82,7 @@ def _report_try(number: int, tries: int, one: Try) -> None:
 
 
 def _show_sample(sample: Path) -> int:
-    shown = processes.query([toolchain.native_programs() / NATIVE, "show-sample", sample.resolve()])
+    shown = processes.query([toolchain.native_program(STEP), "show-sample", sample.resolve()])
     click.echo(shown.decode(errors="replace").rstrip() + "\n")
     same = sample.with_suffix(".bin")
     if same.exists():

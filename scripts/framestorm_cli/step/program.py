@@ -1,4 +1,4 @@
-"""A program as `framestorm-native step` takes it: `java`'s command line without `java`."""
+"""A program as `framestorm-step run` takes it: `java`'s command line without `java`."""
 
 import zipfile
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What `framestorm-native step` writes, and what it comes to."""
+"""What `framestorm-step run` writes, and what it comes to."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -364,5 +364,5 @@ def read(path: Path) -> Results:
         return msgspec.json.decode(path.read_bytes(), type=Results)
     except (OSError, msgspec.MsgspecError) as error:
         raise FramestormError(
-            f"{path} is not what `framestorm-native step` writes: {error}"
+            f"{path} is not what `framestorm-step run` writes: {error}"
         ) from error

@@ -20,7 +20,7 @@ from framestorm_cli.findings.finding import Finding
 from framestorm_cli.findings.records import read_json
 from framestorm_cli.native import jvm_modes, processes, toolchain
 from framestorm_cli.native.names import known
-from framestorm_cli.native.toolchain import NATIVE, Toolchain
+from framestorm_cli.native.toolchain import NATIVE, STEP, Toolchain
 from framestorm_cli.native.walkers import table
 from framestorm_cli.profilers import outside
 from framestorm_cli.profilers.outside import OutsideWalker
@@ -185,7 +185,7 @@ def _run(
 ) -> _Ended:  # fmt: skip
     """Steps, and says so scenario by scenario. `again`: whether a scenario in which it died is left. Raises
     FramestormError."""
-    process = processes.start([tools.program(NATIVE), "step", *command], folder)
+    process = processes.start([tools.program(STEP), "run", *command], folder)
     try:
         code: int | None = process.wait(seconds + _GRACE)
     except subprocess.TimeoutExpired:

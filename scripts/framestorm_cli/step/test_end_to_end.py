@@ -13,7 +13,7 @@ from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.conftest import planted_library
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.native import processes, toolchain
-from framestorm_cli.native.toolchain import NATIVE
+from framestorm_cli.native.toolchain import STEP
 from framestorm_cli.step import results
 from framestorm_cli.triage import collecting
 
@@ -67,7 +67,7 @@ def test_what_was_stepped_is_not_lost_with_a_jvm_that_dies_later(tmp_path: Path)
     tools = toolchain.prepare(choosing.choose(None, may_install=False).home)
     command = [*processes.jvm_arguments(tools, tmp_path), "--seconds", "40", "--walker", "asgct"]
     command += ["--scenario", "exception-unwind", "--scenario", "c1"]
-    process = processes.start([tools.program(NATIVE), "step", *command], tmp_path)
+    process = processes.start([tools.program(STEP), "run", *command], tmp_path)
     try:
         # The second scenario is stepped when what the first one found is there.
         while process.poll() is None and not collecting.of_process(tmp_path, Symbolizer()):

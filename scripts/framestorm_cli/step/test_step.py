@@ -330,7 +330,7 @@ def test_a_scenario_that_cannot_be_ended_takes_no_other_away(
     )
     code, _, err = framestorm("step", "--jdk", fakes.tools.jdk.home, "--out", tmp_path / "out")
     assert code == 2
-    assert "stepping ended in scenario c2: framestorm-native: libjvm.so cannot be loaded" in err
+    assert "stepping ended in scenario c2: framestorm-step: libjvm.so cannot be loaded" in err
     assert "--scenario osr" in " ".join(fakes.starts("step")[1])
 
 

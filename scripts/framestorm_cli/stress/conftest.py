@@ -13,7 +13,7 @@ from framestorm_cli.conftest import Planned, Run
 from framestorm_cli.fakes import plan
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks.jdk import Jdk
-from framestorm_cli.native.toolchain import NATIVE
+from framestorm_cli.native.toolchain import NATIVE, STEP
 from framestorm_cli.stress import summary
 from framestorm_cli.stress.workloads import BuiltIn
 
@@ -62,7 +62,8 @@ def java(
     agent.touch()
     programs = tmp_path / "build" / "bin"
     programs.mkdir()
-    plan.install(programs / NATIVE, "fake_native")
+    for name in (NATIVE, STEP):
+        plan.install(programs / name, "fake_native")
     (programs / "plan.json").write_text("{}")
     monkeypatch.setenv("FRAMESTORM_BIN", str(programs))
     jar = tmp_path / "workloads.jar"

@@ -32,7 +32,7 @@ _TRACES = "traces.tsv"
 def judge(walker: str, shadows: Path, traces: Path) -> Json:
     """A profiler's samples held against the shadow stacks of its handlers (stress/agent/recorded_truth.h).
     Raises FramestormError."""
-    command = [str(toolchain.native_program()), "recorded-truth", "--walker", walker]
+    command = [str(toolchain.native_program(toolchain.STEP)), "recorded-truth", "--walker", walker]
     done = subprocess.run(
         [*command, str(shadows), str(traces)], capture_output=True, text=True, check=False
     )

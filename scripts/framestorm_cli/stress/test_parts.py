@@ -277,7 +277,7 @@ def test_the_walk_that_a_process_died_in(tmp_path: Path, monkeypatch: pytest.Mon
         "real_sp": "0x50", "real_fp": "0xf0", "stack_base": "0x9000", "stack_end": "0x1000",
         "last_java_sp": "0x2", "last_java_pc": "0x3", "last_java_fp": "0x4",
     }  # fmt: skip
-    program = tmp_path / "bin" / "framestorm-native"
+    program = tmp_path / "bin" / "framestorm-step"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\necho '{json.dumps([walk, walk])}'\n")
     program.chmod(0o755)

@@ -36,7 +36,8 @@ def prepare(jdk_option: Path | None) -> Tools:
         raise FramestormError(f"{jdk} has no bin/java: give the home of a whole JDK")
     asan = _asan_runtime(jdk)
     agent = toolchain.product("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
-    table = walkers.table(toolchain.native_program())
+    programs = toolchain.native_programs(programs=(toolchain.NATIVE, toolchain.STEP))
+    table = walkers.table(programs / toolchain.NATIVE)
     return Tools(jdk, Java(java, agent, asan), built_in(java, workloads(jdk)), table)
 
 

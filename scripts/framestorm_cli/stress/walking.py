@@ -19,7 +19,7 @@ def context(folder: Path) -> dict[str, str]:
     if not file.exists() or not any(file.read_bytes()):
         return {}
     try:
-        program = toolchain.product(toolchain.NATIVE, f"bin/{toolchain.NATIVE}")
+        program = toolchain.native_program(toolchain.STEP)
         walks = json.loads(processes.query([program, "walking", file]))
     except FramestormError as error:
         steps.say(f"{file} cannot be read: {error.message}")
