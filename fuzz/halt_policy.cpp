@@ -53,7 +53,7 @@ class ScheduledHalts final : public HaltPolicy {
     if (options_.runs == 0 && loop_.counts().elapsed() > options_.seconds) {
       loop_.finish(kExitDone);
     }
-    if (loop_.halted_for_ns() > kHaltNs) begin();
+    if (loop_.is_halted_longer_than(kHaltNs)) begin();
   }
 
  private:
@@ -74,7 +74,7 @@ class FollowingHalts final : public HaltPolicy {
     if (std::ranges::equal(bytes, followed_)) return;
     const bool there = !followed_.empty() && input.scenario == loop_.scenario();
     followed_.assign(bytes.begin(), bytes.end());
-    if (there && loop_.halted_for_ns() <= longest_ns_) return;
+    if (there && !loop_.is_halted_longer_than(longest_ns_)) return;
     loop_.halt_at(input.scenario, input.mode);
   }
 
@@ -133,7 +133,7 @@ class OriginHalts final : public HaltPolicy {
   }
 
   void tick() override {
-    if (loop_.halted_for_ns() > kHaltNs) begin();
+    if (loop_.is_halted_longer_than(kHaltNs)) begin();
   }
 
  private:

@@ -146,7 +146,10 @@ void WalkLoop::judge_recorded() {
   });
 }
 
-uint64_t WalkLoop::halted_for_ns() const { return used_ns() - halt_start_used_ns_; }
+// The process's clock adds up that of all its threads: asked only when the other one says so, too.
+bool WalkLoop::is_halted_longer_than(uint64_t ns) const {
+  return monotonic_ns() - halt_start_ns_ > ns && used_ns() - halt_start_used_ns_ > ns;
+}
 
 // Control thread.
 void WalkLoop::refresh_names() {

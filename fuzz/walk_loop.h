@@ -69,8 +69,8 @@ class WalkLoop {
   // What the world was last halted for.
   ScenarioId scenario() const { return scenario_; }
   Mode mode() const { return mode_; }
-  // Processor time since then: a halt has as many walks on a busy machine as on an idle one.
-  uint64_t halted_for_ns() const;
+  // By processor time: a halt has as many walks on a busy machine as on an idle one.
+  bool is_halted_longer_than(uint64_t ns) const;
 
   // Walks each scenario of Java once, unmutated, and judges what the profiler has stored of that; no
   // more without one that tells its traces. Before other walks: theirs would be among them.

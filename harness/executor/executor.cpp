@@ -150,7 +150,7 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
                                 .depth = walk.depth,
                                 .context = context_.get(),
                                 .identity = &executor_.jvm_.identity(),
-                                .mask = executor_.mask_of_host(),
+                                .mask = executor_.mask_of_host(*by.walker),
                                 .stale_words = walk.stale_words},
                        .record = &record,
                        .incidents = &incidents_};
@@ -288,8 +288,14 @@ Needs Executor::offered_by(const Walker& walker) const {
   return walker.traits().keeps_its_traces ? offered.without({Need::trace}) : offered;
 }
 
-const uint64_t* Executor::mask_of_host() const {
-  return rigour_ == Rigour::bare ? nullptr : &MigratingLoop::get().host_mask();
+// libjvm changes the mask by libc, which the guard hears of: a bare system call takes a wild jump. A system
+// call after each of its walks would be a tenth of the fuzz loop.
+const uint64_t* Executor::mask_of_host(const Walker& walker) const {
+  if (rigour_ == Rigour::bare) return nullptr;
+  const WalkerOrigin origin = walker.traits().origin;
+  const bool is_heard = (origin == WalkerOrigin::jdk || origin == WalkerOrigin::added) &&
+                        oracles_.offered().has(Need::unsafe_calls);
+  return is_heard && !is_costly() ? nullptr : &MigratingLoop::get().host_mask();
 }
 
 void Executor::walk(Prepared* p) {
@@ -309,7 +315,7 @@ void Executor::walk(Prepared* p) {
                                 .context = p->context.get(),
                                 .identity = &jvm_.identity(),
                                 .collections = &jvm_.collections(),
-                                .mask = mask_of_host(),
+                                .mask = mask_of_host(*p->walker),
                                 .stale_words = 0},
                        .record = &record,
                        .incidents = &p->incidents};
@@ -419,9 +425,8 @@ Outcome Executor::execute(const Input& input) {
   const WalkView view = {record, subject};
   further_->begin(view, outcome.not_reusable);
   if (rigour_ != Rigour::bare) {
-    const bool costly = rigour_ == Rigour::everything || walks_ % kCostlyShare == 1;
     const Needs offered = offered_by(*prepared.walker);
-    oracles_.judge(view, *further_, costly ? offered : offered.without({Need::further_walks}),
+    oracles_.judge(view, *further_, is_costly() ? offered : offered.without({Need::further_walks}),
                    &violations_);
     outcome.not_reusable = further_->not_reusable();
   }

@@ -127,8 +127,10 @@ class Executor {
   // Victim, call and context; nothing is walked yet.
   void prepare(const Input& input, Victim* victim, Prepared* prepared);
   void walk(Prepared* prepared);
-  // What each walk has to leave as it is; null where it is not looked at.
-  const uint64_t* mask_of_host() const;
+  // Whether this walk is one that is looked at at any cost.
+  bool is_costly() const { return rigour_ == Rigour::everything || walks_ % kCostlyShare == 1; }
+  // What a walk has to leave as it is; null where it is not looked at.
+  const uint64_t* mask_of_host(const Walker& walker) const;
   Needs offered_by(const Walker& walker) const;
   void measure_exact_depth(Victim* victim, WalkerId id);
   static int32_t depth_of(const Input& input, const Victim& victim);

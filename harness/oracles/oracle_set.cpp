@@ -75,11 +75,12 @@ void OracleSet::judge(const WalkView& view, WalkMaker& maker, Needs offered, Vio
     const size_t before = out->findings().size();
     Further further(*member.declaration, view, maker);
     member.oracle->check(view, further, out);
-    out->attribute(before, member.declaration->name);
     member.undeclared += further.undeclared();
     member.not_offered += further.not_offered();
     if (counts != Counts::finds) ++member.looks;
-    if (counts != Counts::looks && out->findings().size() != before) ++member.finds;
+    if (out->findings().size() == before) continue;
+    out->attribute(before, member.declaration->name);
+    if (counts != Counts::looks) ++member.finds;
   }
 }
 
