@@ -241,8 +241,9 @@ void StackTruth::follow_jump() {
   if (follow_interpreter()) return;
   if (is_interpreted(now_.blob) && follow_taken_down()) return;
   const bool elsewhere = !same_code(before_.blob, now_.blob);
-  if (elsewhere && now_.blob != nullptr && at.sp != running.slot && running.return_to != 0 &&
-      running.returns_to(word_at(at.sp))) {
+  // A frame that is deoptimised keeps its pc, the return address, in a slot that may be its first.
+  if (elsewhere && now_.blob != nullptr && !at_deopt_handler() && at.sp != running.slot &&
+      running.return_to != 0 && running.returns_to(word_at(at.sp))) {
     running.slot = at.sp;  // an adapter has made room, or has taken it back
   }
   if (elsewhere && now_.blob != nullptr && now_.blob->role == Role::stub && follow_entry_undone()) {
