@@ -104,32 +104,41 @@ TEST_F(StepOnceTest, StubsAndWhatIsExecutedAgainAreWalkedRight) {
   }
 }
 
-// An exception is thrown to a frame that was deoptimised meanwhile.
-class StepEventTest : public jvm_test::JvmTest {};
+struct Injected {
+  ScenarioId scenario;
+  StepEvent event;
+};
 
-TEST_F(StepEventTest, DeoptimisationOnAnExceptionsWayIsWalkedRight) {
+class StepEventTest : public jvm_test::JvmTest, public testing::WithParamInterface<Injected> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Deoptimised, StepEventTest,
+    testing::Values(
+        // An exception is thrown to a frame that was deoptimised meanwhile.
+        Injected{ScenarioId::exception_unwind, StepEvent::deoptimise},
+        // The pc that a deoptimised frame keeps is the word at sp when its callee has returned.
+        Injected{ScenarioId::vm_call, StepEvent::redefine}),
+    [](const auto& test) {
+      return test.param.scenario == ScenarioId::vm_call ? "AtTheWordAtSp" : "OnAnExceptionsWay";
+    });
+
+TEST_P(StepEventTest, WhatIsDeoptimisedIsWalkedRight) {
+  const auto [scenario, event] = GetParam();
   SessionOptions options;
   options.start_victims = false;
   start_session(options);
   ASSERT_FALSE(HasFatalFailure());
   StepLimits limits = kSteps;
-  limits.events = {StepEvent::deoptimise};
+  limits.events = {event};
   Stepper stepper(session().jvm(), {executor().walker(WalkerId::asgst)}, limits);
   constexpr size_t kRounds = 8;
   for (size_t round = 0; round < kRounds; ++round) {
     stepper.set_injecting(round > 0, round);
-    ASSERT_EQ(step_scenario(session().victims(), stepper, ScenarioId::exception_unwind, kLimit, {}),
-              "");
+    ASSERT_EQ(step_scenario(session().victims(), stepper, scenario, kLimit, {}), "");
   }
   stepper.settle();
-  EXPECT_GT(stepper.events()
-                .counts()
-                .at(ScenarioId::exception_unwind)
-                .at(StepEvent::deoptimise)
-                .effective,
-            3U);
-  const Tally& tally =
-      stepper.event_tallies().at(StepEvent::deoptimise)[column_of(WalkerId::asgst)];
+  EXPECT_GT(stepper.events().counts().at(scenario).at(event).effective, 3U);
+  const Tally& tally = stepper.event_tallies().at(event)[column_of(WalkerId::asgst)];
   EXPECT_GT(tally.verdicts[static_cast<size_t>(Verdict::right)], 1000U);
   EXPECT_EQ(tally.verdicts[static_cast<size_t>(Verdict::wrong)], 0U);
   for (const auto& [key, found] : stepper.findings()) {
