@@ -30,28 +30,16 @@ void MutantWalks::look(const Input& input, const Outcome& outcome) {
   const Coverage::Aside aside(executor.coverage());
   const bool deep = outcome.result > kDeep;
   input_ = &input;
-  answer_ = executor.last_answer();
+  executor.set_rigour(Rigour::everything);
   const size_t most = outcome.unmutated ? kTriesOfUnmutated : kTriesOfInput;
   const size_t situation =
       2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
   mutants_.try_acting(*this, deep ? 1 : most, situation, deep);
+  executor.set_rigour(Rigour::per_walk);
 }
 
 std::vector<uint64_t> MutantWalks::walk() {
-  Executor& executor = session_.executor();
-  executor.set_rigour(Rigour::everything);
-  found_ = executor.execute(*input_).findings;
-  executor.set_rigour(Rigour::per_walk);
-  return keys_of_found();
-}
-
-bool MutantWalks::differs(std::vector<uint64_t>* keys) {
   found_ = session_.executor().execute(*input_).findings;
-  *keys = keys_of_found();
-  return !keys->empty() || session_.executor().last_answer() != answer_;
-}
-
-std::vector<uint64_t> MutantWalks::keys_of_found() {
   std::vector<uint64_t> keys;
   keys.reserve(found_.size());
   for (const Finding& finding : found_) keys.push_back(signatures_.key_of(finding));

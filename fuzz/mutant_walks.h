@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "harness/executor/run_writer.h"
@@ -27,8 +26,6 @@ class MutantWalks final : LibjvmMutants::Walks {
 
  private:
   std::vector<uint64_t> walk() override;
-  bool differs(std::vector<uint64_t>* keys) override;
-  std::vector<uint64_t> keys_of_found();
   bool goes_on() const override { return !session_.executor().not_reusable(); }
   void killed(size_t number, uint64_t key) override;
 
@@ -37,7 +34,6 @@ class MutantWalks final : LibjvmMutants::Walks {
   RunWriter& writer_;
   Signatures& signatures_;
   const Input* input_ = nullptr;
-  std::string answer_;          // with none in force
   std::vector<Finding> found_;  // by the last walk
 };
 

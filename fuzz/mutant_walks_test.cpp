@@ -82,42 +82,6 @@ TEST_F(MutantWalksTest, TheOneThatShowsIsKilledAndToldOnce) {
   EXPECT_NE(lines[0].find("count-exceeds-depth"), std::string::npos) << lines[0];
 }
 
-// Its first try comes to nothing.
-int32_t walk_with_late_mutant(const FakeWalk& walk) {
-  ++turns;
-  file->act({kRefuses});
-  const bool wrong = (*file)->in_force == kRefuses && (*file)->tried[kRefuses].tries == 2;
-  return wrong ? walk.right() - 1 : walk.right();
-}
-
-TEST_F(MutantWalksTest, WhatAGlanceSeesIsLookedAtClosely) {
-  halt_for(&walk_with_late_mutant);
-  ASSERT_FALSE(HasFatalFailure());
-  RunCounts counts;
-  Signatures signatures;
-  RunWriter writer({}, session(), counts);
-  MutantWalks mutants(file_.path(), session(), writer, signatures);
-  const Input input = plain();
-  std::vector<int> walks;
-  loop([&] {
-    for (uint32_t tries = 0; tries < 4; ++tries) {
-      file_->tried[kRefuses] = {.tries = tries, .fate = LibjvmMutantFile::kOpen};
-      turns = 0;
-      mutants.begin();
-      mutants.look(input, executor().execute(input));
-      walks.push_back(turns);
-      if (tries == 1) {
-        // A frame less than there is.
-        EXPECT_EQ(file_->tried[kRefuses].fate, LibjvmMutantFile::kKilled);
-      }
-    }
-  });
-  EXPECT_GT(walks[0], 4) << "the first try is a close look";
-  EXPECT_GT(walks[1], 4) << "it was killed";
-  EXPECT_EQ(walks[2], 3) << "the walk, a glance, and one at what it left behind";
-  EXPECT_EQ(walks[3], 3);
-}
-
 // Wrong for good once a mutant was in force.
 int32_t walk_with_residue(const FakeWalk& walk) {
   file->act({kRefuses, kIsEquivalent});

@@ -482,27 +482,6 @@ std::optional<Frame> Executor::last_frame(size_t index) const {
   return read_frame(prepared_->walker->layout(), record.frames, index);
 }
 
-std::string Executor::last_answer() const {
-  const WalkRecord& record = prepared_->record;
-  std::string answer(reinterpret_cast<const char*>(record.frames),
-                     record.frame_count() * prepared_->walker->layout().stride);
-  const auto add = [&answer](const auto& value) {
-    answer.append(reinterpret_cast<const char*>(&value), sizeof(value));
-  };
-  add(record.end);
-  add(record.result);
-  if (const WalkFacts* const facts = record.facts_if_any()) {
-    add(facts->has_kind ? facts->kind : -1);
-    add(facts->has_state ? facts->state : -1);
-    add(facts->has_env ? facts->env : nullptr);
-    add(facts->stopped);
-    add(facts->left_out_frozen);
-    add(facts->contained_faults);
-    add(facts->complaint_count);
-  }
-  return answer;
-}
-
 std::vector<Executor::NamedFrame> Executor::last_trace() const {
   return name_frames(last_frames());
 }

@@ -108,8 +108,6 @@ class Executor {
   std::vector<Frame> last_frames() const;
   // One of them; nothing when there are not so many.
   std::optional<Frame> last_frame(size_t index) const;
-  // Whatever the last walk gave, as bytes: equal for two walks that gave the same.
-  std::string last_answer() const;
 
   // Whether an input changes nothing of what a profiler would pass.
   static bool is_unmutated(const Input& input);

@@ -12,8 +12,7 @@
 namespace framestorm {
 namespace {
 
-constexpr uint8_t kTriesInSituation = 200;
-constexpr uint32_t kCloseShare = 8;  // of tries that are close in any case
+constexpr uint8_t kTriesInSituation = 100;
 
 }  // namespace
 
@@ -89,35 +88,18 @@ void LibjvmMutants::try_acting(Walks& walks, size_t most, size_t situation, bool
   if (walks.goes_on()) look_behind(acting, walks);
 }
 
-void LibjvmMutants::put_in_force(size_t number) {
+std::vector<uint64_t> LibjvmMutants::walk(size_t number, Walks& walks) {
   file_->trying = number;
   file_->in_force = number == 0 ? LibjvmMutantFile::kNone : static_cast<int64_t>(number);
-}
-
-std::vector<uint64_t> LibjvmMutants::walk(size_t number, Walks& walks) {
-  put_in_force(number);
   std::vector<uint64_t> found = walks.walk();
-  put_in_force(0);
+  file_->in_force = LibjvmMutantFile::kNone;
+  file_->trying = 0;
   return found;
 }
 
-bool LibjvmMutants::differs(size_t number, Walks& walks, std::vector<uint64_t>* keys) {
-  put_in_force(number);
-  const bool differs = walks.differs(keys);
-  put_in_force(0);
-  return differs;
-}
-
 void LibjvmMutants::try_one(size_t number, Walks& walks) {
+  ++file_->tried[number].tries;
   tried_ = true;
-  if (file_->tried[number].tries++ % kCloseShare != 0) {
-    std::vector<uint64_t> keys;
-    if (!differs(number, walks, &keys)) return;
-    if (!walks.goes_on()) {
-      if (!keys.empty()) kill(number, keys.front(), walks);
-      return;
-    }
-  }
   const auto finds = [&](uint64_t key, size_t in_force) {
     const std::vector<uint64_t> found = walk(in_force, walks);
     return std::ranges::find(found, key) != found.end();
@@ -132,9 +114,7 @@ void LibjvmMutants::try_one(size_t number, Walks& walks) {
 }
 
 void LibjvmMutants::look_behind(const std::vector<size_t>& tried, Walks& walks) {
-  std::vector<uint64_t> left;
-  if (!differs(0, walks, &left)) return;
-  if (walks.goes_on()) left = walk(0, walks);
+  const std::vector<uint64_t> left = walk(0, walks);
   if (left.empty()) return;
   spoil();
   if (tried.size() == 1) {

@@ -5,10 +5,6 @@
 //   none in force, found nothing  ->  in force, found F  ->  none, no F  ->  in force, F again  ->  killed
 //   none in force, found nothing  ->  in force           ->  none, found something              ->  killed
 //
-// Oracles walk so often to look closely that most tries are a glance: one walk, and a closer look where it gives
-// something else than with none in force. One try in eight of a mutant is close in any case, since it may show in
-// the walks that oracles compare with.
-//
 // In the second case it has left something behind, as in the methods that a walker has proven, and another
 // process has to go on. Where several were tried by then, each is tried alone from now on.
 //
@@ -50,10 +46,8 @@ class LibjvmMutants {
   class Walks {
    public:
     virtual ~Walks() = default;
-    // The same walk once more, looked at as closely as can be. The keys of what that finds.
+    // The same walk once more. The keys of what that finds.
     virtual std::vector<uint64_t> walk() = 0;
-    // The same at a glance; false where it gave what it gave with no mutant in force, and found nothing.
-    virtual bool differs(std::vector<uint64_t>* keys) = 0;
     // Whether another walk may follow the last one.
     virtual bool goes_on() const = 0;
     // What the last walk found by this key shows that the mutant is killed.
@@ -86,8 +80,6 @@ class LibjvmMutants {
   void look_behind(const std::vector<size_t>& tried, Walks& walks);
   void kill(size_t number, uint64_t key, Walks& walks);
   std::vector<uint64_t> walk(size_t number, Walks& walks);
-  bool differs(size_t number, Walks& walks, std::vector<uint64_t>* keys);
-  void put_in_force(size_t number);
 
   LibjvmMutantFile* file_;
   std::vector<uint64_t> acted_;              // by number: how often, before the walk

@@ -23,9 +23,6 @@ class Stepper::MutantWalks final : public LibjvmMutants::Walks {
   // No walk leaves a stepped thread such that none may follow.
   bool goes_on() const override { return true; }
 
-  // One walk is all that there is to look at.
-  bool differs(std::vector<uint64_t>*) override { return true; }
-
   std::vector<uint64_t> walk() override {
     const Walker& walker = *stepper_.walkers_[index_];
     const WalkRecord record = stepper_.make(index_, context_);
