@@ -54,6 +54,19 @@ def test_an_exception_is_stepped_through(tmp_path: Path) -> None:
     assert all("path" in line["step"] for line in map(json.loads, lines) if "step" in line)
 
 
+def test_an_exception_that_ends_the_victim_on_its_way_is_replayed(tmp_path: Path) -> None:
+    text, artifact = tmp_path / "exit.txt", tmp_path / "exit.bin"
+    place = 'codelet "method entry point (kind = zerolocals)" entry'
+    text.write_text(f"framestorm-input 1\nscenario c1\nhalt {place} occurrence 1 event exit\n")
+    encoded = _framestorm("encode", str(text), str(artifact))
+    assert encoded.returncode == 0, encoded.stderr
+    done = _framestorm("replay", str(artifact), "--tries", "1")
+    # Whether AsyncGetCallTrace is wrong there, too, is another question.
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    assert ", 0 halt point(s)" not in done.stderr
+    assert "halt point(s)" in done.stderr
+
+
 def test_code_of_c2_that_clears_new_arrays_is_stepped(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = _step(out, "--scenario", "arraycopy", "--seconds", "4", "--verify", "0")
