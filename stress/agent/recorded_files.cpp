@@ -150,6 +150,7 @@ void Shadows::read_code(const Fields& fields) {
   }
   // As JVMTI tells it.
   std::vector<PCStackInfo> places;
+  places.reserve(methods.size());
   for (size_t i = 0; i < methods.size(); ++i) {
     places.push_back({reinterpret_cast<void*>(i + 1), static_cast<jint>(methods[i].size()),
                       methods[i].data(), bcis[i].data()});
