@@ -99,6 +99,16 @@ def test_new_signatures_are_tried_before_those_of_the_control() -> None:
     assert set(here.asked) == {"new"}
 
 
+def test_a_clause_that_the_control_never_showed_is_not_left_out() -> None:
+    theirs = [timed(n, f"own{n}", Signature("fault", "", (f"frame::{n}",))) for n in range(40)]
+    planted = timed(50, "planted", Signature("contract", "trace-during-collection", ()))
+    detection = judging.detect(
+        [*theirs, planted], {A}, Side({"planted": 1.0}), Side({}), 3
+    ).detection
+    assert detection is not None
+    assert detection.timed == planted
+
+
 def test_without_replay_only_a_signature_that_the_control_never_showed_counts() -> None:
     found = [timed(1, "known", A), timed(7, "x", B), timed(3, "y", B)]
     detection = judging.detect_by_signature(found, {A}).detection
