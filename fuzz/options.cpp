@@ -7,18 +7,7 @@
 #include "harness/input/option_names.h"
 
 namespace framestorm {
-namespace {
-
-template <typename Enum>
-std::map<std::string, Enum> names_to_values() {
-  std::map<std::string, Enum> values;
-  for (unsigned i = 0; i < static_cast<unsigned>(Enum::count); ++i) {
-    values[std::string(name_of(static_cast<Enum>(i)))] = static_cast<Enum>(i);
-  }
-  return values;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* options) {
   CLI::App app("framestorm fuzz target " + std::string(target) +

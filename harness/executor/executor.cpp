@@ -288,13 +288,12 @@ Needs Executor::offered_by(const Walker& walker) const {
   return walker.traits().keeps_its_traces ? offered.without({Need::trace}) : offered;
 }
 
-// libjvm changes the mask by libc, which the guard hears of: a bare system call takes a wild jump. A system
-// call after each of its walks would be a tenth of the fuzz loop.
+// libjvm changes the mask by libc, which the guard hears of: a bare system call takes a wild jump. A
+// system call after each of its walks would be a tenth of the fuzz loop.
 const uint64_t* Executor::mask_of_host(const Walker& walker) const {
   if (rigour_ == Rigour::bare) return nullptr;
-  const WalkerOrigin origin = walker.traits().origin;
-  const bool is_heard = (origin == WalkerOrigin::jdk || origin == WalkerOrigin::added) &&
-                        oracles_.offered().has(Need::unsafe_calls);
+  const bool is_heard =
+      walker.traits().is_in_libjvm() && oracles_.offered().has(Need::unsafe_calls);
   return is_heard && !is_costly() ? nullptr : &MigratingLoop::get().host_mask();
 }
 

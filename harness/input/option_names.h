@@ -6,7 +6,17 @@
 #include <set>
 #include <string>
 
+#include "harness/input/input.h"
+
 namespace framestorm {
+
+// All that there are, by name.
+template <typename Enum>
+std::map<std::string, Enum> names_to_values() {
+  std::map<std::string, Enum> values;
+  for (const Enum value : all_of<Enum>()) values[std::string(name_of(value))] = value;
+  return values;
+}
 
 // `option` takes the names in `values`, and its help lists them. CLI11 itself would show the
 // enumerators beside them, as raw bytes.

@@ -175,11 +175,10 @@ struct WalkerTraits {
     return origin == WalkerOrigin::shared_object && layout.type >= 0;
   }
   constexpr bool is_added() const { return origin == WalkerOrigin::added; }
+  constexpr bool is_in_libjvm() const { return origin == WalkerOrigin::jdk || is_added(); }
   // Whether it is HotSpot's and walks halted victims: a target may try it on any input, and what
   // another one gives can be held against it.
-  constexpr bool is_fuzzed() const {
-    return (origin == WalkerOrigin::jdk || is_added()) && !needs_running_vm;
-  }
+  constexpr bool is_fuzzed() const { return is_in_libjvm() && !needs_running_vm; }
   constexpr bool gives_traces() const { return layout.method >= 0; }
   // Whether it may walk beside others, in a program that runs on.
   constexpr bool is_comparable() const { return is_fuzzed() && gives_traces() && !at_polls_only; }

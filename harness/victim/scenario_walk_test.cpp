@@ -36,8 +36,8 @@ bool is_known_defect(uint32_t thread_state, bool has_frame,
 }
 
 // Of Java, at its halt. The interpreter's method entries make theirs somewhere on their way, those for
-// functions of mathematics never, and bytecodes that return take it down. Where compiled code has none, its return address is on top of the
-// stack, or the caller's frame pointer and then that.
+// functions of mathematics never, and bytecodes that return take it down. Where compiled code has
+// none, its return address is on top of the stack, or the caller's frame pointer and then that.
 bool has_frame(const Victim& victim, const CodeMap& code) {
   const CodeEntry* const entry = code.find(victim.pc);
   if (entry == nullptr || may_be_partly_there(*entry)) return false;

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <string>
 
 #include "harness/base/error.h"
@@ -72,11 +71,9 @@ int run(int argc, char** argv) {
   CLI::App* scenarios = app.add_subcommand("scenarios", "walk every scenario unmutated");
   add_session_options(scenarios, &scenario_options);
   scenarios->add_option("--halts", scenario_halts, "halts per scenario");
-  std::map<std::string, ScenarioId> scenario_names;
-  for (const ScenarioInfo& info : all_scenarios()) scenario_names[std::string(info.name)] = info.id;
   take_names(scenarios->add_option("--scenario", scenario_options.scenarios,
                                    "only these; may be repeated"),
-             scenario_names);
+             names_to_values<ScenarioId>());
 
   try {
     app.parse(argc, argv);

@@ -20,8 +20,8 @@ struct ReplayOptions {
 inline constexpr int kNotReusable = 3;
 
 // Exit codes: 0 done, 2 set-up error (thrown as SetupError), kNotReusable after a finding. Write
-// replay.json and the files of RunWriter; minimize also minimized.bin. Control
-// thread; end the process with std::_Exit afterwards, HotSpot's exit would wait for victims.
+// replay.json and the files of RunWriter; minimize also minimized.bin. Control thread; end the
+// process with std::_Exit afterwards, HotSpot's exit would wait for victims.
 int run_replay(const ReplayOptions& options);
 int run_minimize(const ReplayOptions& options);
 

@@ -25,8 +25,9 @@ struct StepOptions {
 // is at that place. Writes what run_replay() writes.
 int replay_step(const ReplayOptions& options);
 
-// Writes step.json, findings.jsonl and artifacts into the output folder. Returns 0, or kNotReusable where another
-// process has to go on with the scenarios that are left (harness/jvm/libjvm_mutants.h). Control thread. Throws SetupError.
+// Writes step.json, findings.jsonl and artifacts into the output folder. Returns 0, or kNotReusable
+// where another process has to go on with the scenarios that are left (harness/jvm/libjvm_mutants.h).
+// Control thread. Throws SetupError.
 int run_step(StepOptions options);
 
 }  // namespace framestorm

@@ -1,5 +1,5 @@
-// framestorm-step: real states of threads. Steps scenarios and programs, replays what it found there, and
-// shows and judges what it and the stress agent have kept of such states.
+// framestorm-step: real states of threads. Steps scenarios and programs, replays what it found there,
+// and shows and judges what it and the stress agent have kept of such states.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -48,21 +48,15 @@ int run(int argc, char** argv) {
   step->add_option("--main", step_options.program.main_class, "step this program, no scenarios");
   step->add_option("--argument", step_options.program.arguments, "of the program; repeatable")
       ->allow_extra_args(false);
-  std::map<std::string, WalkerId> walker_names;
-  for (const WalkerTraits& traits : kWalkers) walker_names[std::string(traits.name)] = traits.id;
   take_names(step->add_option("--walker", step_options.walkers, "only these; may be repeated"),
-             walker_names);
-  std::map<std::string, StepEvent> event_names;
-  for (const StepEvent event : all_of<StepEvent>()) {
-    if (event != StepEvent::none) event_names[std::string(name_of(event))] = event;
-  }
+             names_to_values<WalkerId>());
+  std::map<std::string, StepEvent> event_names = names_to_values<StepEvent>();
+  event_names.erase(std::string(name_of(StepEvent::none)));
   take_names(step->add_option("--event", step_options.limits.events, "injected; may be repeated"),
              event_names);
-  std::map<std::string, ScenarioId> scenario_names;
-  for (const ScenarioInfo& info : all_scenarios()) scenario_names[std::string(info.name)] = info.id;
   take_names(
       step->add_option("--scenario", step_options.session.scenarios, "only these; may be repeated"),
-      scenario_names);
+      names_to_values<ScenarioId>());
   ReplayOptions replay_options;
   CLI::App* replay = app.add_subcommand("replay", "one try of one stepped artifact in one JVM");
   add_replay_options(replay, &replay_options);
