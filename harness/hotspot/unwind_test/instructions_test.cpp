@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "asyncInstructions_x86.hpp"
+#include "asyncPushedWords_x86.hpp"
 #include "asyncTransitions_x86.hpp"
 
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "asyncPushedWords_x86.hpp"
 #include "asyncTransitions_x86.hpp"
 
 namespace {

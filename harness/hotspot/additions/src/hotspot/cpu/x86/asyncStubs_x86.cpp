@@ -14,6 +14,7 @@
 
 #include "prims/asyncStackWalker.hpp"
 
+#include "asyncPushedWords_x86.hpp"
 #include "asyncTransitions_x86.hpp"
 
 #include "code/codeBlob.hpp"
