@@ -30,6 +30,11 @@ inline constexpr std::string_view kWrongFrames = "wrong-frames";
 // Finding::oracle of stepping, which has its own (harness/stepping).
 inline constexpr std::string_view kSequenceOracle = "sequence";
 
+// Finding::oracle where only a walk without the change shows that a walker is worse with it: refused or
+// short where that is right, which is no finding by itself. The gate compares so, instruction by
+// instruction (scripts/framestorm_cli/gate/instructions.py).
+inline constexpr std::string_view kGateOracle = "gate";
+
 struct Finding {
   FindingKind kind = FindingKind::fault;
   std::string clause;  // contract: stable identifier, "count-exceeds-depth"; unsafe_call: function

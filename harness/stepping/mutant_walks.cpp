@@ -17,8 +17,9 @@ constexpr size_t kSituations = 256;
 // The walk of one walker at the instruction at which the thread stands.
 class Stepper::MutantWalks final : public LibjvmMutants::Walks {
  public:
-  MutantWalks(Stepper& stepper, size_t index, const ucontext_t& context)
-      : stepper_(stepper), index_(index), context_(context) {}
+  // `was_right`: the trace with no mutant in force.
+  MutantWalks(Stepper& stepper, size_t index, const ucontext_t& context, bool was_right)
+      : stepper_(stepper), index_(index), context_(context), was_right_(was_right) {}
 
   // No walk leaves a stepped thread such that none may follow.
   bool goes_on() const override { return true; }
@@ -35,8 +36,11 @@ class Stepper::MutantWalks final : public LibjvmMutants::Walks {
     const bool is_kept = judgement.verdict == Verdict::wrong ||
                          (!with_event && (judgement.verdict == Verdict::refused ||
                                           judgement.verdict == Verdict::too_short));
-    if (is_kept && stepper_.is_promised(walker, judgement, record)) {
-      take(judgement.verdict, stepper_.finding_of(judgement, record));
+    const bool promised = stepper_.is_promised(walker, judgement, record);
+    if (is_kept && (promised || was_right_)) {
+      Finding finding = stepper_.finding_of(judgement, record);
+      if (!promised) finding.oracle = kGateOracle;
+      take(judgement.verdict, std::move(finding));
     }
     if (with_event && returned && !record.in_collection) return keys_;
     stepper_.wait_for_methods();
@@ -72,15 +76,17 @@ class Stepper::MutantWalks final : public LibjvmMutants::Walks {
   Stepper& stepper_;
   const size_t index_;
   const ucontext_t& context_;
+  const bool was_right_;
   // By the last walk.
   std::vector<std::pair<Verdict, Finding>> found_;
   std::vector<uint64_t> keys_;
 };
 
-void Stepper::try_mutants(size_t index, const ucontext_t& context, const Instruction* instruction) {
+void Stepper::try_mutants(size_t index, const ucontext_t& context, const Instruction* instruction,
+                          bool was_right) {
   if (nested_ != nullptr) return;
   if (events_.in_force() == StepEvent::none && !is_in(kTriedAt, instruction)) return;
-  MutantWalks walks(*this, index, context);
+  MutantWalks walks(*this, index, context, was_right);
   const Blob* const blob = truth_.blob();
   const size_t situation =
       blob == nullptr ? 0 : std::hash<std::string>()(blob->entry.name) % kSituations;

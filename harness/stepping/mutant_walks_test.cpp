@@ -19,7 +19,8 @@ enum : uint8_t {
   kNeverActs,
   kAllocates,
   kLeavesSomething,
-  kMutants = kLeavesSomething
+  kRefuses,
+  kMutants = kRefuses
 };
 
 MutantFile* file = nullptr;
@@ -28,12 +29,13 @@ bool left = false;
 bool in_force(int64_t mutant) { return (*file)->in_force == mutant; }
 
 int32_t walk_with_mutants(const FakeWalk& walk) {
-  file->act({kDropsACaller, kIsEquivalent, kAllocates});
+  file->act({kDropsACaller, kIsEquivalent, kAllocates, kRefuses});
   int32_t count = walk.right();
   if (in_force(kDropsACaller) && count > 2) {
     std::copy(walk.frames + 2, walk.frames + count, walk.frames);
     --count;
   }
+  if (in_force(kRefuses)) return -3;
   if (in_force(kAllocates)) {
     void* volatile memory = std::malloc(64);
     std::free(memory);
@@ -86,9 +88,12 @@ TEST_F(StepMutantsTest, ThoseThatShowAreKilledAndTold) {
   EXPECT_EQ(tried(kIsEquivalent).fate, LibjvmMutantFile::kOpen);
   EXPECT_GT(tried(kIsEquivalent).tries, tried(kAllocates).tries);
   EXPECT_EQ(tried(kNeverActs).tries, 0U);
-  ASSERT_EQ(killed_.size(), 2U);
+  ASSERT_EQ(killed_.size(), 3U);
   EXPECT_EQ(killed_.at(kDropsACaller).finding.oracle, kSequenceOracle);
   EXPECT_EQ(killed_.at(kAllocates).finding.clause, "malloc");
+  // Which AsyncGetCallTrace may.
+  EXPECT_EQ(killed_.at(kRefuses).finding.oracle, kGateOracle);
+  EXPECT_EQ(killed_.at(kRefuses).finding.clause, "no-frames");
   EXPECT_FALSE(spoiled_);
 }
 
