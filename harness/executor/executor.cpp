@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "harness/executor/given_context.h"
 #include "harness/executor/mutations.h"
 #include "harness/guard/sampler_thread.h"
 #include "harness/input/thread_state.h"
@@ -27,22 +28,6 @@ constexpr size_t kStackWindow = 1024;
 constexpr Needs kOffered = {Need::halted_world, Need::further_walks,  Need::ground_truth,
                             Need::incidents,    Need::guarded_frames, Need::unsafe_calls,
                             Need::trace};
-
-// The context that a walker is given.
-class GivenContext {
- public:
-  void set(const ucontext_t& from, ContextArg how) {
-    context_ = reinterpret_cast<ucontext_t*>(memory_ + (how == ContextArg::misaligned ? 1 : 0));
-    copy_context(from, context_);
-    if (how == ContextArg::null) context_ = nullptr;
-  }
-  ucontext_t* get() const { return context_; }
-
- private:
-  // Room for one at an odd address.
-  alignas(ucontext_t) std::byte memory_[sizeof(ucontext_t) + 8];
-  ucontext_t* context_ = nullptr;
-};
 
 // On the host's stack. Signal context in same-thread mode.
 struct HostedWalk {
@@ -177,6 +162,7 @@ Executor::Executor(Jvm& jvm, Victims& victims)
     : jvm_(jvm),
       victims_(victims),
       addresses_(jvm),
+      write_watching_(jvm, addresses_),
       coverage_(jvm),
       oracles_(had_here(kOffered)),
       prepared_(std::make_unique<Prepared>()),
@@ -307,6 +293,11 @@ void Executor::walk(Prepared* p) {
   record.last_java_pc = p->victim->last_java_pc(jvm_.layout());
   record.buffer = &buffer;
   record.expected_context = &p->expected_context;
+  WriteWatch* const write_watch =
+      rigour_ == Rigour::bare
+          ? nullptr
+          : write_watching_.prepare(*p->walker, *p->victim, walks_, victims_.observed(),
+                                    rigour_ == Rigour::everything);
   HostedWalk hosted = {.call = {.walker = p->walker,
                                 .target = &p->target,
                                 .frames = buffer.place(depth),
@@ -315,6 +306,7 @@ void Executor::walk(Prepared* p) {
                                 .identity = &jvm_.identity(),
                                 .collections = &jvm_.collections(),
                                 .mask = mask_of_host(*p->walker),
+                                .write_watch = write_watch,
                                 .stale_words = 0},
                        .record = &record,
                        .incidents = &p->incidents};

@@ -11,6 +11,7 @@
 
 #include "harness/executor/address_space.h"
 #include "harness/executor/run_files.h"
+#include "harness/executor/write_watching.h"
 #include "harness/input/input.h"
 #include "harness/jvm/coverage.h"
 #include "harness/oracles/oracle_set.h"
@@ -140,6 +141,7 @@ class Executor {
   Jvm& jvm_;
   Victims& victims_;
   AddressSpace addresses_;
+  WriteWatching write_watching_;
   Coverage coverage_;
   std::array<Walkable, static_cast<size_t>(WalkerId::count)> walkers_;
   OracleSet oracles_;

@@ -21,6 +21,7 @@
 #include "harness/guard/unsafe_calls_record.h"
 #include "harness/guard/walk_state.h"
 #include "harness/guard/watchdog.h"
+#include "harness/guard/write_watch.h"
 
 namespace framestorm {
 
@@ -206,9 +207,7 @@ bool is_own_fault(const siginfo_t* info) {
 
 void handle_fault(int signo, siginfo_t* info, void* context) {
   auto* interrupted = static_cast<ucontext_t*>(context);
-  if (arch::fix_up_safe_load(interrupted)) {
-    return;
-  }
+  if (WriteWatch::takes(signo, info, interrupted) || arch::fix_up_safe_load(interrupted)) return;
   const int saved_errno = errno;
   WalkState& walk = walk_state;
   if (walk.recovery.sp != 0 && is_own_fault(info)) {

@@ -90,6 +90,20 @@ struct ContainedFaults {
   void finish(int32_t locks);
 };
 
+// A write of a walk to memory that is not its own (write_watch.h). Plain data, filled in a signal
+// handler.
+struct WalkWrite {
+  uintptr_t address = 0;
+  // As of FaultRecord; stack[0] is where it was made.
+  uint32_t stack_size = 0;
+  uintptr_t stack[kMaxStack] = {};
+};
+inline constexpr size_t kMaxWalkWrites = 4;
+struct WalkWrites {
+  uint32_t count = 0;  // may be more than are kept
+  WalkWrite writes[kMaxWalkWrites];
+};
+
 // How the guard asks the JVM about a fault; set once a JVM runs. Called in the signal handler.
 struct HotSpotHooks {
   // True when HotSpot recognised the fault as one of its SafeFetch accesses and moved uc's pc to

@@ -6,6 +6,7 @@
 //   fault          it came back, in time
 //   sanitizer      no sanitizer reported anything
 //   memory         it wrote only its frames
+//   writes         it wrote to nothing that the VM has allocated, nor to the code cache
 //   signal_safety  it called nothing that is not async-signal-safe
 //   contract       the trace is legal
 //   collection     there is none while a collection has stopped the world

@@ -356,6 +356,28 @@ TEST_F(OracleTest, AChangedMaskIsTheWalksThatChangedIt) {
   }
 }
 
+// By instructions of libjvm: a table of handles is neither the walk's nor its thread's.
+TEST_F(OracleTest, AWriteToWhatTheVmHasAllocatedIsReported) {
+  static JNIEnv* env;
+  static bool writes;
+  start([](const FakeWalk& walk) -> int32_t {
+    if (writes) env->DeleteLocalRef(env->NewLocalRef(walk.target->thread));
+    return walk.right();
+  });
+  ASSERT_FALSE(HasFatalFailure());
+  env = session().jvm().env();
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto reported = [&] {
+    return std::ranges::count(clauses_of(walk(input(Mode::separate_thread)).findings),
+                              "contract:writes-to-the-vm");
+  };
+  writes = false;
+  EXPECT_EQ(reported(), 0);
+  writes = true;
+  EXPECT_GE(reported(), 1);
+}
+
 // The next walk would wait for it, and be blamed.
 TEST_F(OracleTest, ALockThatAWalkKeepsIsItsFindingAndEndsTheUseOfItsProcess) {
   start([](const FakeWalk& walk) -> int32_t {

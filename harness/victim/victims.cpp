@@ -75,6 +75,31 @@ uintptr_t Victim::last_java_pc(const ThreadLayout& layout) const {
   return *reinterpret_cast<const uintptr_t*>(pushed);
 }
 
+// A callee has pushed call_stub's fp. From there (runtime/javaCalls.hpp):
+//
+//   fp + call_wrapper ──> JavaCallWrapper, in the frame of the C++ that calls: its thread, ..., the anchor
+uintptr_t Victim::saved_anchor(const ThreadLayout& layout) const {
+  if (!is_java_thread || layout.call_wrapper == 0) return 0;
+  // As it was before mutations; 0 where no copy is.
+  const auto word = [&](uintptr_t place) -> uintptr_t {
+    const uintptr_t offset = place - stack_copy_begin;
+    return place % sizeof(uintptr_t) != 0 || place < stack_copy_begin ||
+                   offset + sizeof(uintptr_t) > stack_copy.size()
+               ? 0
+               : read_at<uintptr_t>(stack_copy.data(), offset);
+  };
+  const uintptr_t end = stack_copy_begin + stack_copy.size();
+  for (uintptr_t place = sp; place < end; place += sizeof(uintptr_t)) {
+    const uintptr_t link = word(place);
+    if (link <= place || link >= end) continue;
+    const uintptr_t wrapper = word(link + static_cast<uintptr_t>(layout.call_wrapper));
+    if (wrapper > link && word(wrapper) == reinterpret_cast<uintptr_t>(java_thread)) {
+      return wrapper + layout.saved_anchor;
+    }
+  }
+  return 0;
+}
+
 Victims::Victims(Jvm& jvm) : jvm_(jvm) {
   for (size_t i = 0; i < kScenarios; ++i) victims_[i].scenario = static_cast<ScenarioId>(i);
   natives::bind(jvm);
@@ -220,6 +245,7 @@ bool Victims::catch_transient(ScenarioId scenario, uint64_t steps) {
 }
 
 void Victims::observe_halted() {
+  ++observed_;
   halted_.clear();
   for (Victim& victim : victims_) {
     victim.slot = nullptr;

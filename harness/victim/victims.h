@@ -53,6 +53,8 @@ struct Victim {
   bool is_exiting(const ThreadLayout& layout) const;
   // Of its frame anchor; where a stub sets none, the return address that its call left. 0: none.
   uintptr_t last_java_pc(const ThreadLayout& layout) const;
+  // Where on the stack the innermost call of C++ into Java keeps its thread's anchor; 0: nowhere.
+  uintptr_t saved_anchor(const ThreadLayout& layout) const;
 };
 
 class Victims {
@@ -81,6 +83,8 @@ class Victims {
 
   // After World::halt_all: fills in every victim that is parked.
   void observe_halted();
+  // How often that was; not 0 while anybody is halted.
+  uint64_t observed() const { return observed_; }
   // Whether stack, context and thread of a halted victim are as they were at the halt; names the
   // first difference. Restores them when `repair`.
   bool verify(Victim& victim, bool repair, std::string* difference);
@@ -107,6 +111,7 @@ class Victims {
   jmethodID start_method_ = nullptr, stop_method_ = nullptr;
   std::array<Victim, kScenarios> victims_;
   std::vector<Victim*> halted_;
+  uint64_t observed_ = 0;
   std::array<bool, kScenarios> paused_ = {};
 };
 

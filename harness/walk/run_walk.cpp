@@ -84,10 +84,13 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   const uint64_t begin = call.timed ? monotonic_ns() : 0;
   incidents->unsafe.mask_changed = false;
   incidents->contained = {};
+  incidents->writes.count = 0;
   const bool collected = call.collections != nullptr && call.collections->stopped_the_world();
   errno = kErrnoMarker;
   if (call.contained) {
+    if (call.write_watch != nullptr) call.write_watch->begin(&incidents->writes);
     record->end = run_contained(&invocation, incidents);
+    if (call.write_watch != nullptr) call.write_watch->end();
     if (record->end != WalkEnd::returned) tell_abandoned(call, record, incidents);
   } else {
     incidents->fault.end = record->end = WalkEnd::returned;

@@ -18,6 +18,7 @@
 
 #include <optional>
 
+#include "harness/guard/write_watch.h"
 #include "harness/jvm/collections.h"
 #include "harness/jvm/thread_identity.h"
 #include "harness/jvm/walk_residue.h"
@@ -44,6 +45,7 @@ struct WalkCall {
   // Null: only calls of libc's functions that change it are seen.
   const uint64_t* mask = nullptr;
   bool timed = false;
+  WriteWatch* write_watch = nullptr;  // prepared; null: it is not watched
   // What the walk finds in memory of its stack that it has not written: each 32 bits have this
   // value. Nothing: words of what ran there before, which differ from walk to walk.
   std::optional<uint32_t> stale_words;

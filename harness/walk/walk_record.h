@@ -24,6 +24,7 @@ struct Incidents {
   ContainedFaults contained;  // of a walker that contains its faults
   UnsafeCalls unsafe;
   SanitizerReports reports;
+  WalkWrites writes;  // of a walk that was watched for them
 };
 inline constexpr Incidents kNoIncidents = {};
 

@@ -1,0 +1,29 @@
+#include "harness/executor/write_watching.h"
+
+namespace framestorm {
+namespace {
+
+// Others keep their result in what the VM has allocated.
+bool gives_all_to_its_caller(const Walker& walker) {
+  const WalkerTraits& traits = walker.traits();
+  return !traits.needs_running_vm && !traits.at_polls_only && !traits.queue_calls &&
+         !traits.acts_on_threads && !traits.keeps_its_traces && !walker.keeps_state_in_thread();
+}
+
+}  // namespace
+
+WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, uint32_t number,
+                                   uint64_t observed, bool each) {
+  const bool is_chosen = each || watched_at_ != observed || number % kShare == 0;
+  if (!is_chosen || !gives_all_to_its_caller(walker)) return nullptr;
+  watched_at_ = observed;
+  const Module* const libjvm = addresses_.modules().by_name("libjvm.so");
+  if (libjvm == nullptr) return nullptr;
+  const auto [low, high] = jvm_.code_map().code_cache();
+  const auto thread = reinterpret_cast<uintptr_t>(victim.java_thread);
+  watch_.prepare({libjvm->text_begin, libjvm->text_end}, {low, high},
+                 {thread, thread + jvm_.layout().java_thread_size});
+  return &watch_;
+}
+
+}  // namespace framestorm
