@@ -92,6 +92,8 @@ int16_t pick_word_offset(StackAnchor anchor, Rng& rng) {
       return static_cast<int16_t>(rng.one_in(2) ? low - 14 : near);
     case StackAnchor::stack_base:
       return static_cast<int16_t>(-1 - near);
+    case StackAnchor::saved_anchor:
+      return static_cast<int16_t>(rng.below(3));
     default:
       return static_cast<int16_t>(near - 2);
   }
@@ -326,8 +328,9 @@ void Mutator::pick_place(Mutation* mutation, Rng& rng) const {
       break;
     case MutationKind::set_stack_word: {
       constexpr StackAnchor kAnchors[] = {
-          StackAnchor::sp, StackAnchor::sp, StackAnchor::sp,         StackAnchor::fp,
-          StackAnchor::fp, StackAnchor::fp, StackAnchor::stack_base, StackAnchor::last_java_sp};
+          StackAnchor::sp,           StackAnchor::sp,         StackAnchor::sp,
+          StackAnchor::fp,           StackAnchor::fp,         StackAnchor::fp,
+          StackAnchor::last_java_sp, StackAnchor::stack_base, StackAnchor::saved_anchor};
       mutation->anchor = rng.pick(kAnchors);
       mutation->offset = pick_word_offset(mutation->anchor, rng);
       break;

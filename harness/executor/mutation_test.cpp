@@ -226,6 +226,23 @@ TEST_F(MutationTest, StackWordsAreSetFromEachAnchor) {
   EXPECT_EQ(seen.below_base, 0xcafeU);
 }
 
+TEST_F(MutationTest, TheAnchorThatACallIntoJavaKeepsIsItsCallersLastFrame) {
+  start_looking({ScenarioId::jni_sandwich, ScenarioId::native_unattached});
+  ASSERT_FALSE(HasFatalFailure());
+  const ThreadLayout& layout = session().jvm().layout();
+  const uintptr_t anchor = watched->saved_anchor(layout);
+  ASSERT_GT(anchor, watched->sp);
+  const auto last_sp = read_at<uintptr_t>(reinterpret_cast<const void*>(anchor));
+  EXPECT_GT(last_sp, anchor) << "the frame that has called C++, which has called Java";
+  EXPECT_LT(last_sp, watched->frames_top);
+  const auto last_pc = read_at<uintptr_t>(reinterpret_cast<const void*>(anchor + 8));
+  const CodeEntry* const caller = session().jvm().code_map().find(last_pc);
+  ASSERT_NE(caller, nullptr);
+  EXPECT_EQ(caller->name, "native method entry point (kind = native)") << "of Harness.callBack";
+  EXPECT_EQ(apply(set(StackAnchor::saved_anchor, 0, raw(1))).unresolved, 0U);
+  EXPECT_EQ(session().victims().of(ScenarioId::native_unattached).saved_anchor(layout), 0U);
+}
+
 TEST_F(MutationTest, WordsOffTheStackAreNotSet) {
   start_looking({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());

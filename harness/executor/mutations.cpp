@@ -14,6 +14,8 @@ uintptr_t anchor_address(const Victim& victim, const ThreadLayout& layout, Stack
       return victim.thread_copy.empty()
                  ? 0
                  : read_at<uintptr_t>(victim.thread_copy.data(), layout.last_java_sp);
+    case StackAnchor::saved_anchor:
+      return victim.saved_anchor(layout);
     case StackAnchor::sp:
     case StackAnchor::count:
       break;

@@ -100,7 +100,14 @@ enum class Register : uint8_t {
 enum class ThreadField : uint8_t { state, last_java_sp, last_java_pc, last_java_fp, count };
 
 // Where a stack word is addressed from. The word is at base + 8 * offset.
-enum class StackAnchor : uint8_t { sp, fp, stack_base, last_java_sp, count };
+enum class StackAnchor : uint8_t {
+  sp,
+  fp,
+  stack_base,
+  last_java_sp,
+  saved_anchor,  // what the innermost call of C++ into Java keeps of its thread's anchor: sp, pc, fp
+  count
+};
 
 enum class MutationKind : uint8_t { set_register, set_stack_word, set_thread_field, count };
 

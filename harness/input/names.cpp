@@ -13,7 +13,8 @@ constexpr std::string_view kCodeKindNames[] = {"nmethod", "stub", "codelet", "fu
 constexpr std::string_view kCodeAnchorNames[] = {"entry", "verified-entry", "deopt-handler", "end"};
 constexpr std::string_view kThreadFieldNames[] = {"state", "last-java-sp", "last-java-pc",
                                                   "last-java-fp"};
-constexpr std::string_view kStackAnchorNames[] = {"sp", "fp", "stack-base", "last-java-sp"};
+constexpr std::string_view kStackAnchorNames[] = {"sp", "fp", "stack-base", "last-java-sp",
+                                                  "saved-anchor"};
 constexpr std::string_view kMutationKindNames[] = {"register", "stack", "thread"};
 constexpr std::string_view kDepthKindNames[] = {"normal",    "zero",      "one",  "exact",
                                                 "exact - 1", "exact + 1", "huge", "raw"};

@@ -53,6 +53,7 @@ enum class ScenarioId : uint8_t {
   math_stubs,
   crypto_stubs,
   code_patching,
+  native_untabled,
   count
 };
 
@@ -475,6 +476,13 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .top = TopCode::nmethod,
      .top_name = "framestorm/CodePatching$Stay.getAsInt",
      .top_tier = 4},
+    {.id = ScenarioId::native_untabled,
+     .name = "native-untabled",
+     .description =
+         "a native method below C code that has no unwind table and keeps a frame pointer",
+     .trace = "framestorm/Harness.spinBelowUntabled framestorm/NativeUntabled.call "
+              "framestorm/NativeUntabled.run framestorm/Victim.run",
+     .top = TopCode::native},
 });
 
 constexpr bool is_in_order() {

@@ -105,6 +105,17 @@ const std::byte* CodeMap::find_blob(uintptr_t address) const {
   return nullptr;
 }
 
+bool CodeMap::is_beside_code(uintptr_t address) const {
+  // JDK 17 keeps addresses.
+  const auto code = vm_.offset("CodeBlob", "_code_offset");
+  const auto data = vm_.offset("CodeBlob", "_data_offset");
+  if (!code || !data || !in_code_cache(address)) return false;
+  const std::byte* const blob = find_blob(address);
+  if (blob == nullptr) return false;
+  const auto distance = static_cast<ptrdiff_t>(address - reinterpret_cast<uintptr_t>(blob));
+  return distance < read_at<int32_t>(blob, *code) || distance >= read_at<int32_t>(blob, *data);
+}
+
 void CodeMap::fill_nmethod(CodeEntry* entry) const {
   const std::byte* blob = find_blob(entry->begin);
   if (blob == nullptr) return;

@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "harness/input/input.h"
@@ -117,6 +118,12 @@ class CodeMap {
   jmethodID native_at(uintptr_t address) const;
   // Also where nothing is known to be.
   bool in_code_cache(uintptr_t address) const { return address >= low_ && address < high_; }
+  // Lowest address, and the end.
+  std::pair<uintptr_t, uintptr_t> code_cache() const { return {low_, high_}; }
+  // Whether it is in a CodeBlob's memory and not in its code: no pc is there, and HotSpot's
+  // CodeCache::find_blob finds the blob all the same. False where this HotSpot does not say. Nobody
+  // may be changing the code cache.
+  bool is_beside_code(uintptr_t address) const;
   // Whether this HotSpot says where its code cache is.
   bool knows_code_cache() const { return high_ != 0; }
   std::optional<CodePosition> describe(uintptr_t address) const;

@@ -31,6 +31,12 @@ ThreadLayout read_layout(const VmStructs& vm) {
   layout.osthread =
       vm.offset("JavaThread", "_osthread").value_or(vm.offset("Thread", "_osthread").value_or(0));
   layout.osthread_id = vm.required_offset("OSThread", "_thread_id");
+  const auto saved_anchor = vm.offset("JavaCallWrapper", "_anchor");
+  const auto call_wrapper = vm.int_constant("frame::entry_frame_call_wrapper_offset");
+  if (saved_anchor && call_wrapper) {
+    layout.saved_anchor = *saved_anchor;
+    layout.call_wrapper = *call_wrapper * static_cast<ptrdiff_t>(sizeof(uintptr_t));
+  }
   const auto not_terminated = vm.int_constant("JavaThread::_not_terminated");
   if (not_terminated) {
     layout.terminated = vm.offset("JavaThread", "_terminated").value_or(0);

@@ -43,6 +43,9 @@ struct ThreadLayout {
   int32_t not_terminated = 0;
   ptrdiff_t jni_env = 0;  // JNIEnv of a JavaThread
   size_t java_thread_size = 0;
+  // A call of C++ into Java. From the fp of call_stub's frame to its JavaCallWrapper; 0: not known.
+  ptrdiff_t call_wrapper = 0;
+  size_t saved_anchor = 0;  // JavaCallWrapper::_anchor
 };
 
 // What the driver of a joined JVM wants to hear of. Each is called where JVMTI calls it: on the

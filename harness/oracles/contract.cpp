@@ -128,6 +128,14 @@ class ContractOracle final : public Oracle {
            !walker.layout.unnamed_natives && !view.subject.mutated;
   }
 
+  // A mutated pc may be there; others are return addresses and where threads were.
+  static bool is_beside_code(const WalkView& view, const Frame& frame) {
+    const FrameLayout& layout = view.subject.walker->layout();
+    return view.subject.mutated && layout.pc >= 0 && !layout.is_union() &&
+           !is_machine(frame.type) && frame.pc != 0 &&
+           view.subject.jvm->code_map().is_beside_code(frame.pc);
+  }
+
   // For walkers that tell types apart. False when something is wrong.
   static bool check_type(const WalkView& view, size_t index, const Frame& frame,
                          const Frame& callee, Violations* out) {
@@ -152,6 +160,9 @@ class ContractOracle final : public Oracle {
         !view.subject.jvm->code_map().in_code_cache(frame.pc)) {
       return wrong("made-frame-outside-code-cache",
                    "is a native method's and has a pc outside the code cache");
+    }
+    if (is_beside_code(view, frame)) {
+      return wrong("pc-beside-code", "is of Java and has a pc in a blob's memory, beside its code");
     }
     if (is_machine(frame.type)) {
       if (frame.method != nullptr || frame.bci != kNoBci) {

@@ -50,6 +50,8 @@ bool top_is_nothing = false;
 uintptr_t c_frame_pc = 0;
 // Where frames of native methods stand: in code of the interpreter, which tells no method.
 uintptr_t native_pc = 0;
+// If not null, where the top frame stands.
+uintptr_t top_pc = 0;
 // If not null, the top frame as if it stood there, at its first bytecode, with nothing on the
 // stack.
 uintptr_t top_without_stack = 0;
@@ -111,6 +113,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     top[0].method = nullptr;
     top[0].bci = -1;
   }
+  if (top_pc != 0) top[0].pc = top_pc;
   if (top_without_stack != 0) {
     top[0].pc = top_without_stack;
     top[0].bci = 0;
@@ -163,7 +166,7 @@ class WalkerOracleTest : public JvmTest {
     for (const WalkerId id : kAddedWalkers) executor().replace_walker(make_walker(id, exports));
     walked_thread.asgct = executor().walker(WalkerId::asgct);
     top_is_inlined = one_more_inlined = one_more_entered = caller_missing = top_is_nothing = false;
-    top_without_stack = stub_without_stack = c_frame_pc = 0;
+    top_pc = top_without_stack = stub_without_stack = c_frame_pc = 0;
     below_java.clear();
   }
 
@@ -473,6 +476,33 @@ TEST_F(WalkerOracleTest, AFrameOfANativeMethodHasItsPc) {
   EXPECT_EQ(reported(), 0);
   control_->defect = Defect::native_without_pc;
   EXPECT_EQ(reported(), 1);
+}
+
+TEST_F(WalkerOracleTest, AJavaFrameOfAMutatedContextIsInCode) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const CodeMap& code = session().jvm().code_map();
+  const CodeEntry* const compiled = code.find(victim(ScenarioId::c1).pc);
+  ASSERT_NE(compiled, nullptr);
+  const uintptr_t header = compiled->begin - sizeof(uintptr_t);
+  if (!code.is_beside_code(header)) GTEST_SKIP() << "this HotSpot does not say where code begins";
+  EXPECT_FALSE(code.is_beside_code(compiled->begin));
+  EXPECT_FALSE(code.is_beside_code(compiled->end - 1));
+  EXPECT_TRUE(code.is_beside_code(compiled->end));
+  Input mutated = input(WalkerId::asgst_iterator);
+  mutated.iterator_calls = {{IteratorCallKind::drain}};
+  mutated.mutations.resize(1);
+  mutated.mutations[0].kind = MutationKind::set_register;
+  mutated.mutations[0].reg = Register::r3;
+  mutated.mutations[0].value.delta = 8;
+  const auto reported = [&](uintptr_t pc) {
+    top_pc = pc;
+    return std::ranges::count(clauses_of(walk(mutated).findings), "contract:pc-beside-code");
+  };
+  EXPECT_EQ(reported(compiled->begin), 0);
+  EXPECT_EQ(reported(header), 1);
 }
 
 TEST_F(WalkerOracleTest, OutsideJavaAThreadIsNotRefusedWhoseAnchorStands) {

@@ -27,7 +27,7 @@ class NativeUnwinder {
  public:
   // Of a thread in the state `context`, whose stack stands still and is sound: innermost first, up to a
   // frame for whose pc `ends` is true, which is not of them, to the thread's first frame, or to one
-  // without tables. Valid until the next call. Not inside a walk, and by one thread at a time: the
+  // without tables, unless that is known to keep a frame pointer (untabled.h). Valid until the next call. Not inside a walk, and by one thread at a time: the
   // signal needs its stack, on which there must be room for a page, and must not be blocked there.
   std::span<const NativeFrame> unwind(const ucontext_t& context,
                                       bool (*ends)(const void* with, uintptr_t pc),
@@ -39,8 +39,11 @@ class NativeUnwinder {
   static constexpr size_t kMostFrames = 512;
 
   static void on_signal(int, siginfo_t*, void* raw_context);
+  // From context_ on.
+  void unwind_tabled();
 
-  const ucontext_t* context_ = nullptr;
+  ucontext_t context_ = {};
+  uintptr_t untabled_fp_ = 0;  // of the frame without tables that it has come to
   bool (*ends_)(const void* with, uintptr_t pc) = nullptr;
   const void* with_ = nullptr;
   bool inside_ = false;  // the unwinder has come to the thread's own frames

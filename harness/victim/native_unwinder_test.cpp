@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/victim/context.h"
+#include "harness/victim/untabled.h"
 #include "harness/victim/world_fixture.h"
 
 namespace framestorm {
@@ -83,6 +84,29 @@ TEST_F(NativeUnwinderTest, EndsWhereItIsTold) {
       &outer);
   EXPECT_TRUE(unwinder_.has_ended());
   EXPECT_EQ(frames.size(), static_cast<size_t>(std::ranges::find(pcs, outer) - pcs.begin()));
+}
+
+const std::atomic<bool>* stop_below_untabled = nullptr;
+
+TEST_F(NativeUnwinderTest, GoesOnBelowCodeThatHasNoTable) {
+  world().release(slot_);
+  innermost_frame = 0;
+  const TestThread thread([](const std::atomic<bool>& stop) {
+    stop_below_untabled = &stop;
+    outermost_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    call_untabled([] { spin(*stop_below_untabled, static_cast<int>(kDepth)); });
+  });
+  while (innermost_frame == 0) std::this_thread::yield();
+  ASSERT_TRUE(world().halt(thread.tid()));
+  slot_ = world().find(thread.tid());
+  const auto frames = unwinder_.unwind(*slot_->context, &is_never, nullptr);
+  const auto untabled =
+      std::ranges::find_if(frames, [](const NativeFrame& frame) { return is_untabled(frame.pc); });
+  ASSERT_NE(untabled, frames.end());
+  EXPECT_GT(untabled - frames.begin(), static_cast<ptrdiff_t>(kDepth));
+  ASSERT_GT(frames.end() - untabled, 2) << "its callers, too";
+  for (size_t i = 1; i < frames.size(); ++i) EXPECT_GT(frames[i].sp, frames[i - 1].sp) << i;
+  EXPECT_GT(frames.back().sp, outermost_frame) << "down to the thread's first frame";
 }
 
 TEST_F(NativeUnwinderTest, GoesOnByItself) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "harness/victim/untabled.h"
 #include "harness/victim/world.h"
 
 namespace framestorm::natives {
@@ -145,6 +146,8 @@ void JNICALL leave(JNIEnv*, jclass) {
 
 void JNICALL spin_in_native(JNIEnv*, jclass) { spin(); }
 
+void JNICALL spin_below_untabled(JNIEnv*, jclass) { call_untabled(&spin); }
+
 void JNICALL call_back(JNIEnv* env, jclass, jobject runnable) {
   const jmethodID run = env->GetMethodID(env->FindClass("java/lang/Runnable"), "run", "()V");
   env->CallVoidMethod(runnable, run);
@@ -205,6 +208,7 @@ void bind(const Jvm& jvm) {
       method("enter", "(Ljava/lang/String;)V", &enter),
       method("leave", "()V", &leave),
       method("spinInNative", "()V", &spin_in_native),
+      method("spinBelowUntabled", "()V", &spin_below_untabled),
       method("callBack", "(Ljava/lang/Runnable;)V", &call_back),
       method("spinAddress", "()J", &spin_address),
       method("churnPermit", "()V", &churn_permit),

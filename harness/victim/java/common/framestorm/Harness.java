@@ -16,6 +16,9 @@ public final class Harness {
   /** Spins in C until the harness stops its victims. */
   static native void spinInNative();
 
+  /** The same, called by C code that has no unwind table and keeps a frame pointer. */
+  static native void spinBelowUntabled();
+
   /** Calls {@code runnable.run()} from C. */
   static native void callBack(Runnable runnable);
 
