@@ -146,7 +146,10 @@ void JNICALL leave(JNIEnv*, jclass) {
 
 void JNICALL spin_in_native(JNIEnv*, jclass) { spin(); }
 
-void JNICALL spin_below_untabled(JNIEnv*, jclass) { call_untabled(&spin); }
+void JNICALL spin_below_untabled(JNIEnv*, jclass) {
+  call_untabled(&spin);
+  asm volatile("" ::: "memory");  // no tail call: it has a frame
+}
 
 void JNICALL call_back(JNIEnv* env, jclass, jobject runnable) {
   const jmethodID run = env->GetMethodID(env->FindClass("java/lang/Runnable"), "run", "()V");
