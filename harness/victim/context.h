@@ -3,6 +3,7 @@
 // functions.
 #pragma once
 
+#include <signal.h>
 #include <ucontext.h>
 
 #include <cstdint>
@@ -31,5 +32,7 @@ bool same_context(const ucontext_t& a, const ucontext_t& b);
 void set_single_step(ucontext_t* context, bool on);
 // The same for the calling thread, from the next instruction on.
 void start_single_step();
+// Whether a SIGTRAP that interrupted `context` came for that, and not for a breakpoint.
+bool is_single_step(const siginfo_t& info, const ucontext_t& context);
 
 }  // namespace framestorm

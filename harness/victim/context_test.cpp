@@ -90,6 +90,21 @@ TEST(Context, StepsTheCallingThreadByOneInstructionASignal) {
   }
 }
 
+TEST(Context, AStepThatIsCalledABreakpointIsAStep) {
+  ucontext_t stepped = {}, other = {};
+  set_single_step(&stepped, true);
+  const auto is_step = [](int code, const ucontext_t& context) {
+    siginfo_t info = {};
+    info.si_code = code;
+    return is_single_step(info, context);
+  };
+  EXPECT_TRUE(is_step(TRAP_TRACE, stepped));
+  EXPECT_TRUE(is_step(TRAP_TRACE, other)) << "the last one";
+  EXPECT_TRUE(is_step(TRAP_BRKPT, stepped));
+  EXPECT_FALSE(is_step(TRAP_BRKPT, other));
+  EXPECT_FALSE(is_step(SI_KERNEL, stepped)) << "a breakpoint on its way";
+}
+
 TEST(Context, StopsSteppingWhenTold) {
   step_for(1);
   EXPECT_EQ(steps.pcs.size(), 1U);

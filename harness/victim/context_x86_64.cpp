@@ -47,6 +47,13 @@ void set_single_step(ucontext_t* context, bool on) {
   flags = on ? flags | kTrapFlag : flags & ~kTrapFlag;
 }
 
+// Linux knows a single step by DR6. In a virtual machine that is empty now and then, and the step is
+// called TRAP_BRKPT, as nothing else is in a context that is stepped: int3 is SI_KERNEL.
+bool is_single_step(const siginfo_t& info, const ucontext_t& context) {
+  return info.si_code == TRAP_TRACE ||
+         (info.si_code == TRAP_BRKPT && (context.uc_mcontext.gregs[REG_EFL] & kTrapFlag) != 0);
+}
+
 void start_single_step() {
   // The red zone may be in use by the caller of this inlined code: step over it first.
   asm volatile(

@@ -247,7 +247,7 @@ void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
   auto* context = static_cast<ucontext_t*>(raw_context);
   World& world = get();
   ThreadSlot* slot = world.find(current_tid());
-  const bool single_step = info->si_code == TRAP_TRACE;
+  const bool single_step = is_single_step(*info, *context);
   // A call that runs at full speed may end after the stepping has.
   const bool observed =
       slot != nullptr && slot->goal.observe != nullptr && (slot->stepping || !single_step);
