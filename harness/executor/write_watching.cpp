@@ -14,15 +14,17 @@ bool gives_all_to_its_caller(const Walker& walker) {
 
 WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, uint32_t number,
                                    uint64_t observed, bool each) {
-  const bool is_chosen = each || watched_at_ != observed || number % kShare == 0;
-  if (!is_chosen || !gives_all_to_its_caller(walker)) return nullptr;
-  watched_at_ = observed;
-  const Module* const libjvm = addresses_.modules().by_name("libjvm.so");
-  if (libjvm == nullptr) return nullptr;
-  const auto [low, high] = jvm_.code_map().code_cache();
+  const bool is_new = watched_at_ != observed;
+  if (!(each || is_new || number % kShare == 0) || !gives_all_to_its_caller(walker)) return nullptr;
+  if (is_new) {
+    const Module* const libjvm = addresses_.modules().by_name("libjvm.so");
+    if (libjvm == nullptr) return nullptr;
+    const auto [low, high] = jvm_.code_map().code_cache();
+    watch_.prepare({libjvm->text_begin, libjvm->text_end}, {low, high});
+    watched_at_ = observed;
+  }
   const auto thread = reinterpret_cast<uintptr_t>(victim.java_thread);
-  watch_.prepare({libjvm->text_begin, libjvm->text_end}, {low, high},
-                 {thread, thread + jvm_.layout().java_thread_size});
+  watch_.exempt({thread, thread + jvm_.layout().java_thread_size});
   return &watch_;
 }
 

@@ -13,8 +13,7 @@ namespace framestorm {
 
 class WriteWatching {
  public:
-  // In so many walks one is watched, beside the first of each halt: what memory there is is read
-  // from /proc.
+  // In so many walks one is watched, beside the first of each halt.
   static constexpr uint32_t kShare = 4096;
 
   WriteWatching(const Jvm& jvm, const AddressSpace& addresses) : jvm_(jvm), addresses_(addresses) {}

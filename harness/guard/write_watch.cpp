@@ -38,13 +38,10 @@ bool is_allocated(const WriteWatch::Range& range, const char* name) {
 
 }  // namespace
 
-void WriteWatch::prepare(const Range& writer, const Range& owned, const Range& exempt) {
+void WriteWatch::prepare(const Range& writer, const Range& owned) {
   writer_ = writer;
-  exempt_ = exempt;
+  exempt_ = {};
   mappings_.clear();
-  stack_t own_stack = {};
-  sigaltstack(nullptr, &own_stack);
-  const auto signal_stack = reinterpret_cast<uintptr_t>(own_stack.ss_sp);
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     Mapping one;
@@ -58,7 +55,7 @@ void WriteWatch::prepare(const Range& writer, const Range& owned, const Range& e
       one.begin = std::max(one.begin, owned.begin);
       one.end = std::min(one.end, owned.end);
     }
-    if (one.begin >= one.end || one.has(signal_stack)) continue;
+    if (one.begin >= one.end) continue;
     one.protection = PROT_READ | (access[2] == 'x' ? PROT_EXEC : 0);
     mappings_.push_back(one);
   }
@@ -68,8 +65,12 @@ void WriteWatch::prepare(const Range& writer, const Range& owned, const Range& e
 void WriteWatch::begin(WalkWrites* writes) {
   writes->count = 0;
   writes_ = writes;
+  // The kernel writes to it, and asks no handler.
+  stack_t signal_stack = {};
+  sigaltstack(nullptr, &signal_stack);
   watching.store(this);
   for (const Mapping& one : mappings_) {
+    if (one.has(reinterpret_cast<uintptr_t>(signal_stack.ss_sp))) continue;
     mprotect(reinterpret_cast<void*>(one.begin), one.end - one.begin, one.protection);
   }
 }

@@ -27,9 +27,11 @@ class WriteWatch {
     bool has(uintptr_t address) const { return address >= begin && address < end; }
   };
 
-  // `writer`: of whose instructions writes are noted. `owned`: memory that is watched beside what
-  // is allocated. `exempt`: memory in there that the walk may write to, up to whole words.
-  void prepare(const Range& writer, const Range& owned, const Range& exempt);
+  // Reads from /proc what memory there is now. `writer`: of whose instructions writes are noted.
+  // `owned`: memory that is watched beside what is allocated.
+  void prepare(const Range& writer, const Range& owned);
+  // Memory in there that the walk may write to.
+  void exempt(const Range& memory) { exempt_ = memory; }
 
   // The walk that follows on this thread is watched until end(); one at a time. Writes are noted in
   // *writes, from none on. Both async-signal-safe, neither in a walk.

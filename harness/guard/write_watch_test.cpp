@@ -42,7 +42,8 @@ class WriteWatchTest : public testing::Test {
   }
   WalkWrites watched(const Range& writer, const Range& exempt, void (*fn)() = &store_words) {
     WriteWatch watch;
-    watch.prepare(writer, owned(), exempt);
+    watch.prepare(writer, owned());
+    watch.exempt(exempt);
     WalkWrites writes;
     watch.begin(&writes);
     const auto walked = guard_test::walk(fn);
@@ -93,7 +94,7 @@ TEST_F(WriteWatchTest, AnotherThreadGoesOn) {
     words()[5] = 1;
     gone = true;
   });
-  watch.prepare(kAnywhere, owned(), {});
+  watch.prepare(kAnywhere, owned());
   WalkWrites writes;
   watch.begin(&writes);
   go = true;
@@ -106,7 +107,7 @@ TEST_F(WriteWatchTest, AnotherThreadGoesOn) {
 
 TEST_F(WriteWatchTest, AFaultThatIsNoneOfThoseIsAFault) {
   WriteWatch watch;
-  watch.prepare(kAnywhere, owned(), {});
+  watch.prepare(kAnywhere, owned());
   WalkWrites writes;
   watch.begin(&writes);
   const auto walked = guard_test::walk([] { *reinterpret_cast<volatile int*>(0x10) = 1; });
