@@ -24,6 +24,14 @@ constexpr uintptr_t kArenaAlignment = uintptr_t{64} << 20;
 constexpr WriteWatch::Range kAsanAllocated = {0x600000000000, 0x640000000000};
 
 std::atomic<WriteWatch*> watching{nullptr};
+std::atomic<bool> has_watched{false};
+std::atomic<uintptr_t> last_late{0};
+
+// Whether a write that faulted is to be made again: another thread's may be told of when the watch
+// is over, and its page writable. At a page that is not, it faults there again.
+bool may_be_late(uintptr_t address) {
+  return has_watched.load() && last_late.exchange(address) != address;
+}
 
 uintptr_t page_of(uintptr_t address) {
   static const auto size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -79,17 +87,21 @@ void WriteWatch::end() {
   for (const Mapping& one : mappings_) {
     mprotect(reinterpret_cast<void*>(one.begin), one.end - one.begin, one.protection | PROT_WRITE);
   }
+  has_watched.store(true);
   watching.store(nullptr);
 }
 
 // Signal context, on any thread. Where it writes itself, it comes back here first.
 bool WriteWatch::takes(int signo, const siginfo_t* info, const ucontext_t* context) {
-  WriteWatch* const watch = watching.load();
-  if (watch == nullptr || signo != SIGSEGV || info->si_code != SEGV_ACCERR) return false;
+  if (signo != SIGSEGV || info->si_code != SEGV_ACCERR || !arch::is_write_fault(context, signo)) {
+    return false;
+  }
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+  WriteWatch* const watch = watching.load();
+  if (watch == nullptr) return may_be_late(address);
   const auto mapping = std::ranges::find_if(
       watch->mappings_, [address](const Mapping& one) { return one.has(address); });
-  if (mapping == watch->mappings_.end() || !arch::is_write_fault(context, signo)) return false;
+  if (mapping == watch->mappings_.end()) return false;
   const uintptr_t page = page_of(address);
   if (mprotect(reinterpret_cast<void*>(page), 1, mapping->protection | PROT_WRITE) != 0) {
     return false;

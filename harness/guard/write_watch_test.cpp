@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -103,6 +104,24 @@ TEST_F(WriteWatchTest, AnotherThreadGoesOn) {
   other.join();
   EXPECT_EQ(writes.count, 0U);
   EXPECT_EQ(words()[5], 1U);
+}
+
+// Another thread may be told of its fault when the watch is over.
+TEST_F(WriteWatchTest, ALateWriteIsMadeAgainOnce) {
+  EXPECT_EQ(watched(kAnywhere, {}).count, 2U);
+  mprotect(pages_, kPage, PROT_READ);
+  const auto walked = guard_test::walk(&store_words);
+  ASSERT_EQ(walked.end, WalkEnd::fault);
+  ucontext_t context = {};
+  std::ranges::copy(walked.fault.registers, context.uc_mcontext.gregs);
+  siginfo_t info = {};
+  info.si_code = SEGV_ACCERR;
+  info.si_addr = words() + 7;
+  EXPECT_TRUE(WriteWatch::takes(SIGSEGV, &info, &context));
+  EXPECT_FALSE(WriteWatch::takes(SIGSEGV, &info, &context)) << "the page is not writable";
+  info.si_code = SEGV_MAPERR;
+  info.si_addr = words() + 8;
+  EXPECT_FALSE(WriteWatch::takes(SIGSEGV, &info, &context));
 }
 
 TEST_F(WriteWatchTest, AFaultThatIsNoneOfThoseIsAFault) {
