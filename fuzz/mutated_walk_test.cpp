@@ -42,7 +42,11 @@ class MutatedWalk : public JvmTest, public testing::WithParamInterface<std::stri
         *mutated += outcome.unmutated ? 0 : 1;
         not_reusable = outcome.not_reusable;
         for (const Finding& finding : outcome.findings) {
-          if (finding.clause == "victim-changed" || finding.clause == "undo-failed") {
+          // AsyncGetCallTrace completes anchors on the stack that it walks. That is reported and put
+          // right (corpus/crashes, entry-frame-walk-writes-call-wrapper).
+          const bool is_asgct = walker == WalkerId::asgct;
+          if (finding.clause == "undo-failed" ||
+              (finding.clause == "victim-changed" && !is_asgct)) {
             wrong = finding.detail;
           }
         }

@@ -360,16 +360,15 @@ bool Executor::check_victim(const Prepared& p) {
   // HotSpot completes such an anchor where it is, on whatever stack it has found it (make_walkable).
   const bool leads_far = std::ranges::find(p.input->mutations, StackAnchor::saved_anchor,
                                            &Mutation::anchor) != p.input->mutations.end();
-  const bool look_at_all =
-      rigour_ == Rigour::everything || leads_far || walks_ % kFullVerifyShare == 0;
-  if (top_same && thread_same && !look_at_all) return true;
+  const bool look_at_each = rigour_ == Rigour::everything || leads_far;
+  if (top_same && thread_same && !look_at_each && walks_ % kFullVerifyShare != 0) return true;
   std::string difference;
   if (victims_.verify(victim, /*repair=*/true, &difference)) return true;
-  violations_.broken(
-      "victim-changed",
-      difference + (top_same && thread_same ? " (seen now, done by one of the last " +
-                                                  std::to_string(kFullVerifyShare) + " walks)"
-                                            : ""));
+  violations_.broken("victim-changed",
+                     difference + (top_same && thread_same && !look_at_each
+                                       ? " (seen now, done by one of the last " +
+                                             std::to_string(kFullVerifyShare) + " walks)"
+                                       : ""));
   // It may have run a live object's destructor: what that freed is not in the victim's copy, and
   // whoever next wants the thread's locks waits for ever.
   return p.incidents.unsafe.count == 0;

@@ -238,7 +238,8 @@ TEST_F(MutationTest, TheAnchorThatACallIntoJavaKeepsIsItsCallersLastFrame) {
   const auto last_pc = read_at<uintptr_t>(reinterpret_cast<const void*>(anchor + 8));
   const CodeEntry* const caller = session().jvm().code_map().find(last_pc);
   ASSERT_NE(caller, nullptr);
-  EXPECT_EQ(caller->name, "native method entry point (kind = native)") << "of Harness.callBack";
+  EXPECT_NE(caller->name.find("(kind = native)"), std::string::npos)
+      << caller->name << " is not what Harness.callBack runs in";
   EXPECT_EQ(apply(set(StackAnchor::saved_anchor, 0, raw(1))).unresolved, 0U);
   EXPECT_EQ(session().victims().of(ScenarioId::native_unattached).saved_anchor(layout), 0U);
 }
