@@ -98,6 +98,12 @@ def test_the_list_is_whole(jdk: Jdk) -> None:
         assert entry["threads"]
 
 
+def test_a_run_whose_time_is_up_before_its_threads_have_started_does_something(jdk: Jdk) -> None:
+    ended = run(jdk, "method-handles", "--seconds", "0.000001")
+    assert ended.code == 0, ended.stderr
+    assert ended.outcome["iterations"] >= 1
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_it_does_what_it_is_named_after(jdk: Jdk, name: str) -> None:
     missing = listed(jdk)[name]["missing"]
