@@ -18,8 +18,11 @@ namespace framestorm {
 namespace {
 
 // glibc's heaps, but for the first, begin at multiples of their largest size (malloc/arena.c,
-// HEAP_MAX_SIZE).
-constexpr uintptr_t kArenaAlignment = uintptr_t{64} << 20;
+// HEAP_MAX_SIZE). A Java heap, which begins so, too, is larger, and takes milliseconds to protect.
+constexpr uintptr_t kMostOfArena = uintptr_t{64} << 20;
+bool may_be_arena(const WriteWatch::Range& range) {
+  return range.begin % kMostOfArena == 0 && range.end - range.begin <= kMostOfArena;
+}
 // ASan's allocator (sanitizer_common's kAllocatorSpace and size on x86-64).
 constexpr WriteWatch::Range kAsanAllocated = {0x600000000000, 0x640000000000};
 
@@ -40,8 +43,7 @@ uintptr_t page_of(uintptr_t address) {
 
 bool is_allocated(const WriteWatch::Range& range, const char* name) {
   return std::strcmp(name, "[heap]") == 0 ||
-         (name[0] == '\0' &&
-          (range.begin % kArenaAlignment == 0 || kAsanAllocated.has(range.begin)));
+         (name[0] == '\0' && (may_be_arena(range) || kAsanAllocated.has(range.begin)));
 }
 
 }  // namespace
