@@ -1,5 +1,7 @@
 #include "harness/executor/write_watching.h"
 
+#include "harness/base/clock.h"
+
 namespace framestorm {
 namespace {
 
@@ -15,7 +17,11 @@ bool gives_all_to_its_caller(const Walker& walker) {
 WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, uint32_t number,
                                    uint64_t observed, bool each) {
   const bool is_new = watched_at_ != observed;
-  if (!(each || is_new || number % kShare == 0) || !gives_all_to_its_caller(walker)) return nullptr;
+  const bool may_be_due = each || is_new || number % kLook == 0;
+  if (!may_be_due || !gives_all_to_its_caller(walker)) return nullptr;
+  const uint64_t now = monotonic_ns();
+  if (!each && now - last_ns_ < kBetweenNs) return nullptr;
+  last_ns_ = now;
   if (is_new) {
     const Module* const libjvm = addresses_.modules().by_name("libjvm.so");
     if (libjvm == nullptr) return nullptr;

@@ -13,8 +13,11 @@ namespace framestorm {
 
 class WriteWatching {
  public:
-  // In so many walks one is watched, beside the first of each halt.
-  static constexpr uint32_t kShare = 4096;
+  // A watched walk takes some 10 ms: the pages of a code cache and of a JVM's memory are protected, and
+  // fault when they are next written to. So there are two a second.
+  static constexpr uint64_t kBetweenNs = 500'000'000;
+  // In so many walks the clock is read once, and in the first of each halt.
+  static constexpr uint32_t kLook = 256;
 
   WriteWatching(const Jvm& jvm, const AddressSpace& addresses) : jvm_(jvm), addresses_(addresses) {}
 
@@ -29,6 +32,7 @@ class WriteWatching {
   const AddressSpace& addresses_;
   WriteWatch watch_;
   uint64_t watched_at_ = 0;
+  uint64_t last_ns_ = 0;
 };
 
 }  // namespace framestorm
