@@ -2,12 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <map>
 
 #include "harness/input/option_names.h"
 
 namespace framestorm {
-namespace {}  // namespace
 
 int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* options) {
   CLI::App app("framestorm fuzz target " + std::string(target) +

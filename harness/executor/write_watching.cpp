@@ -16,13 +16,11 @@ bool gives_all_to_its_caller(const Walker& walker) {
 
 WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, uint32_t number,
                                    uint64_t observed, bool each) {
-  const bool is_new = watched_at_ != observed;
-  const bool may_be_due = each || is_new || number % kLook == 0;
-  if (!may_be_due || !gives_all_to_its_caller(walker)) return nullptr;
+  if ((!each && number % kLook != 1) || !gives_all_to_its_caller(walker)) return nullptr;
   const uint64_t now = monotonic_ns();
   if (!each && now - last_ns_ < kBetweenNs) return nullptr;
   last_ns_ = now;
-  if (is_new) {
+  if (watched_at_ != observed) {
     const Module* const libjvm = addresses_.modules().by_name("libjvm.so");
     if (libjvm == nullptr) return nullptr;
     const auto [low, high] = jvm_.code_map().code_cache();

@@ -13,10 +13,10 @@ namespace framestorm {
 
 class WriteWatching {
  public:
-  // A watched walk takes some 10 ms: the pages of a code cache and of a JVM's memory are protected, and
-  // fault when they are next written to. So there are two a second.
+  // A watched walk takes some 10 ms: the pages of a code cache and of a JVM's memory are protected,
+  // and fault when they are next written to. So there are two a second.
   static constexpr uint64_t kBetweenNs = 500'000'000;
-  // In so many walks the clock is read once, and in the first of each halt.
+  // In so many walks the clock is read once, the first time in the first.
   static constexpr uint32_t kLook = 256;
 
   WriteWatching(const Jvm& jvm, const AddressSpace& addresses) : jvm_(jvm), addresses_(addresses) {}

@@ -106,10 +106,11 @@ const std::byte* CodeMap::find_blob(uintptr_t address) const {
 }
 
 bool CodeMap::is_beside_code(uintptr_t address) const {
+  if (!in_code_cache(address) || find(address) != nullptr) return false;
   // JDK 17 keeps addresses.
   const auto code = vm_.offset("CodeBlob", "_code_offset");
   const auto data = vm_.offset("CodeBlob", "_data_offset");
-  if (!code || !data || !in_code_cache(address)) return false;
+  if (!code || !data) return false;
   const std::byte* const blob = find_blob(address);
   if (blob == nullptr) return false;
   const auto distance = static_cast<ptrdiff_t>(address - reinterpret_cast<uintptr_t>(blob));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ enum class FindingKind : uint8_t {
   count
 };
 std::string_view name_of(FindingKind kind);
+
+// What has this stack, where no walk ended: its innermost address is the pc.
+FaultRecord place_with(std::span<const uintptr_t> stack);
 
 // Clause of oracle `truth`.
 inline constexpr std::string_view kWrongFrames = "wrong-frames";

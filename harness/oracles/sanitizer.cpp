@@ -30,12 +30,10 @@ class SanitizerOracle final : public Oracle {
     const SanitizerReports& reports = view.record.incidents->reports;
     for (uint32_t i = 0; i < std::min<uint32_t>(reports.count, kMaxSanitizerReports); ++i) {
       const SanitizerReport& report = reports.reports[i];
-      FaultRecord where;
+      FaultRecord where = place_with({report.stack, report.stack_size});
       where.pc = report.pc;
       where.address = report.address;
       where.is_write = report.is_write;
-      where.stack_size = std::min<uint32_t>(report.stack_size, kMaxStack);
-      std::copy_n(report.stack, where.stack_size, where.stack);
       out->add(FindingKind::sanitizer, report.check, describe(report, reports.count), where);
     }
   }

@@ -35,10 +35,7 @@ class SignalSafetyOracle final : public Oracle {
 
  private:
   static FaultRecord place_of(const UnsafeCall& call) {
-    FaultRecord where;
-    where.stack_size = std::min<uint32_t>(call.stack_size, kMaxStack);
-    std::copy_n(call.stack, where.stack_size, where.stack);
-    if (where.stack_size > 0) where.pc = where.stack[0];
+    FaultRecord where = place_with({call.stack, call.stack_size});
     where.function = call.function;
     return where;
   }

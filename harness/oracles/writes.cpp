@@ -17,12 +17,9 @@ class WritesOracle final : public Oracle {
     const WalkWrites& writes = view.record.incidents->writes;
     for (const WalkWrite& write :
          std::span(writes.writes).first(std::min<size_t>(writes.count, kMaxWalkWrites))) {
-      FaultRecord where;
+      FaultRecord where = place_with({write.stack, write.stack_size});
       where.address = write.address;
       where.is_write = true;
-      where.stack_size = write.stack_size;
-      std::copy_n(write.stack, where.stack_size, where.stack);
-      if (where.stack_size > 0) where.pc = where.stack[0];
       const bool in_code_cache = view.subject.jvm->code_map().in_code_cache(write.address);
       out->add(FindingKind::contract, "writes-to-the-vm",
                in_code_cache ? "the walk wrote to the code cache"

@@ -27,8 +27,9 @@ class NativeUnwinder {
  public:
   // Of a thread in the state `context`, whose stack stands still and is sound: innermost first, up to a
   // frame for whose pc `ends` is true, which is not of them, to the thread's first frame, or to one
-  // without tables, unless that is known to keep a frame pointer (untabled.h). Valid until the next call. Not inside a walk, and by one thread at a time: the
-  // signal needs its stack, on which there must be room for a page, and must not be blocked there.
+  // without tables, unless that is known to keep a frame pointer (untabled.h). Valid until the next
+  // call. Not inside a walk, and by one thread at a time: the signal needs its stack, on which there
+  // must be room for a page, and must not be blocked there.
   std::span<const NativeFrame> unwind(const ucontext_t& context,
                                       bool (*ends)(const void* with, uintptr_t pc),
                                       const void* with);
