@@ -14,18 +14,21 @@ bool gives_all_to_its_caller(const Walker& walker) {
 
 }  // namespace
 
-WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, uint32_t number,
-                                   uint64_t observed, bool each) {
-  if ((!each && number % kLook != 1) || !gives_all_to_its_caller(walker)) return nullptr;
-  const uint64_t now = monotonic_ns();
-  if (!each && now - last_ns_ < kBetweenNs) return nullptr;
-  last_ns_ = now;
-  if (watched_at_ != observed) {
+WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, uint64_t observed,
+                                   bool each) {
+  if ((!each && walked_at_ == observed) || !gives_all_to_its_caller(walker)) return nullptr;
+  walked_at_ = observed;
+  if (!each) {
+    const uint64_t now = monotonic_ns();
+    if (now - last_ns_ < kBetweenNs) return nullptr;
+    last_ns_ = now;
+  }
+  if (prepared_at_ != observed) {
     const Module* const libjvm = addresses_.modules().by_name("libjvm.so");
     if (libjvm == nullptr) return nullptr;
     const auto [low, high] = jvm_.code_map().code_cache();
     watch_.prepare({libjvm->text_begin, libjvm->text_end}, {low, high});
-    watched_at_ = observed;
+    prepared_at_ = observed;
   }
   const auto thread = reinterpret_cast<uintptr_t>(victim.java_thread);
   watch_.exempt({thread, thread + jvm_.layout().java_thread_size});

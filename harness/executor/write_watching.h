@@ -14,24 +14,21 @@ namespace framestorm {
 class WriteWatching {
  public:
   // A watched walk takes some 10 ms: the pages of a code cache and of a JVM's memory are protected,
-  // and fault when they are next written to. So there are two a second.
+  // and fault when they are next written to. So there are two a second. Each is the first of its halt:
+  // what walks fill where they find nothing is least filled when threads have just run.
   static constexpr uint64_t kBetweenNs = 500'000'000;
-  // In so many walks the clock is read once, the first time in the first.
-  static constexpr uint32_t kLook = 256;
 
   WriteWatching(const Jvm& jvm, const AddressSpace& addresses) : jvm_(jvm), addresses_(addresses) {}
 
-  // Of the walk that is next, prepared; null where it is not watched. `number`: of the walk.
-  // `observed`: Victims::observed(). `each`: no walk is too costly. On the thread that makes the
-  // walk, not in one.
-  WriteWatch* prepare(const Walker& walker, const Victim& victim, uint32_t number,
-                      uint64_t observed, bool each);
+  // Of the walk that is next, prepared; null where it is not watched. `observed`:
+  // Victims::observed(). `each`: no walk is too costly. On the thread that makes the walk, not in one.
+  WriteWatch* prepare(const Walker& walker, const Victim& victim, uint64_t observed, bool each);
 
  private:
   const Jvm& jvm_;
   const AddressSpace& addresses_;
   WriteWatch watch_;
-  uint64_t watched_at_ = 0;
+  uint64_t walked_at_ = 0, prepared_at_ = 0;  // halts, as `observed`
   uint64_t last_ns_ = 0;
 };
 
