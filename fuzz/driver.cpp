@@ -76,7 +76,11 @@ class Driver final : public InputLoop {
         guidance_(make_guidance(options)),
         halts_(make_halt_policy(options, engine_, walkers_.modes(), *guidance_, loop_)) {
     const bool free = options.engine.source == InputSource::engine;
-    if (!free) loop_.session().executor().set_rigour(Rigour::everything);
+    Executor& executor = loop_.session().executor();
+    if (!free) executor.set_rigour(Rigour::everything);
+    if (options.engine.source == InputSource::origin) {
+      executor.watch_writes(WriteWatching::Pace::each_walk);
+    }
     if (free && engine_.mutates_here()) bursts_.emplace(mutator_, *guidance_, loop_);
     if (loop_.coverage().available() && (options.record_edges || !engine_.mutates_here())) {
       loop_.record_edges();

@@ -294,9 +294,9 @@ void Executor::walk(Prepared* p) {
   record.buffer = &buffer;
   record.expected_context = &p->expected_context;
   WriteWatch* const write_watch =
-      rigour_ == Rigour::bare ? nullptr
-                              : write_watching_.prepare(*p->walker, *p->victim, victims_.observed(),
-                                                        rigour_ == Rigour::everything);
+      rigour_ == Rigour::bare
+          ? nullptr
+          : write_watching_.prepare(*p->walker, *p->victim, victims_.observed());
   HostedWalk hosted = {.call = {.walker = p->walker,
                                 .target = &p->target,
                                 .frames = buffer.place(depth),

@@ -51,7 +51,7 @@ struct Outcome {
 
 enum class Rigour : uint8_t {
   per_walk,    // cheap oracles always, costly ones on one walk in kCostlyShare
-  everything,  // every oracle on every walk; replay and tests
+  everything,  // every oracle on every walk, see watch_writes() for one; replay and tests
   bare         // no oracle at all; the bench's denominator
 };
 
@@ -72,6 +72,8 @@ class Executor {
   void replace_walker(std::unique_ptr<Walker> walker);
   Walker* walker(WalkerId id) const { return walkable(id).walker.get(); }
   void set_rigour(Rigour rigour) { rigour_ = rigour; }
+  // Of whatever rigour but `bare`.
+  void watch_writes(WriteWatching::Pace pace) { write_watching_.set_pace(pace); }
   const OracleSet& oracles() const { return oracles_; }
   // Of the JVM under test. After execute() its counters hold what that one walk added, whatever
   // else was walked for it; zeroing them before is the caller's.

@@ -14,8 +14,8 @@ bool gives_all_to_its_caller(const Walker& walker) {
 
 }  // namespace
 
-WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, uint64_t observed,
-                                   bool each) {
+WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, uint64_t observed) {
+  const bool each = pace_ == Pace::each_walk;
   if ((!each && walked_at_ == observed) || !gives_all_to_its_caller(walker)) return nullptr;
   walked_at_ = observed;
   if (!each) {

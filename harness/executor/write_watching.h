@@ -13,21 +13,25 @@ namespace framestorm {
 
 class WriteWatching {
  public:
-  // A watched walk takes some 10 ms: the pages of a code cache and of a JVM's memory are protected,
-  // and fault when they are next written to. So there are two a second. Each is the first of its halt:
-  // what walks fill where they find nothing is least filled when threads have just run.
+  // A watched walk takes some 10 ms, which it takes to copy a JVM's page tables. So there are two a
+  // second. Each is the first of its halt: what walks fill where they find nothing is least filled
+  // when threads have just run.
   static constexpr uint64_t kBetweenNs = 500'000'000;
+  enum class Pace : uint8_t { two_a_second, each_walk };
 
   WriteWatching(const Jvm& jvm, const AddressSpace& addresses) : jvm_(jvm), addresses_(addresses) {}
 
+  void set_pace(Pace pace) { pace_ = pace; }
+
   // Of the walk that is next, prepared; null where it is not watched. `observed`:
-  // Victims::observed(). `each`: no walk is too costly. On the thread that makes the walk, not in one.
-  WriteWatch* prepare(const Walker& walker, const Victim& victim, uint64_t observed, bool each);
+  // Victims::observed(). On the thread that makes the walk, not in one.
+  WriteWatch* prepare(const Walker& walker, const Victim& victim, uint64_t observed);
 
  private:
   const Jvm& jvm_;
   const AddressSpace& addresses_;
   WriteWatch watch_;
+  Pace pace_ = Pace::two_a_second;
   uint64_t walked_at_ = 0, prepared_at_ = 0;  // halts, as `observed`
   uint64_t last_ns_ = 0;
 };

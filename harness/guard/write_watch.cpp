@@ -1,15 +1,21 @@
 #include "harness/guard/write_watch.h"
 
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <string>
+#include <system_error>
 
 #include "harness/guard/arch.h"
 #include "harness/guard/walk_state.h"
@@ -23,30 +29,51 @@ constexpr uintptr_t kMostOfArena = uintptr_t{64} << 20;
 bool may_be_arena(const WriteWatch::Range& range) {
   return range.begin % kMostOfArena == 0 && range.end - range.begin <= kMostOfArena;
 }
-// ASan's allocator (sanitizer_common's kAllocatorSpace and size on x86-64).
-constexpr WriteWatch::Range kAsanAllocated = {0x600000000000, 0x640000000000};
+// The allocators of LLVM's and of GCC's ASan on x86-64 (sanitizer_common's kAllocatorSpace and size).
+constexpr WriteWatch::Range kAsanAllocated = {0x500000000000, 0x540000000000};
+constexpr WriteWatch::Range kGccAsanAllocated = {0x600000000000, 0x640000000000};
 
-std::atomic<WriteWatch*> watching{nullptr};
-std::atomic<bool> has_watched{false};
-std::atomic<uintptr_t> last_late{0};
-
-// Whether a write that faulted is to be made again: another thread's may be told of when the watch
-// is over, and its page writable. At a page that is not, it faults there again.
-bool may_be_late(uintptr_t address) {
-  return has_watched.load() && last_late.exchange(address) != address;
-}
+const WriteWatch* watching = nullptr;  // in a copy of the process
 
 uintptr_t page_of(uintptr_t address) {
   static const auto size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   return address & ~(size - 1);
 }
 
+// Ends the process by then, whatever it waits for.
+void end_after(long seconds) {
+  struct KernelAction {
+    void (*handler)(int) = SIG_DFL;
+    unsigned long flags = 0;
+    void (*restorer)() = nullptr;
+    uint64_t mask = 0;
+  } by_default;
+  // Not libc's: those are interposed, and note what the JVM asks for.
+  syscall(SYS_rt_sigaction, SIGALRM, &by_default, nullptr, sizeof(by_default.mask));
+  const uint64_t alarm = uint64_t{1} << (SIGALRM - 1);
+  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &alarm, nullptr, sizeof(alarm));
+  const itimerval limit = {.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
+  setitimer(ITIMER_REAL, &limit, nullptr);
+}
+
 bool is_allocated(const WriteWatch::Range& range, const char* name) {
   return std::strcmp(name, "[heap]") == 0 ||
-         (name[0] == '\0' && (may_be_arena(range) || kAsanAllocated.has(range.begin)));
+         (name[0] == '\0' && (may_be_arena(range) || kAsanAllocated.has(range.begin) ||
+                              kGccAsanAllocated.has(range.begin)));
 }
 
 }  // namespace
+
+void WriteWatch::Unmap::operator()(WalkWrites* writes) const { munmap(writes, sizeof(WalkWrites)); }
+
+WriteWatch::WriteWatch() {
+  void* const shared =
+      mmap(nullptr, sizeof(WalkWrites), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) {
+    throw std::system_error(errno, std::generic_category(), "memory for what walks write");
+  }
+  writes_.reset(new (shared) WalkWrites);
+}
 
 void WriteWatch::prepare(const Range& writer, const Range& owned) {
   writer_ = writer;
@@ -72,50 +99,53 @@ void WriteWatch::prepare(const Range& writer, const Range& owned) {
   page_of(0);  // a static variable is made here, not in the handler
 }
 
-void WriteWatch::begin(WalkWrites* writes) {
-  writes->count = 0;
-  writes_ = writes;
-  // The kernel writes to it, and asks no handler.
+void WriteWatch::make(void (*walk)(void*), void* arg) {
+  writes_->count = 0;
+  // CLONE_VFORK: this thread waits. fork() would run what others want to be run before, which
+  // takes locks. Without a signal at its end, nobody's handler hears of it.
+  const long copy = syscall(SYS_clone, CLONE_VFORK, nullptr, nullptr, nullptr, nullptr);
+  if (copy == 0) make_in_copy(walk, arg);
+  if (copy > 0) syscall(SYS_wait4, copy, nullptr, __WALL, nullptr);
+}
+
+void WriteWatch::make_in_copy(void (*walk)(void*), void* arg) {
+  syscall(SYS_close_range, 0U, ~0U, 0U);
+  end_after(kMostSeconds);
+  // The kernel writes to the stacks of signals, and asks no handler.
   stack_t signal_stack = {};
   sigaltstack(nullptr, &signal_stack);
-  watching.store(this);
+  const auto stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  watching = this;
   for (const Mapping& one : mappings_) {
-    if (one.has(reinterpret_cast<uintptr_t>(signal_stack.ss_sp))) continue;
+    if (one.has(reinterpret_cast<uintptr_t>(signal_stack.ss_sp)) || one.has(stack)) continue;
     mprotect(reinterpret_cast<void*>(one.begin), one.end - one.begin, one.protection);
   }
+  walk(arg);
+  for (;;) syscall(SYS_exit_group, 0);
 }
 
-void WriteWatch::end() {
-  for (const Mapping& one : mappings_) {
-    mprotect(reinterpret_cast<void*>(one.begin), one.end - one.begin, one.protection | PROT_WRITE);
-  }
-  has_watched.store(true);
-  watching.store(nullptr);
-}
-
-// Signal context, on any thread. Where it writes itself, it comes back here first.
+// Signal context. Where it writes itself, it comes back here first.
 bool WriteWatch::takes(int signo, const siginfo_t* info, const ucontext_t* context) {
-  if (signo != SIGSEGV || info->si_code != SEGV_ACCERR || !arch::is_write_fault(context, signo)) {
+  if (watching == nullptr || signo != SIGSEGV || info->si_code != SEGV_ACCERR ||
+      !arch::is_write_fault(context, signo)) {
     return false;
   }
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  WriteWatch* const watch = watching.load();
-  if (watch == nullptr) return may_be_late(address);
   const auto mapping = std::ranges::find_if(
-      watch->mappings_, [address](const Mapping& one) { return one.has(address); });
-  if (mapping == watch->mappings_.end()) return false;
+      watching->mappings_, [address](const Mapping& one) { return one.has(address); });
+  if (mapping == watching->mappings_.end()) return false;
   const uintptr_t page = page_of(address);
   if (mprotect(reinterpret_cast<void*>(page), 1, mapping->protection | PROT_WRITE) != 0) {
     return false;
   }
-  if (in_walk(walk_state) && watch->writer_.has(arch::pc_of(context)) &&
-      !watch->exempt_.has(address)) {
-    watch->note(address, context);
+  if (in_walk(walk_state) && watching->writer_.has(arch::pc_of(context)) &&
+      !watching->exempt_.has(address)) {
+    watching->note(address, context);
   }
   return true;
 }
 
-void WriteWatch::note(uintptr_t address, const ucontext_t* context) {
+void WriteWatch::note(uintptr_t address, const ucontext_t* context) const {
   const uint32_t number = writes_->count++;
   if (number >= kMaxWalkWrites) return;
   WalkWrite& write = writes_->writes[number];

@@ -1,12 +1,12 @@
 // Which instructions of a walk write to memory that others own: what its VM has allocated, and the
-// code cache. Those pages are read-only meanwhile. The first write to each is noted, and goes on:
+// code cache. The walk is made once more for it, in a copy of the process, where these pages are
+// read-only and no other thread is that could write to them:
 //
-//   walk                            handler of SIGSEGV
-//   ─────────────────────────────   ──────────────────────────────────────────────────────────
-//   writes, and faults        ──>   notes address and callers, makes the page writable again
-//   writes once more          <──
-//
-// Whoever else writes there meanwhile, the guard among them, goes on in the same way and is not noted.
+//   process        its copy: the calling thread alone       handler of SIGSEGV there
+//   ───────────    ──────────────────────────────────────   ────────────────────────────────────────
+//   copies    ──>  the walk writes, and faults         ──>  notes address and callers, makes the page
+//   waits          writes once more                    <──  writable again
+//   writes    <──  ends
 #pragma once
 
 #include <signal.h>
@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "harness/guard/guard.h"
@@ -27,16 +28,23 @@ class WriteWatch {
     bool has(uintptr_t address) const { return address >= begin && address < end; }
   };
 
+  // Throws std::system_error.
+  WriteWatch();
+
   // Reads from /proc what memory there is now. `writer`: of whose instructions writes are noted.
   // `owned`: memory that is watched beside what is allocated.
   void prepare(const Range& writer, const Range& owned);
   // Memory in there that the walk may write to.
   void exempt(const Range& memory) { exempt_ = memory; }
 
-  // The walk that follows on this thread is watched until end(); one at a time. Writes are noted in
-  // *writes, from none on. Both async-signal-safe, neither in a walk.
-  void begin(WalkWrites* writes);
-  void end();
+  // Makes walk(arg) in a copy of the process, and waits for its end; kMostSeconds at most, since locks
+  // that other threads held stay so there. What it writes is noted in writes(), nothing where the
+  // process cannot be copied. The copy has no file open, so that nothing is said twice.
+  // Async-signal-safe, not in a walk.
+  static constexpr long kMostSeconds = 1;
+  void make(void (*walk)(void*), void* arg);
+  // Of the last walk.
+  const WalkWrites& writes() const { return *writes_; }
 
   // In the handler, before anything that writes: whether the fault was one of those.
   static bool takes(int signo, const siginfo_t* info, const ucontext_t* context);
@@ -45,11 +53,15 @@ class WriteWatch {
   struct Mapping : Range {
     int protection = 0;
   };
-  void note(uintptr_t address, const ucontext_t* context);
+  struct Unmap {
+    void operator()(WalkWrites* writes) const;
+  };
+  [[noreturn]] void make_in_copy(void (*walk)(void*), void* arg);
+  void note(uintptr_t address, const ucontext_t* context) const;
 
   std::vector<Mapping> mappings_;
   Range writer_, exempt_;
-  WalkWrites* writes_ = nullptr;
+  std::unique_ptr<WalkWrites, Unmap> writes_;  // shared with the copies
 };
 
 }  // namespace framestorm

@@ -366,6 +366,7 @@ TEST_F(OracleTest, AWriteToWhatTheVmHasAllocatedIsReported) {
   });
   ASSERT_FALSE(HasFatalFailure());
   env = session().jvm().env();
+  executor().watch_writes(WriteWatching::Pace::each_walk);
   halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   const auto reported = [&] {

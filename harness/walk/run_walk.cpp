@@ -73,6 +73,22 @@ WalkEnd run_contained(Invocation* invocation, Incidents* incidents) {
   return end;
 }
 
+// The same walk, in a copy of the process: what it writes is not there for the walk that counts.
+void watch_writes(Invocation* invocation, Incidents* incidents) {
+  struct Both {
+    Invocation* invocation;
+    Incidents* incidents;
+  } both = {invocation, incidents};
+  WriteWatch& watch = *invocation->call.write_watch;
+  watch.make(
+      [](void* argument) {
+        const auto* const of = static_cast<const Both*>(argument);
+        run_contained(of->invocation, of->incidents);
+      },
+      &both);
+  incidents->writes = watch.writes();
+}
+
 }  // namespace
 
 void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
@@ -81,16 +97,15 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   if (!call.target->same_thread && call.walker->traits().borrows_identity()) {
     as_target.emplace(*call.identity, call.target->java_thread);
   }
+  incidents->writes.count = 0;
+  if (call.write_watch != nullptr) watch_writes(&invocation, incidents);
   const uint64_t begin = call.timed ? monotonic_ns() : 0;
   incidents->unsafe.mask_changed = false;
   incidents->contained = {};
-  incidents->writes.count = 0;
   const bool collected = call.collections != nullptr && call.collections->stopped_the_world();
   errno = kErrnoMarker;
   if (call.contained) {
-    if (call.write_watch != nullptr) call.write_watch->begin(&incidents->writes);
     record->end = run_contained(&invocation, incidents);
-    if (call.write_watch != nullptr) call.write_watch->end();
     if (record->end != WalkEnd::returned) tell_abandoned(call, record, incidents);
   } else {
     incidents->fault.end = record->end = WalkEnd::returned;

@@ -45,7 +45,8 @@ struct WalkCall {
   // Null: only calls of libc's functions that change it are seen.
   const uint64_t* mask = nullptr;
   bool timed = false;
-  WriteWatch* write_watch = nullptr;  // prepared; null: it is not watched
+  // Prepared, of a contained walk: it is made there before. Null: its writes are not watched.
+  WriteWatch* write_watch = nullptr;
   // What the walk finds in memory of its stack that it has not written: each 32 bits have this
   // value. Nothing: words of what ran there before, which differ from walk to walk.
   std::optional<uint32_t> stale_words;

@@ -79,6 +79,7 @@ class Try {
     require_walker(session_, input_.walker);
     if (!options.signature.empty()) signature_.emplace(options.signature);
     session_.executor().set_rigour(Rigour::everything);
+    session_.executor().watch_writes(WriteWatching::Pace::each_walk);
   }
 
   // Halts the victim again and again until the walk shows what is looked for. True when it did;
@@ -213,6 +214,8 @@ class ScenarioWalks {
     if (!session_.halt_world(info_.id, HaltPoint{}, random).focus_there) return;
     const Victim& victim = session_.victims().of(info_.id);
     where_ = session_.executor().addresses().describe(victim.pc, victim);
+    session_.executor().watch_writes(halts_++ == 0 ? WriteWatching::Pace::each_walk
+                                                   : WriteWatching::Pace::two_a_second);
     session_.run_loop([&] {
       for (const WalkerId walker : walkers_of(session_)) {
         for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) walk(walker, mode);
@@ -325,6 +328,7 @@ class ScenarioWalks {
   Session& session_;
   const ScenarioInfo& info_;
   std::string where_;
+  int halts_ = 0;
   json by_walker_ = json::object();
   json wrong_ = json::array();
 };
