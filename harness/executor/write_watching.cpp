@@ -20,7 +20,7 @@ WriteWatch* WriteWatching::prepare(const Walker& walker, const Victim& victim, u
   walked_at_ = observed;
   if (!each) {
     const uint64_t now = monotonic_ns();
-    if (now - last_ns_ < kBetweenNs) return nullptr;
+    if (now - last_ns_ < kShareOfTime * watch_.ns()) return nullptr;
     last_ns_ = now;
   }
   if (prepared_at_ != observed) {

@@ -13,11 +13,11 @@ namespace framestorm {
 
 class WriteWatching {
  public:
-  // A watched walk takes some 10 ms, which it takes to copy a JVM's page tables. So there are two a
-  // second. Each is the first of its halt: what walks fill where they find nothing is least filled
-  // when threads have just run.
-  static constexpr uint64_t kBetweenNs = 500'000'000;
-  enum class Pace : uint8_t { two_a_second, each_walk };
+  // A watched walk takes some 10 ms, which it takes to copy a JVM's page tables, and more where ASan
+  // has its own. So it is seldom made. It is the first of its halt: what walks fill where they find
+  // nothing is least filled when threads have just run.
+  static constexpr uint64_t kShareOfTime = 32;
+  enum class Pace : uint8_t { share_of_time, each_walk };
 
   WriteWatching(const Jvm& jvm, const AddressSpace& addresses) : jvm_(jvm), addresses_(addresses) {}
 
@@ -31,7 +31,7 @@ class WriteWatching {
   const Jvm& jvm_;
   const AddressSpace& addresses_;
   WriteWatch watch_;
-  Pace pace_ = Pace::two_a_second;
+  Pace pace_ = Pace::share_of_time;
   uint64_t walked_at_ = 0, prepared_at_ = 0;  // halts, as `observed`
   uint64_t last_ns_ = 0;
 };

@@ -17,6 +17,7 @@
 #include <string>
 #include <system_error>
 
+#include "harness/base/clock.h"
 #include "harness/guard/arch.h"
 #include "harness/guard/walk_state.h"
 
@@ -100,12 +101,14 @@ void WriteWatch::prepare(const Range& writer, const Range& owned) {
 }
 
 void WriteWatch::make(void (*walk)(void*), void* arg) {
+  const uint64_t begin = monotonic_ns();
   writes_->count = 0;
   // CLONE_VFORK: this thread waits. fork() would run what others want to be run before, which
   // takes locks. Without a signal at its end, nobody's handler hears of it.
   const long copy = syscall(SYS_clone, CLONE_VFORK, nullptr, nullptr, nullptr, nullptr);
   if (copy == 0) make_in_copy(walk, arg);
   if (copy > 0) syscall(SYS_wait4, copy, nullptr, __WALL, nullptr);
+  ns_ = monotonic_ns() - begin;
 }
 
 void WriteWatch::make_in_copy(void (*walk)(void*), void* arg) {

@@ -43,8 +43,9 @@ class WriteWatch {
   // Async-signal-safe, not in a walk.
   static constexpr long kMostSeconds = 1;
   void make(void (*walk)(void*), void* arg);
-  // Of the last walk.
+  // Of the last walk, and how long it took with its copy.
   const WalkWrites& writes() const { return *writes_; }
+  uint64_t ns() const { return ns_; }
 
   // In the handler, before anything that writes: whether the fault was one of those.
   static bool takes(int signo, const siginfo_t* info, const ucontext_t* context);
@@ -62,6 +63,7 @@ class WriteWatch {
   std::vector<Mapping> mappings_;
   Range writer_, exempt_;
   std::unique_ptr<WalkWrites, Unmap> writes_;  // shared with the copies
+  uint64_t ns_ = 0;
 };
 
 }  // namespace framestorm

@@ -215,7 +215,7 @@ class ScenarioWalks {
     const Victim& victim = session_.victims().of(info_.id);
     where_ = session_.executor().addresses().describe(victim.pc, victim);
     session_.executor().watch_writes(halts_++ == 0 ? WriteWatching::Pace::each_walk
-                                                   : WriteWatching::Pace::two_a_second);
+                                                   : WriteWatching::Pace::share_of_time);
     session_.run_loop([&] {
       for (const WalkerId walker : walkers_of(session_)) {
         for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) walk(walker, mode);
