@@ -32,7 +32,7 @@
 // Without _dl_find_object (glibc before 2.35, musl) nothing that a signal handler may call tells
 // objects. What can be read may then be code: the frame pointers decide, and stay on the stack.
 static inline bool may_be_code(uintptr_t pc) {
-  constexpr uintptr_t kFirstPages = 64 * 1024;
+  constexpr uintptr_t kFirstPages = uintptr_t{64} * 1024;
   uintptr_t word = 0;
   return pc >= kFirstPages && AsyncUnwindReader::load(pc & ~uintptr_t(7), &word);
 }
@@ -54,6 +54,24 @@ struct CodeObject {
   bool contains(uintptr_t address) const { return low <= address && address < high; }
 };
 
+// Where an object leaves pages between its segments, as the kernel maps a program, glibc tells the
+// segment alone that pc is in. Its tables are in another one, between its first byte and its
+// dynamic section.
+void extend_to_tables(CodeObject* object) {
+  uintptr_t bias = 0;
+  uintptr_t dynamic = 0;
+  if (object->map == nullptr ||
+      !AsyncUnwindReader::load(reinterpret_cast<uintptr_t>(&object->map->l_addr), &bias) ||
+      !AsyncUnwindReader::load(reinterpret_cast<uintptr_t>(&object->map->l_ld), &dynamic) ||
+      object->table_header < bias || object->table_header >= dynamic) {
+    return;
+  }
+  // A program that is linked to an address has no bias, and does not say where it begins.
+  const uintptr_t first = bias != 0 ? bias : object->table_header;
+  if (first < object->low) object->low = first;
+  if (dynamic > object->high) object->high = dynamic;
+}
+
 bool find_object(uintptr_t pc, CodeObject* object) {
   dl_find_object found;
   if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(pc), &found) != 0) {
@@ -63,6 +81,7 @@ bool find_object(uintptr_t pc, CodeObject* object) {
   object->high = reinterpret_cast<uintptr_t>(found.dlfo_map_end);
   object->table_header = reinterpret_cast<uintptr_t>(found.dlfo_eh_frame);
   object->map = found.dlfo_link_map;
+  if (!object->contains(object->table_header)) extend_to_tables(object);
   return true;
 }
 
