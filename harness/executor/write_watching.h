@@ -16,7 +16,7 @@ class WriteWatching {
   // A watched walk takes some 10 ms, which it takes to copy a JVM's page tables, and more where ASan
   // has its own. So it is seldom made. It is the first of its halt: what walks fill where they find
   // nothing is least filled when threads have just run.
-  static constexpr uint64_t kShareOfTime = 32;
+  static constexpr uint64_t kShareOfTime = 16;
   enum class Pace : uint8_t { share_of_time, each_walk };
 
   WriteWatching(const Jvm& jvm, const AddressSpace& addresses) : jvm_(jvm), addresses_(addresses) {}
