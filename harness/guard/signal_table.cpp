@@ -163,10 +163,14 @@ uint64_t set_mask(uint64_t mask) {
 
 Handler jvms_handler(int signo) { return entry_of(signo).jvms.load(std::memory_order_acquire); }
 
-void take_default_action(int signo, const siginfo_t* info) {
+void set_default_action(int signo) {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   __sigaction(signo, &action, nullptr);
+}
+
+void take_default_action(int signo, const siginfo_t* info) {
+  set_default_action(signo);
   // A fault happens again when the handler returns and dies with its own context; a sent signal
   // does not.
   if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), gettid(), signo);

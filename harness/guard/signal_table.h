@@ -35,6 +35,8 @@ bool is_behind_jvms(int signo);
 // leaves by a jump. Async-signal-safe.
 void forward(int signo, siginfo_t* info, void* context);
 
+// Not by sigaction, which is interposed: what others have set stays known. Async-signal-safe.
+void set_default_action(int signo);
 // The kernel's default for what came, for a handler that then returns. Async-signal-safe.
 void take_default_action(int signo, const siginfo_t* info);
 

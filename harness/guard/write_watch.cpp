@@ -19,6 +19,7 @@
 
 #include "harness/base/clock.h"
 #include "harness/guard/arch.h"
+#include "harness/guard/signal_table.h"
 #include "harness/guard/walk_state.h"
 
 namespace framestorm {
@@ -43,16 +44,8 @@ uintptr_t page_of(uintptr_t address) {
 
 // Ends the process by then, whatever it waits for.
 void end_after(long seconds) {
-  struct KernelAction {
-    void (*handler)(int) = SIG_DFL;
-    unsigned long flags = 0;
-    void (*restorer)() = nullptr;
-    uint64_t mask = 0;
-  } by_default;
-  // Not libc's: those are interposed, and note what the JVM asks for.
-  syscall(SYS_rt_sigaction, SIGALRM, &by_default, nullptr, sizeof(by_default.mask));
-  const uint64_t alarm = uint64_t{1} << (SIGALRM - 1);
-  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &alarm, nullptr, sizeof(alarm));
+  signals::set_default_action(SIGALRM);
+  signals::set_mask(signals::mask() & ~(uint64_t{1} << (SIGALRM - 1)));
   const itimerval limit = {.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
   setitimer(ITIMER_REAL, &limit, nullptr);
 }

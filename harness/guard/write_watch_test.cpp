@@ -5,7 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -21,6 +23,12 @@ constexpr Range kAnywhere = {0, UINTPTR_MAX};
 
 std::atomic<uintptr_t*> target{nullptr};
 
+// What the copy of the process has of its walk.
+struct InCopy {
+  WalkEnd end = WalkEnd::count;
+  uintptr_t words[3] = {};
+};
+
 FRAMESTORM_TEST_FRAME void store_words() {
   uintptr_t* const words = target.load();
   words[1] = 11;
@@ -34,8 +42,13 @@ class WriteWatchTest : public testing::Test {
   WriteWatchTest() {
     pages_ = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     target = words();
+    in_copy_ = static_cast<InCopy*>(
+        mmap(nullptr, sizeof(InCopy), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   }
-  ~WriteWatchTest() override { munmap(pages_, 2 * kPage); }
+  ~WriteWatchTest() override {
+    munmap(in_copy_, sizeof(InCopy));
+    munmap(pages_, 2 * kPage);
+  }
 
   uintptr_t* words() const { return static_cast<uintptr_t*>(pages_); }
   Range owned() const {
@@ -46,12 +59,25 @@ class WriteWatchTest : public testing::Test {
     WriteWatch watch;
     watch.prepare(writer, owned());
     watch.exempt(exempt);
-    watch.make([](void* walk) { guard_test::walk(*static_cast<void (**)()>(walk)); }, &fn);
+    *in_copy_ = {};
+    Walk walk = {fn, in_copy_};
+    watch.make(
+        [](void* arg) {
+          const auto* const of = static_cast<const Walk*>(arg);
+          of->in_copy->end = guard_test::walk(of->fn).end;
+          std::copy_n(target.load(), std::size(of->in_copy->words), of->in_copy->words);
+        },
+        &walk);
     return watch.writes();
   }
   uintptr_t address_of(size_t word) const { return reinterpret_cast<uintptr_t>(words() + word); }
 
+  struct Walk {
+    void (*fn)();
+    InCopy* in_copy;
+  };
   void* pages_ = nullptr;
+  InCopy* in_copy_ = nullptr;  // shared with the copies
 };
 
 TEST_F(WriteWatchTest, TheFirstWriteToEachPageIsNotedAndMadeInACopyAlone) {
@@ -63,6 +89,9 @@ TEST_F(WriteWatchTest, TheFirstWriteToEachPageIsNotedAndMadeInACopyAlone) {
     const auto stack = guard_test::names_of({writes.writes[0].stack, writes.writes[0].stack_size});
     ASSERT_GE(stack.size(), 2U);
     EXPECT_EQ(stack[0], "store_words");
+    EXPECT_EQ(in_copy_->end, WalkEnd::returned);
+    EXPECT_EQ(in_copy_->words[1], 11U);
+    EXPECT_EQ(in_copy_->words[2], 12U);
     EXPECT_EQ(words()[1], 0U);
   }
 }
@@ -71,10 +100,12 @@ TEST_F(WriteWatchTest, WhatIsAllocatedIsWatched) {
   const auto block = std::make_unique<uintptr_t[]>(2 * kPage / sizeof(uintptr_t));
   target = block.get();
   EXPECT_EQ(watched(kAnywhere, {}).count, 2U);
+  EXPECT_EQ(in_copy_->words[2], 12U);
 }
 
 TEST_F(WriteWatchTest, OthersAndWhatIsExemptAreNotNoted) {
   EXPECT_EQ(watched({0, kPage}, {}).count, 0U) << "instructions of somebody else";
+  EXPECT_EQ(in_copy_->words[1], 11U);
   EXPECT_EQ(watched(kAnywhere, {address_of(0), address_of(2)}).count, 1U);
   EXPECT_EQ(watched(kAnywhere, {}, [] {}).count, 0U);
 }
@@ -106,6 +137,7 @@ TEST_F(WriteWatchTest, AWalkThatDoesNotEndIsWaitedForNoLonger) {
 TEST_F(WriteWatchTest, AFaultThatIsNoneOfThoseIsAFault) {
   const auto faulting = [] { *reinterpret_cast<volatile int*>(0x10) = 1; };
   EXPECT_EQ(watched(kAnywhere, {}, faulting).count, 0U);
+  EXPECT_EQ(in_copy_->end, WalkEnd::fault);
   EXPECT_EQ(guard_test::walk(faulting).end, WalkEnd::fault);
 }
 
