@@ -26,6 +26,7 @@ class MutantWalks final : LibjvmMutants::Walks {
 
  private:
   std::vector<uint64_t> walk() override;
+  uint64_t answer() const override { return session_.executor().last_answer(); }
   bool goes_on() const override { return !session_.executor().not_reusable(); }
   void killed(size_t number, uint64_t key) override;
 

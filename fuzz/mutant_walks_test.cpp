@@ -69,6 +69,9 @@ TEST_F(MutantWalksTest, TheOneThatShowsIsKilledAndToldOnce) {
   }
   EXPECT_EQ(file_->tried[kRefuses].fate, LibjvmMutantFile::kKilled);
   EXPECT_EQ(file_->tried[kRefuses].tries, 1U);
+  EXPECT_EQ(file_->tried[kRefuses].differed, 1U);
+  EXPECT_EQ(file_->tried[kFickle].differed, 1U);
+  EXPECT_EQ(file_->tried[kIsEquivalent].differed, 0U);
   for (const int64_t number : {kIsEquivalent, kFickle}) {
     EXPECT_EQ(file_->tried[number].fate, LibjvmMutantFile::kOpen) << number;
     EXPECT_EQ(file_->tried[number].tries, 3U) << number;

@@ -475,6 +475,10 @@ std::optional<Frame> Executor::last_frame(size_t index) const {
   return read_frame(prepared_->walker->layout(), record.frames, index);
 }
 
+uint64_t Executor::last_answer() const {
+  return digest_of_answer(prepared_->record, prepared_->walker->layout());
+}
+
 std::vector<Executor::NamedFrame> Executor::last_trace() const {
   return name_frames(last_frames());
 }

@@ -111,6 +111,8 @@ class Executor {
   std::vector<Frame> last_frames() const;
   // One of them; nothing when there are not so many.
   std::optional<Frame> last_frame(size_t index) const;
+  // digest_of_answer() of the same walk.
+  uint64_t last_answer() const;
 
   // Whether an input changes nothing of what a profiler would pass.
   static bool is_unmutated(const Input& input);

@@ -80,10 +80,11 @@ void LibjvmMutants::try_acting(Walks& walks, size_t most, size_t situation, bool
   std::vector<uint8_t>& tries = tries_in(situation);
   const std::vector<size_t> acting = to_try(most, tries, new_only);
   if (acting.empty()) return;
+  const uint64_t unmutated = walks.answer();
   for (const size_t number : acting) {
     if (!walks.goes_on()) break;
     ++tries[number];
-    try_one(number, walks);
+    try_one(number, unmutated, walks);
   }
   if (walks.goes_on()) look_behind(acting, walks);
 }
@@ -97,14 +98,16 @@ std::vector<uint64_t> LibjvmMutants::walk(size_t number, Walks& walks) {
   return found;
 }
 
-void LibjvmMutants::try_one(size_t number, Walks& walks) {
+void LibjvmMutants::try_one(size_t number, uint64_t unmutated, Walks& walks) {
   ++file_->tried[number].tries;
   tried_ = true;
+  const std::vector<uint64_t> found_with = walk(number, walks);
+  if (walks.answer() != unmutated) ++file_->tried[number].differed;
   const auto finds = [&](uint64_t key, size_t in_force) {
     const std::vector<uint64_t> found = walk(in_force, walks);
     return std::ranges::find(found, key) != found.end();
   };
-  for (const uint64_t key : walk(number, walks)) {
+  for (const uint64_t key : found_with) {
     // After a walk that must not be followed by another there is the one before it.
     if (!walks.goes_on() || (!finds(key, 0) && finds(key, number))) {
       kill(number, key, walks);

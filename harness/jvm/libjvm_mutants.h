@@ -36,6 +36,7 @@ struct LibjvmMutantFile {
   uint64_t trying;  // which is in force; 0: none. Where the process died, that killed it
   struct {
     uint32_t tries;
+    uint32_t differed;  // of them, those in which the walk answered otherwise than without it
     Fate fate;
   } tried[kMost];
 };
@@ -48,6 +49,8 @@ class LibjvmMutants {
     virtual ~Walks() = default;
     // The same walk once more. The keys of what that finds.
     virtual std::vector<uint64_t> walk() = 0;
+    // What the last walk answered: the same number for the same. Before walk(), that with none in force.
+    virtual uint64_t answer() const = 0;
     // Whether another walk may follow the last one.
     virtual bool goes_on() const = 0;
     // What the last walk found by this key shows that the mutant is killed.
@@ -76,7 +79,8 @@ class LibjvmMutants {
  private:
   std::vector<uint8_t>& tries_in(size_t situation);
   std::vector<size_t> to_try(size_t most, const std::vector<uint8_t>& tries, bool new_only);
-  void try_one(size_t number, Walks& walks);
+  // `unmutated`: the answer with none in force.
+  void try_one(size_t number, uint64_t unmutated, Walks& walks);
   void look_behind(const std::vector<size_t>& tried, Walks& walks);
   void kill(size_t number, uint64_t key, Walks& walks);
   std::vector<uint64_t> walk(size_t number, Walks& walks);

@@ -17,9 +17,14 @@ constexpr size_t kSituations = 256;
 // The walk of one walker at the instruction at which the thread stands.
 class Stepper::MutantWalks final : public LibjvmMutants::Walks {
  public:
-  // `was_right`: the trace with no mutant in force.
-  MutantWalks(Stepper& stepper, size_t index, const ucontext_t& context, bool was_right)
-      : stepper_(stepper), index_(index), context_(context), was_right_(was_right) {}
+  // `record`, and whether it `was_right`: the walk with no mutant in force.
+  MutantWalks(Stepper& stepper, size_t index, const ucontext_t& context, const WalkRecord& record,
+              bool was_right)
+      : stepper_(stepper), index_(index), context_(context), was_right_(was_right) {
+    note_answer(record);
+  }
+
+  uint64_t answer() const override { return answer_; }
 
   // No walk leaves a stepped thread such that none may follow.
   bool goes_on() const override { return true; }
@@ -27,6 +32,7 @@ class Stepper::MutantWalks final : public LibjvmMutants::Walks {
   std::vector<uint64_t> walk() override {
     const Walker& walker = *stepper_.walkers_[index_];
     const WalkRecord record = stepper_.make(index_, context_);
+    note_answer(record);
     const Judgement judgement = stepper_.judge_trace(walker, record, record.frames);
     found_.clear();
     keys_.clear();
@@ -67,6 +73,9 @@ class Stepper::MutantWalks final : public LibjvmMutants::Walks {
   }
 
  private:
+  void note_answer(const WalkRecord& record) {
+    answer_ = digest_of_answer(record, stepper_.walkers_[index_]->layout());
+  }
   void take(Verdict verdict, Finding finding) {
     keys_.push_back(
         std::hash<std::string>()(stepper_.key_of(*stepper_.walkers_[index_], verdict, finding)));
@@ -77,16 +86,17 @@ class Stepper::MutantWalks final : public LibjvmMutants::Walks {
   const size_t index_;
   const ucontext_t& context_;
   const bool was_right_;
+  uint64_t answer_ = 0;
   // By the last walk.
   std::vector<std::pair<Verdict, Finding>> found_;
   std::vector<uint64_t> keys_;
 };
 
-void Stepper::try_mutants(size_t index, const ucontext_t& context, const Instruction* instruction,
-                          bool was_right) {
+void Stepper::try_mutants(size_t index, const ucontext_t& context, const WalkRecord& record,
+                          const Instruction* instruction, bool was_right) {
   if (nested_ != nullptr) return;
   if (events_.in_force() == StepEvent::none && !is_in(kTriedAt, instruction)) return;
-  MutantWalks walks(*this, index, context, was_right);
+  MutantWalks walks(*this, index, context, record, was_right);
   const Blob* const blob = truth_.blob();
   const size_t situation =
       blob == nullptr ? 0 : std::hash<std::string>()(blob->entry.name) % kSituations;

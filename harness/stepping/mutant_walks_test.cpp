@@ -88,6 +88,9 @@ TEST_F(StepMutantsTest, ThoseThatShowAreKilledAndTold) {
   EXPECT_EQ(tried(kIsEquivalent).fate, LibjvmMutantFile::kOpen);
   EXPECT_GT(tried(kIsEquivalent).tries, tried(kAllocates).tries);
   EXPECT_EQ(tried(kNeverActs).tries, 0U);
+  EXPECT_GT(tried(kDropsACaller).differed, 0U);
+  EXPECT_EQ(tried(kIsEquivalent).differed, 0U);
+  EXPECT_EQ(tried(kAllocates).differed, 0U);
   ASSERT_EQ(killed_.size(), 3U);
   EXPECT_EQ(killed_.at(kDropsACaller).finding.oracle, kSequenceOracle);
   EXPECT_EQ(killed_.at(kAllocates).finding.clause, "malloc");

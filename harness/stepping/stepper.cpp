@@ -343,7 +343,7 @@ void Stepper::walk(size_t index, const ucontext_t& context, Instruction* instruc
   }
   ask_oracles(walker, record);
   if (mutants_ != nullptr && found_now_.load(std::memory_order_relaxed) == found) {
-    try_mutants(index, context, instruction, judgement.verdict == Verdict::right);
+    try_mutants(index, context, record, instruction, judgement.verdict == Verdict::right);
   }
 }
 

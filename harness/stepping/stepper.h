@@ -235,9 +235,9 @@ class Stepper {
 
   // mutant_walks.cpp
   class MutantWalks;
-  // `was_right`: the trace of the walk without one.
-  void try_mutants(size_t index, const ucontext_t& context, const Instruction* instruction,
-                   bool was_right);
+  // `record`, and whether it `was_right`: the walk without one.
+  void try_mutants(size_t index, const ucontext_t& context, const WalkRecord& record,
+                   const Instruction* instruction, bool was_right);
 
   // event_walks.cpp
   // Before the place that is wanted, which may be one that only an event leads to: whether one is to be

@@ -12,7 +12,7 @@ VARIABLE = "FRAMESTORM_CANARY"
 _LAYOUT = struct.Struct("<4QqQ")
 _OF_MUTANT = struct.Struct("<2Q")
 _TRYING = struct.Struct("<Q")
-_TRIED = struct.Struct("<2I")
+_TRIED = struct.Struct("<2IB3x")
 _KILLED, _DIED = 1, 2  # Fate in libjvm_mutants.h
 _MUTANTS = 8192
 _END_OF_COUNTS = _LAYOUT.size + _MUTANTS * _OF_MUTANT.size
@@ -30,10 +30,11 @@ class Canary:
 
 @dataclass(frozen=True)
 class Tried:
-    """`tries`: walks that made a mutant act were made again with it so often. `killed`: one of them showed
-    it, or the process then died."""
+    """`tries`: walks that made a mutant act were made again with it so often. `differed`: so many of them
+    answered otherwise. `killed`: one of them showed it, or the process then died."""
 
     tries: int
+    differed: int
     killed: bool
 
 
@@ -43,7 +44,7 @@ def prepare(file: Path, mutants: int = 0, killed: Collection[int] = ()) -> None:
     file.write_bytes(
         _LAYOUT.pack(0, 0, 0, 0, 0, mutants)
         + bytes(_MUTANTS * _OF_MUTANT.size + _TRYING.size)
-        + b"".join(_TRIED.pack(0, fate) for fate in fates)
+        + b"".join(_TRIED.pack(0, 0, fate) for fate in fates)
     )
 
 
@@ -65,7 +66,7 @@ def read_tried(file: Path) -> dict[int, Tried]:
     (trying,) = _TRYING.unpack(data[: _TRYING.size])
     tried = enumerate(_TRIED.iter_unpack(data[_TRYING.size :]))
     return {
-        number: Tried(tries, fate in (_KILLED, _DIED) or number == trying)
-        for number, (tries, fate) in tried
+        number: Tried(tries, differed, fate in (_KILLED, _DIED) or number == trying)
+        for number, (tries, differed, fate) in tried
         if tries
     }

@@ -68,9 +68,11 @@ class Measured(msgspec.Struct):
     oracle: str = ""  # that reported it first
     without_it: float | None = None  # found, of a whole run, had that oracle not been there
     parts: tuple[str, ...] = ()  # of the contestant that looked; none: all
-    # Of a survey: how often each mutant was reached and would have acted, and how often it was tried.
+    # Of a survey: how often each mutant was reached and would have acted, how often it was tried, and in
+    # how many of these tries the walk answered otherwise than without it.
     acts: dict[int, tuple[int, int]] = {}
     tried: dict[int, int] = {}
+    differed: dict[int, int] = {}
     kills: dict[int, Kill] = {}  # by number
 
     @property
@@ -303,6 +305,7 @@ def _note_tried(made: Measured, looked: Looked, file: Path) -> None:
     made.acts = canary.read_mutants(file)
     tried = canary.read_tried(file)
     made.tried = {number: one.tries for number, one in tried.items()}
+    made.differed = {number: one.differed for number, one in tried.items() if one.differed}
     # What was not written down before the process died, too.
     death = Kill(made.wall, Signature("process_death", "", ()), "")
     made.kills = {number: death for number, one in tried.items() if one.killed}

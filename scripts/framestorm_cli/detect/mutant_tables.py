@@ -10,8 +10,8 @@ from framestorm_cli.detect.mutation import Mutant
 from framestorm_cli.experiments.shared import table
 from framestorm_cli.stress.proportion import Proportion
 
-KILLED, SURVIVED, EQUIVALENT, OUTSIDE, IDLE = OUTCOMES = (
-    "killed", "survived", "equivalent", "in no walk", "never acted"
+KILLED, SURVIVED, SAME, EQUIVALENT, OUTSIDE, IDLE = OUTCOMES = (
+    "killed", "survived", "same answers", "equivalent", "in no walk", "never acted"
 )  # fmt: skip
 
 
@@ -29,7 +29,7 @@ def _outcome(surveys: Sequence[Measured], number: int, *, equivalent: bool) -> s
     if equivalent:
         return EQUIVALENT
     if _tries(surveys, number):
-        return SURVIVED
+        return SURVIVED if _differed(surveys, number) else SAME
     return OUTSIDE if _acted(surveys, number) else IDLE
 
 
@@ -41,6 +41,10 @@ def _tries(surveys: Sequence[Measured], number: int) -> int:
     return sum(one.tried.get(number, 0) for one in surveys)
 
 
+def _differed(surveys: Sequence[Measured], number: int) -> int:
+    return sum(one.differed.get(number, 0) for one in surveys)
+
+
 def markdown(surveys: Sequence[Measured], mutants: Sequence[Mutant]) -> str:
     """`mutants`: those to be told of."""
     became = outcomes(surveys, mutants)
@@ -49,14 +53,15 @@ def markdown(surveys: Sequence[Measured], mutants: Sequence[Mutant]) -> str:
     head = (
         f"{len(mutants)} mutants, in {hours:.1f} hours of one core. Killed of all: "
         f"{_killed(list(became.values()))}; of those that acted in a walk that found nothing without them, "
-        f"and are not known to be equivalent: {_killed(_counted(became.values()))}."
+        f"and are not known to be equivalent: {_killed(_counted(became.values()))}; of those with which a "
+        f"walk answered otherwise: {_killed(_told_apart(became.values()))}."
     )
     equivalent = equivalents.among(mutants)
     if wrong := [
         one.id for one in mutants if one.number in equivalent and became[one.id] == KILLED
     ]:
         head += f" Said to be equivalent and killed: {', '.join(wrong)}."
-    titles = ("", *OUTCOMES, "killed of killed and survived")
+    titles = ("", *OUTCOMES, "killed of those tried", "of those that answered otherwise")
     rules = _by(became, lambda name: by_id[name].rule)
     files = _by(became, lambda name: Path(by_id[name].file).name)
     kills = [_first_kill(surveys, one.number) for one in mutants if became[one.id] == KILLED]
@@ -74,7 +79,7 @@ def markdown(surveys: Sequence[Measured], mutants: Sequence[Mutant]) -> str:
             1,
         ),
     ]
-    if survivors := [one for one in mutants if became[one.id] == SURVIVED]:
+    if survivors := [one for one in mutants if became[one.id] in (SURVIVED, SAME)]:
         parts.append(_survivors(survivors, surveys))
     return "\n\n".join(parts) + "\n"
 
@@ -84,6 +89,10 @@ def _first_kill(surveys: Sequence[Measured], number: int) -> tuple[Measured, Kil
 
 
 def _counted(outcomes: Iterable[str]) -> list[str]:
+    return [outcome for outcome in outcomes if outcome in (KILLED, SURVIVED, SAME)]
+
+
+def _told_apart(outcomes: Iterable[str]) -> list[str]:
     return [outcome for outcome in outcomes if outcome in (KILLED, SURVIVED)]
 
 
@@ -97,19 +106,37 @@ def _by(became: Mapping[str, str], key: Callable[[str], str]) -> list[tuple[str,
         own = [outcome for name, outcome in became.items() if value in ("", key(name))]
         counts = Counter(own)
         cells = [str(counts[outcome]) for outcome in OUTCOMES]
-        rows.append((value or "all", *cells, _killed(_counted(own))))
+        rows.append((value or "all", *cells, _killed(_counted(own)), _killed(_told_apart(own))))
     return rows
 
 
 def _survivors(mutants: Sequence[Mutant], surveys: Sequence[Measured]) -> str:
     rows = []
     for one in mutants:
-        tries = _tries(surveys, one.number)
+        differed, tries = _differed(surveys, one.number), _tries(surveys, one.number)
         place = f"{Path(one.file).name}:{one.line}"
         change = f"`{one.was}` becomes `{one.becomes}`".replace("|", "\\|")
         acted = _acted(surveys, one.number)
         rows.append(
-            (one.id, place, f"`{one.function}`", one.rule, change, f"{acted:,}", f"{tries:,}")
+            (
+                one.id,
+                place,
+                f"`{one.function}`",
+                one.rule,
+                change,
+                f"{acted:,}",
+                f"{tries:,}",
+                f"{differed:,}",
+            )
         )
-    titles = ("survivor", "place", "function", "rule", "change", "acted", "tried")
-    return table(titles, rows, 2)
+    titles = (
+        "survivor",
+        "place",
+        "function",
+        "rule",
+        "change",
+        "acted",
+        "tried",
+        "answered otherwise",
+    )
+    return table(titles, rows, 3)

@@ -195,20 +195,19 @@ def test_a_fuzzer_tries_all_mutants_in_its_survey(
     data = bytearray(file.read_bytes())
     header, counts, tried = 48, 16 * 8192, 8
     assert int.from_bytes(data[40:48], "little") == 9
-    fate_of_eight = header + counts + tried + 8 * 8 + 4
+    first = header + counts + tried
+    fate_of_eight = first + 12 * 8 + 8
     assert data[fate_of_eight] == 1  # killed by the survey before
-    assert not data[fate_of_eight + 8]
+    assert not data[fate_of_eight + 12]
     struct.pack_into("<Q", data, header + counts, 3)  # it died of one
-    struct.pack_into("<2I", data, header + counts + tried + 8 * 3, 5, 0)
-    struct.pack_into(
-        "<2I", data, header + counts + tried + 8 * 4, 6, 2
-    )  # and before that of another
-    struct.pack_into("<2I", data, header + counts + tried + 8 * 5, 7, 1)
-    struct.pack_into("<2I", data, header + counts + tried + 8 * 6, 8, 0)
+    struct.pack_into("<2IB", data, first + 12 * 3, 5, 0, 0)
+    struct.pack_into("<2IB", data, first + 12 * 4, 6, 4, 2)  # and before that of another
+    struct.pack_into("<2IB", data, first + 12 * 5, 7, 7, 1)
+    struct.pack_into("<2IB", data, first + 12 * 6, 8, 2, 0)
     file.write_bytes(data)
     assert canary.read_tried(file) == {
-        3: Tried(5, killed=True), 4: Tried(6, killed=True), 5: Tried(7, killed=True),
-        6: Tried(8, killed=False),
+        3: Tried(5, 0, killed=True), 4: Tried(6, 4, killed=True), 5: Tried(7, 7, killed=True),
+        6: Tried(8, 2, killed=False),
     }  # fmt: skip
 
 
@@ -240,28 +239,30 @@ def test_a_scenario_goes_on_when_a_mutant_has_ended_the_process(
 
 
 def test_what_became_of_mutants() -> None:
-    every = [replace(MUTANT, number=number) for number in range(6)]
+    every = [replace(MUTANT, number=number) for number in range(7)]
     file, function, was, becomes = next(iter(equivalents.read()))
     every[4] = replace(every[4], file=f"src/{file}", function=function, was=was, becomes=becomes)
     kill = Kill(2.5, Signature("contract", "wrong-frames", ()), "truth")
     surveys = [
         surveyed("fuzz_call", acts={0: (1, 1), 1: (1, 1), 3: (5, 2), 5: (7, 7)}, kills={0: kill}),
-        surveyed("c1", contestant="step", acts={1: (1, 1), 2: (4, 0), 3: (9, 6), 4: (3, 3)},
-                 kills={1: kill}, tried={3: 5, 4: 3}),
+        surveyed("c1", contestant="step", acts={1: (1, 1), 2: (4, 0), 3: (9, 6), 4: (3, 3), 6: (1, 1)},
+                 kills={1: kill}, tried={3: 5, 4: 3, 6: 1}, differed={3: 2}),
     ]  # fmt: skip
     assert list(mutant_tables.outcomes(surveys, every).values()) == [
         mutant_tables.KILLED, mutant_tables.KILLED, mutant_tables.IDLE, mutant_tables.SURVIVED,
-        mutant_tables.EQUIVALENT, mutant_tables.OUTSIDE,
+        mutant_tables.EQUIVALENT, mutant_tables.OUTSIDE, mutant_tables.SAME,
     ]  # fmt: skip
     text = mutant_tables.markdown(surveys, every)
-    assert "not known to be equivalent: 2 of 3" in text
-    assert "| off by one | 2 | 1 | 1 | 1 | 1 | 2 of 3 (21 % to 94 %) |" in text
+    assert "not known to be equivalent: 2 of 4" in text
+    assert "answered otherwise: 2 of 3" in text
+    row = "| off by one | 2 | 1 | 1 | 1 | 1 | 1 | 2 of 4 (15 % to 85 %) | 2 of 3 (21 % to 94 %) |"
+    assert row in text
     assert "Said to be equivalent" not in text
     surveys[0].kills[4] = kill
     assert f"equivalent and killed: {every[4].id}." in mutant_tables.markdown(surveys, every)
     assert "| step | truth |" in text
     assert (
-        f"| {every[3].id} | asyncSample.cpp:3 | `f` | off by one | `a < b` becomes `a <= b` | 8 | 5 |"
+        f"| {every[3].id} | asyncSample.cpp:3 | `f` | off by one | `a < b` becomes `a <= b` | 8 | 5 | 2 |"
         in text
     )
 
