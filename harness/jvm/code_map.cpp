@@ -62,6 +62,11 @@ std::span<const DebugInfo::JavaFrame> DebugInfo::at(uintptr_t pc) const {
   return frames_of(*place);
 }
 
+std::span<const DebugInfo::JavaFrame> DebugInfo::after(uintptr_t pc) const {
+  const auto place = std::ranges::upper_bound(places_, pc, {}, &Place::pc);
+  return place == places_.end() ? std::span<const JavaFrame>() : frames_of(*place);
+}
+
 bool DebugInfo::has_inlined(std::span<const JavaFrame> frames) const {
   return std::ranges::any_of(places_, [&](const Place& place) {
     const auto there = frames_of(place);

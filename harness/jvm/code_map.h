@@ -45,6 +45,9 @@ class DebugInfo {
   jmethodID method() const { return method_; }
   // Innermost first; the last one is of method(). Empty where there is no debug information.
   std::span<const JavaFrame> at(uintptr_t pc) const;
+  // The same of the next place behind `pc` that has some.
+  std::span<const JavaFrame> after(uintptr_t pc) const;
+  bool has_places() const { return !places_.empty(); }
   // The same of each place that has debug information.
   auto places() const {
     return std::views::transform(places_, [this](const Place& place) { return frames_of(place); });

@@ -1,6 +1,7 @@
 // The C and C++ frames of an unmutated victim, where they are asked for or always given, are those that
 // the unwinder of the C++ runtime sees (victim/native_unwinder.h): at the beginning of a trace, and below
-// each call of C++ into Java. They go down to the VM's own code, or to the thread's first frame.
+// each call of C++ into Java. They go down to the VM's own code, or to the thread's first frame. A thread
+// that has some on top is not refused, once it has begun.
 //
 //   Java frame    its caller's frame pointer stands two words below call_stub's sp
 //   call_stub     rbp ──> caller's frame pointer, return address to C++
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "harness/base/hex.h"
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 #include "harness/victim/context.h"
@@ -22,15 +24,25 @@ class NativeFramesOracle final : public Oracle {
  public:
   void check(const WalkView& view, Further&, Violations* out) override {
     if (!applies(view)) return;
+    const bool refused = view.record.result <= 0;
+    if (refused && !may_not_be_refused(view)) return;
     const ThreadSlot* const slot = view.subject.victim->slot;
     if (slot != slot_ || slot->parks.load() != parks_) {
       slot_ = slot;
       parks_ = slot->parks.load();
       groups_.clear();
     }
-    if (!compare(view, 0, unwind(view, 0, view.subject.victim->context_copy), out)) return;
+    const Group& top = unwind(view, 0, view.subject.victim->context_copy);
+    if (refused) {
+      if (!top.frames.empty()) {
+        out->broken("refuses-c-frames",
+                    std::string(view.subject.walker->error_name(view.record.result)));
+      }
+      return;
+    }
+    if (!compare(view, 0, top, out)) return;
     if (view.subject.walker->layout().sp < 0) return;
-    for (size_t i = 0; i + 1 < view.record.frame_count(); ++i) {
+    for (size_t i = 0; i < view.record.frame_count(); ++i) {
       ucontext_t caller;
       const uintptr_t sp = caller_of_entry(view, view.frame(i), &caller);
       if (sp != 0 && !compare(view, i + 1, unwind(view, sp, caller), out)) return;
@@ -41,10 +53,29 @@ class NativeFramesOracle final : public Oracle {
   static bool applies(const WalkView& view) {
     const WalkerTraits& walker = view.subject.walker->traits();
     return view.subject.unmutated && view.record.end == WalkEnd::returned &&
-           view.record.result > 0 && view.record.result <= view.record.depth &&
-           view.subject.victim->slot != nullptr && walker.layout.pc >= 0 &&
+           view.record.result <= view.record.depth && view.subject.victim->slot != nullptr &&
+           walker.layout.pc >= 0 &&
            // A queue's handler is told when the thread has returned from those.
            !walker.queue_calls && gives_c_frames(walker, view.record.options);
+  }
+
+  static bool may_not_be_refused(const WalkView& view) {
+    const WalkRecord& record = view.record;
+    const WalkerTraits& walker = view.subject.walker->traits();
+    const WalkerError* const error = walker.find_error(record.result);
+    return takes_thread(view) && record.depth > 0 && !record.in_collection && error != nullptr &&
+           !error->not_safe && !error->exiting && walker.contained_error != record.result;
+  }
+
+  static bool takes_thread(const WalkView& view) {
+    const Victim& victim = *view.subject.victim;
+    const uint32_t state = view.record.thread_state;
+    if (victim.is_java_thread) return is_in_java(state) || is_outside_java(state);
+    const WalkerTraits& walker = view.subject.walker->traits();
+    // Found by its stack it is a Java thread, which is new.
+    return victim.scenario != ScenarioId::thread_starting &&
+           walker.finds_victim != FindsVictim::by_env &&
+           (view.record.options & walker.options & kIncludeNonJavaThreads) != 0;
   }
 
   static bool gives_c_frames(const WalkerTraits& walker, uint32_t options) {

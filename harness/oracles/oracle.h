@@ -9,6 +9,7 @@
 //   writes         it wrote to nothing that the VM has allocated, nor to the code cache
 //   signal_safety  it called nothing that is not async-signal-safe
 //   contract       the trace is legal
+//   places         its frames are where their stack and their code can have them
 //   collection     there is none while a collection has stopped the world
 //   exiting        a thread that is exiting is refused as such, and no other one is
 //   kinds          kind, state and thread of the trace agree with the victim

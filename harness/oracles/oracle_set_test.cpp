@@ -33,10 +33,10 @@ TEST(OracleRegistry, LooksAndReportsInTheOrderThatOraclesSay) {
     names.push_back(each->declaration.name);
   }
   const std::vector<std::string_view> expected = {
-      "fault",    "sanitizer",   "memory",  "writes",   "signal-safety",
-      "contract", "collection",  "exiting", "kinds",    "calls",
-      "prefix",   "determinism", "options", "truth",    "native-frames",
-      "request",  "agreement",   "added",   "careless", "halted"};
+      "fault",       "sanitizer",  "memory",  "writes",        "signal-safety", "contract",
+      "places",      "collection", "exiting", "kinds",         "calls",         "prefix",
+      "determinism", "options",    "truth",   "native-frames", "request",       "agreement",
+      "added",       "careless",   "halted"};
   EXPECT_EQ(names, expected);
 }
 

@@ -99,18 +99,21 @@ class RequestOracle final : public Oracle {
     if (code == nullptr) return false;
     if (code->kind == CodeKind::nmethod) return true;
     // The interpreter's anchor may be there before its call is.
-    return code->kind == CodeKind::codelet && !has_anchor(view) && !may_be_partly_there(*code);
+    const uintptr_t anchor_sp = sp_of_anchor(view);
+    const bool called = anchor_sp == 0 || view.subject.victim->sp < anchor_sp;
+    return code->kind == CodeKind::codelet && called && !may_be_partly_there(*code);
   }
 
-  static bool has_anchor(const WalkView& view) {
+  // 0: there is none.
+  static uintptr_t sp_of_anchor(const WalkView& view) {
     return read_at<uintptr_t>(view.subject.victim->java_thread,
-                              view.subject.jvm->layout().last_java_sp) != 0;
+                              view.subject.jvm->layout().last_java_sp);
   }
 
   // Null: of no method.
   static const CodeEntry* starting_code(const WalkView& view) {
-    return view.subject.jvm->code_map().find(has_anchor(view) ? view.record.last_java_pc
-                                                              : view.subject.victim->pc);
+    return view.subject.jvm->code_map().find(sp_of_anchor(view) != 0 ? view.record.last_java_pc
+                                                                     : view.subject.victim->pc);
   }
 
   static Frame frame_of(const WalkRecord& walk, size_t index) {

@@ -88,7 +88,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     sp = c_frames[i].sp + 16;
   }
   if (first == 0 && (c_frame_pc != 0 || stub_without_stack != 0)) {
-    out[first++] = {.tier = -1, .type = Type::cpp, .pc = 0x100, .sp = sp - 16};
+    out[first++] = {.tier = -1, .type = Type::cpp, .pc = 0x100, .sp = sp - 8};
   }
   if (c_frame_pc != 0) out[0].pc = c_frame_pc;
   for (size_t i = 0; i <= java; ++i) {
@@ -452,12 +452,19 @@ TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
   };
   const auto stub =
       session().jvm().code_map().resolve({.kind = CodeKind::stub, .name = "call_stub"});
-  for (const auto& [pc, reported] : {std::pair(spinning.pc, 1), std::pair(stub.value_or(0), 0)}) {
-    at(layout.last_java_sp) = spinning.sp;
+  const auto codelet =
+      session().jvm().code_map().resolve({.kind = CodeKind::codelet, .name = "iadd"});
+  ASSERT_TRUE(stub && codelet);
+  const auto reported = [&](uintptr_t sp, uintptr_t pc) {
+    at(layout.last_java_sp) = sp;
     at(layout.last_java_pc) = pc;
     const auto clauses = clauses_of(walk(input(WalkerId::jfr_request)).findings);
-    EXPECT_EQ(std::ranges::count(clauses, "contract:biased-in-a-method"), reported);
-  }
+    return std::ranges::count(clauses, "contract:biased-in-a-method");
+  };
+  EXPECT_EQ(reported(spinning.sp, spinning.pc), 1);
+  EXPECT_EQ(reported(spinning.sp, *stub), 0);
+  EXPECT_EQ(reported(spinning.sp, *codelet), 0) << "its call may be still to come";
+  EXPECT_EQ(reported(spinning.sp + 8, *codelet), 1);
   at(layout.last_java_sp) = at(layout.last_java_pc) = 0;
 }
 
@@ -723,6 +730,16 @@ TEST_F(WalkerOracleTest, FramesOfCAreThoseOfTheUnwinder) {
       c_frames = right;
     }
   }
+  Input plain = input(WalkerId::asgst);
+  plain.scenario = ScenarioId::native_method;
+  plain.call.options = kIncludeCFrames;
+  const auto refused = [&] {
+    return std::ranges::count(clauses_of(walk(plain).findings), "contract:refuses-c-frames");
+  };
+  EXPECT_EQ(refused(), 0);
+  control_->defect = Defect::refuses;
+  EXPECT_EQ(refused(), 1);
+  control_->defect = Defect::none;
   c_frames.front().sp -= 8;
   EXPECT_EQ(wrong(WalkerId::asgst_iterator, Mode::separate_thread), 1) << "another sp";
   session().release_world();
@@ -730,8 +747,7 @@ TEST_F(WalkerOracleTest, FramesOfCAreThoseOfTheUnwinder) {
   stand(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   EXPECT_TRUE(c_frames.empty());
-  Input plain = input(WalkerId::asgst);
-  plain.call.options = kIncludeCFrames;
+  plain.scenario = ScenarioId::c1;
   EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>());
   c_frames = right;
   EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>{"contract:wrong-c-frames"});
@@ -779,6 +795,8 @@ TEST_F(WalkerOracleTest, FramesOfCBelowJavaAreThoseOfTheUnwinder) {
   below_java = right;
   below_java.erase(below_java.begin() + 1);
   EXPECT_EQ(clauses(), std::vector<std::string>{"contract:wrong-c-frames"}) << "one missing";
+  below_java = {right.front()};
+  EXPECT_EQ(clauses(), std::vector<std::string>{"contract:wrong-c-frames"}) << "all missing";
 }
 
 // Of a mutated context nothing else is known to be true.

@@ -1,0 +1,124 @@
+// Frames are where their thread's stack and their code can have them. That holds whatever was mutated: a walk
+// may be led astray, but not to where no frame can be.
+//
+//   frame                        demanded
+//   ──────────────────────────── ───────────────────────────────────────────────────────────────────
+//   any that has an sp           the sp is on the stack of the thread that was walked; where nothing is
+//                                mutated, not below the thread's, but for a frame that has nothing on
+//                                the stack any more or yet: one word below, where its caller is at it
+//   compiled, with its inlined   its Java frames are those that the code's debug information has at pc
+//                                or, where there is none, at the next place that has some
+//   compiled, a caller           pc has debug information, or stands behind a call (of a leaf)
+//
+// Of walkers that tell sp, or pc and tier.
+#include <algorithm>
+
+#include "harness/base/hex.h"
+#include "harness/input/walker_table.h"
+#include "harness/jvm/call_site.h"
+#include "harness/oracles/oracle.h"
+
+namespace framestorm {
+namespace {
+
+class PlacesOracle final : public Oracle {
+ public:
+  void check(const WalkView& view, Further&, Violations* out) override {
+    const WalkerTraits& walker = view.subject.walker->traits();
+    const FrameLayout& layout = walker.layout;
+    // A request of JFR's is no trace: it has the registers of the context.
+    if (!walker.is_added() || layout.type < 0 || view.record.result > view.record.depth) return;
+    const bool tells_sp = layout.sp >= 0 && view.subject.victim->is_java_thread &&
+                          !walker.needs_registers_only && !walked_another_thread(view);
+    const bool tells_pc = layout.pc >= 0 && !layout.is_union() && layout.tier >= 0;
+    if (!tells_sp && !tells_pc) return;
+    java_.clear();
+    Frame callee;
+    for (size_t i = 0; i < view.record.frame_count(); ++i) {
+      const Frame frame = view.frame(i);
+      if (tells_sp && frame.sp != 0 && !is_on_stack(*view.subject.victim, frame.sp)) {
+        out->broken("sp-off-the-stack", "frame " + std::to_string(i) + " has sp " + hex(frame.sp) +
+                                            ", the stack is " +
+                                            hex(view.subject.victim->stack_end) + " to " +
+                                            hex(view.subject.victim->stack_base));
+        return;
+      }
+      if (tells_sp && view.subject.unmutated && !is_live(view, i, frame)) {
+        out->broken("sp-below-the-threads", "frame " + std::to_string(i) + " has sp " +
+                                                hex(frame.sp) + ", the thread " +
+                                                hex(view.subject.victim->sp));
+        return;
+      }
+      if (is_compiled(frame) || frame.type == FrameType::inlined) {
+        java_.push_back({frame.method, std::max(frame.bci, kNoBci)});
+      }
+      if (tells_pc && is_compiled(frame) && !check_code(view, i, frame, callee, out)) return;
+      if (frame.type == FrameType::inlined) continue;
+      java_.clear();
+      callee = frame;
+    }
+  }
+
+ private:
+  static bool is_compiled(const Frame& frame) {
+    return frame.type == FrameType::compiled || (frame.type == FrameType::java && frame.tier > 0);
+  }
+
+  static bool walked_another_thread(const WalkView& view) {
+    const WalkFacts* const facts = view.record.facts_if_any();
+    return facts != nullptr && facts->has_env && facts->env != view.subject.victim->jni_env;
+  }
+
+  static bool is_on_stack(const Victim& victim, uintptr_t sp) {
+    return sp >= victim.stack_end && sp <= victim.stack_base;
+  }
+
+  static bool is_live(const WalkView& view, size_t index, const Frame& frame) {
+    const uintptr_t sp = view.subject.victim->sp;
+    if (frame.sp == 0 || frame.sp >= sp) return true;
+    const bool has_nothing =
+        index + 1 < view.record.frame_count() && view.frame(index + 1).sp == sp;
+    return frame.sp == sp - sizeof(uintptr_t) &&
+           (has_nothing || view.record.result == view.record.depth);
+  }
+
+  // java_ has the frame's and what is inlined into it. False when something is wrong.
+  bool check_code(const WalkView& view, size_t index, const Frame& frame, const Frame& callee,
+                  Violations* out) const {
+    const CodeMap& code = view.subject.jvm->code_map();
+    const CodeEntry* const entry = code.find(frame.pc);
+    if (entry == nullptr || entry->debug == nullptr || !entry->debug->has_places()) return true;
+    const auto here = entry->debug->at(frame.pc);
+    const std::string where = "frame " + std::to_string(index) + " in " + entry->name + " at " +
+                              std::to_string(frame.pc - entry->begin);
+    const bool is_caller = callee.type != FrameType::none && code.in_code_cache(callee.pc);
+    if (is_caller && here.empty() && !follows_call(frame.pc, entry->begin)) {
+      out->broken("caller-behind-no-call", where + ", which is behind no call");
+      return false;
+    }
+    if (!is_of(here.empty() ? entry->debug->after(frame.pc) : here) &&
+        !is_of(entry->debug->after(frame.pc))) {
+      out->broken("not-what-is-compiled-there", where + ", where other Java frames are compiled");
+      return false;
+    }
+    return true;
+  }
+
+  // A method may have no ID.
+  bool is_of(std::span<const DebugInfo::JavaFrame> compiled) const {
+    if (compiled.empty()) return java_.size() == 1 && java_.front().bci == kNoBci;
+    return std::ranges::equal(java_, compiled, [](const auto& given, const auto& there) {
+      return (given.method == nullptr || given.method == there.method) &&
+             given.bci == std::max(there.bci, kNoBci);
+    });
+  }
+
+  std::vector<DebugInfo::JavaFrame> java_;  // of one compiled frame, innermost first
+};
+
+const RegisteredOracle<PlacesOracle> kRegistered({.name = "places",
+                                                  .order = 53,
+                                                  .needs = {Need::trace}});
+
+}  // namespace
+}  // namespace framestorm

@@ -1,0 +1,175 @@
+// Oracle `places`, by traces that no walker has made.
+#include <algorithm>
+
+#include "harness/executor/jvm_fixture.h"
+#include "harness/jvm/call_site.h"
+
+namespace framestorm {
+namespace {
+
+using jvm_test::clauses_of;
+using jvm_test::JvmTest;
+
+constexpr uint8_t kJava = 1, kInlined = 2;
+constexpr int8_t kTier = 4;
+
+// As the iterators give it (walker_table.h).
+struct Given {
+  jmethodID method = nullptr;
+  uintptr_t pc = 0, sp = 0;
+  int32_t bci = -1;
+  int8_t tier = 0;
+  uint8_t type = kJava;
+};
+static_assert(sizeof(Given) == traits_of(WalkerId::asgst_iterator).layout.stride);
+
+class NoWalker final : public Walker {
+ public:
+  NoWalker() : Walker(WalkerId::asgst_iterator) {}
+  int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override { return 0; }
+};
+
+class NoFurtherWalks final : public WalkMaker {
+ public:
+  const Walker* walker(WalkerId) const override { return nullptr; }
+  bool offers(const FurtherWalk&) const override { return false; }
+  const WalkRecord* make(const FurtherWalk&) override { return nullptr; }
+};
+
+class PlacesTest : public JvmTest {
+ protected:
+  void SetUp() override {
+    start({ScenarioId::c2_inlined});
+    if (HasFatalFailure()) return;
+    halt_in_java(ScenarioId::c2_inlined);
+    if (HasFatalFailure()) return;
+    find_inlined();
+  }
+
+  // The Java frames of a place in compiled code that has something inlined, and no place next to it.
+  void find_inlined() {
+    for (const CodeEntry& entry : session().jvm().code_map().entries()) {
+      if (entry.kind != CodeKind::nmethod || entry.debug == nullptr) continue;
+      for (uintptr_t pc = entry.begin + 8; pc + 1 < entry.end; ++pc) {
+        const bool alone = entry.debug->at(pc + 1).empty() && !entry.debug->after(pc + 1).empty() &&
+                           !follows_call(pc + 1, entry.begin);
+        if (entry.debug->at(pc).size() < 2 || !alone) continue;
+        pc_ = pc;
+        debug_ = entry.debug;
+        return;
+      }
+    }
+    FAIL() << "nothing is inlined anywhere";
+  }
+
+  const Victim& spinning() { return victim(ScenarioId::c2_inlined); }
+
+  // An interpreted frame on top, and what is compiled as the place at `pc`.
+  std::vector<Given> trace_at(uintptr_t pc, std::span<const DebugInfo::JavaFrame> compiled) {
+    std::vector<Given> trace = {{.method = debug_->method(),
+                                 .pc = session().jvm().code_map().code_cache().first,
+                                 .sp = spinning().sp,
+                                 .bci = 0}};
+    for (const auto& frame : compiled) {
+      trace.push_back({frame.method, pc, spinning().sp + 64, frame.bci, kTier, kInlined});
+    }
+    trace.back().type = kJava;
+    return trace;
+  }
+
+  std::vector<std::string> judge(const std::vector<Given>& trace, bool unmutated = false) {
+    Input input;
+    input.scenario = ScenarioId::c2_inlined;
+    const NoWalker walker;
+    WalkRecord record;
+    record.result = static_cast<int32_t>(trace.size());
+    record.depth = record.result + 1;
+    record.frames = reinterpret_cast<const std::byte*>(trace.data());
+    Jvm& jvm = session().jvm();
+    const Subject subject = {.input = &input,
+                             .victim = &spinning(),
+                             .walker = &walker,
+                             .jvm = &jvm,
+                             .methods = &jvm.methods(),
+                             .unmutated = unmutated,
+                             .mutated = !unmutated};
+    const WalkView view = {record, subject};
+    const auto every = OracleRegistration::all();
+    const OracleRegistration& places = **std::ranges::find(
+        every, "places", [](const auto* each) { return each->declaration.name; });
+    NoFurtherWalks none;
+    Further further(places.declaration, view, none);
+    Violations violations;
+    places.make()->check(view, further, &violations);
+    return clauses_of(violations.findings());
+  }
+
+  using Clauses = std::vector<std::string>;
+  uintptr_t pc_ = 0;
+  std::shared_ptr<const DebugInfo> debug_;
+};
+
+TEST_F(PlacesTest, ACompiledFrameIsWhatIsCompiledThere) {
+  ASSERT_FALSE(HasFatalFailure());
+  std::vector<Given> trace = trace_at(pc_, debug_->at(pc_));
+  EXPECT_EQ(judge(trace), Clauses{});
+  trace[1].bci += 1;
+  EXPECT_EQ(judge(trace), Clauses{"contract:not-what-is-compiled-there"}) << "another bci";
+  trace = trace_at(pc_, debug_->at(pc_).last(1));
+  EXPECT_EQ(judge(trace), Clauses{"contract:not-what-is-compiled-there"}) << "inlined ones lost";
+}
+
+TEST_F(PlacesTest, ACallerHasCalled) {
+  ASSERT_FALSE(HasFatalFailure());
+  std::vector<Given> trace = trace_at(pc_ + 1, debug_->after(pc_ + 1));
+  EXPECT_EQ(judge(trace), Clauses{"contract:caller-behind-no-call"});
+  trace.erase(trace.begin());
+  EXPECT_EQ(judge(trace), Clauses{}) << "on top it is anywhere";
+}
+
+TEST_F(PlacesTest, AFrameIsOnItsThreadsStack) {
+  ASSERT_FALSE(HasFatalFailure());
+  std::vector<Given> trace = trace_at(pc_, debug_->at(pc_));
+  for (const uintptr_t sp : {spinning().stack_base + 8, spinning().stack_end - 8}) {
+    trace[0].sp = sp;
+    EXPECT_EQ(judge(trace), Clauses{"contract:sp-off-the-stack"}) << sp;
+  }
+}
+
+TEST_F(PlacesTest, OnlyAFrameWithNothingOnTheStackIsBelowTheThreadsSp) {
+  ASSERT_FALSE(HasFatalFailure());
+  std::vector<Given> trace = trace_at(pc_, debug_->at(pc_));
+  EXPECT_EQ(judge(trace, /*unmutated=*/true), Clauses{});
+  trace[0].sp -= 8;
+  EXPECT_EQ(judge(trace, /*unmutated=*/true), Clauses{"contract:sp-below-the-threads"});
+  EXPECT_EQ(judge(trace), Clauses{}) << "a mutated sp is another one";
+  for (size_t i = 1; i < trace.size(); ++i) trace[i].sp = spinning().sp;
+  EXPECT_EQ(judge(trace, /*unmutated=*/true), Clauses{}) << "its caller is there";
+}
+
+TEST(CallSite, IsBehindACall) {
+  struct Case {
+    std::vector<uint8_t> code;
+    bool calls;
+  };
+  for (const Case& one : {
+           Case{{0xe8, 1, 2, 3, 4}, true},              // call rel32
+           Case{{0x90, 0xff, 0xd0}, true},              // call rax
+           Case{{0x41, 0xff, 0xd2}, true},              // call r10
+           Case{{0xff, 0x50, 0x18}, true},              // call [rax + 24]
+           Case{{0xff, 0x14, 0xc8}, true},              // call [rax + rcx * 8]
+           Case{{0xff, 0x15, 1, 2, 3, 4}, true},        // call [rip + 0x4030201]
+           Case{{0xff, 0x94, 0x24, 1, 2, 3, 4}, true},  // call [rsp + 0x4030201]
+           Case{{0xff, 0xe0}, false},                   // jmp rax
+           Case{{0xe9, 1, 2, 3, 4}, false},             // jmp rel32
+           Case{{0x48, 0x89, 0xe5}, false},             // mov rbp, rsp
+           Case{{0xd0}, false},
+       }) {
+    const auto begin = reinterpret_cast<uintptr_t>(one.code.data());
+    EXPECT_EQ(follows_call(begin + one.code.size(), begin), one.calls)
+        << std::hex << +one.code.front();
+  }
+}
+
+}  // namespace
+}  // namespace framestorm
