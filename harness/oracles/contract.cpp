@@ -36,6 +36,32 @@ class ContractOracle final : public Oracle {
                       std::string(view.subject.walker->error_name(view.record.result)) +
                       ") in thread state " + std::to_string(view.record.thread_state));
     }
+    check_reason(view, out);
+  }
+
+  // Of walkers that tell both, of threads whose Java frames they look for: whether the answer is that a frame
+  // cannot be walked, and why.
+  static void check_reason(const WalkView& view, Violations* out) {
+    const WalkerTraits& walker = view.subject.walker->traits();
+    // A mutated sp may be another thread's.
+    const bool is_java = view.subject.victim->is_java_thread &&
+                         (walker.finds_victim != FindsVictim::by_sp || !view.subject.mutated);
+    const auto says_not_walkable = [](const WalkerError& error) {
+      return error.name.starts_with("not_walkable");
+    };
+    if (!walker.is_added() || !is_java || view.record.facts_if_any() == nullptr ||
+        std::ranges::none_of(walker.errors, says_not_walkable)) {
+      return;
+    }
+    const WalkerError* const error = walker.find_error(view.record.result);
+    const bool not_walkable = error != nullptr && says_not_walkable(*error);
+    const bool stopped = view.record.stopped() != nullptr;
+    if (not_walkable && !stopped) {
+      out->broken("not-walkable-without-reason", std::string(error->name) + ", and not why");
+    } else if (view.record.result == 0 && stopped) {
+      out->broken("no-frame-and-stopped",
+                  "no frame is there, and it was stopped by " + std::string(view.record.stopped()));
+    }
   }
 
   // A walker that finds its thread by the context's sp may be led to another one, and one that is

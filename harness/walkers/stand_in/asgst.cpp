@@ -74,7 +74,8 @@ void walk(ASGST_CallTrace* trace, jint depth, void* context, uint32_t options) {
   control.accepted_kinds = trace->kind;
   control.accepted_states = trace->state;
   trace->env_id = static_cast<JNIEnv*>(control.env);
-  const char* const info = defect == Defect::says_cut      ? "the frame cannot be walked"
+  const bool stopped = defect == Defect::says_cut || defect == Defect::no_frame_and_stopped;
+  const char* const info = stopped                         ? "the frame cannot be walked"
                            : defect == Defect::says_frozen ? ASGST_FRAMES_FROZEN
                                                            : nullptr;
   trace->frame_info = const_cast<char*>(info);
@@ -98,6 +99,12 @@ void walk(ASGST_CallTrace* trace, jint depth, void* context, uint32_t options) {
       return;
     case Defect::refuses:
       trace->num_frames = ASGST_UNKNOWN_JAVA;
+      return;
+    case Defect::not_walkable_without_reason:
+      trace->num_frames = ASGST_NOT_WALKABLE_JAVA;
+      return;
+    case Defect::no_frame_and_stopped:
+      trace->num_frames = ASGST_NO_JAVA_FRAME;
       return;
     case Defect::contains_a_fault:
       ++contained_faults;

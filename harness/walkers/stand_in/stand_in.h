@@ -48,6 +48,8 @@ enum class Defect : uint8_t {
   leaves_out_a_frame,
   gives_another_bci,  // of the second Java frame; AsyncGetCallTrace2 and ...Packed only
   refuses,
+  not_walkable_without_reason,
+  no_frame_and_stopped,
   // AsyncGetCallTrace2
   cpp_frame_with_method,
   interpreted_with_tier,
