@@ -27,7 +27,7 @@ constexpr size_t kStackWindow = 1024;
 
 constexpr Needs kOffered = {Need::halted_world, Need::further_walks,  Need::ground_truth,
                             Need::incidents,    Need::guarded_frames, Need::unsafe_calls,
-                            Need::trace};
+                            Need::trace,        Need::standing_code};
 
 // On the host's stack. Signal context in same-thread mode.
 struct HostedWalk {

@@ -18,7 +18,8 @@ std::string_view name_of(Need need) {
                                          "the records of a walk",
                                          "guarded frames",
                                          "the unsafe-call interposer",
-                                         "a trace"};
+                                         "a trace",
+                                         "the code as it was at the walk"};
   return name_in(kNames, need);
 }
 

@@ -48,6 +48,7 @@ enum class Need : uint8_t {
   guarded_frames,  // WalkRecord::buffer
   unsafe_calls,    // the interposer is in place
   trace,           // the walker gives one; a profiler keeps it
+  standing_code,   // the code cache is as it was at the walk, and the code map knows it
   count
 };
 // What is missing where a driver does not offer it: "a halted world".

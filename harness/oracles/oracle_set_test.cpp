@@ -52,7 +52,7 @@ TEST(OracleRegistry, WhoNeedsMoreThanThereIsIsNotJudged) {
   EXPECT_EQ(why("prefix"), "it needs further walks");
   EXPECT_EQ(why("halted"), "it needs a halted world");
   EXPECT_EQ(why("fault"), "");
-  EXPECT_EQ(left.size(), 13U);
+  EXPECT_EQ(left.size(), 14U);
 }
 
 TEST_F(OracleSetTest, AnAddedOracleIsHeard) {

@@ -1,11 +1,11 @@
-// Frames are where their thread's stack and their code can have them. That holds whatever was mutated: a walk
-// may be led astray, but not to where no frame can be.
+// Frames are where their thread's stack and their code can have them. That holds whatever was mutated: a
+// walk may be led astray, but not to where no frame can be.
 //
 //   frame                        demanded
 //   ──────────────────────────── ───────────────────────────────────────────────────────────────────
-//   any that has an sp           the sp is on the stack of the thread that was walked; where nothing is
-//                                mutated, not below the thread's, but for a frame that has nothing on
-//                                the stack any more or yet: one word below, where its caller is at it
+//   any that has an sp           the sp is on the stack of the thread that was walked; where nothing
+//                                is mutated, not below the thread's: but a word, where the frame has
+//                                nothing on the stack and its caller is at it
 //   compiled, with its inlined   its Java frames are those that the code's debug information has at pc
 //                                or, where there is none, at the next place that has some
 //   compiled, a caller           pc has debug information, or stands behind a call (of a leaf)
@@ -88,20 +88,21 @@ class PlacesOracle final : public Oracle {
     const CodeMap& code = view.subject.jvm->code_map();
     const CodeEntry* const entry = code.find(frame.pc);
     if (entry == nullptr || entry->debug == nullptr || !entry->debug->has_places()) return true;
+    const auto wrong = [&](std::string_view clause, const std::string& what) {
+      out->broken(clause, "frame " + std::to_string(index) + " in " + entry->name + " at " +
+                              std::to_string(frame.pc - entry->begin) + what);
+      return false;
+    };
     const auto here = entry->debug->at(frame.pc);
-    const std::string where = "frame " + std::to_string(index) + " in " + entry->name + " at " +
-                              std::to_string(frame.pc - entry->begin);
     const bool is_caller = callee.type != FrameType::none && code.in_code_cache(callee.pc);
     if (is_caller && here.empty() && !follows_call(frame.pc, entry->begin)) {
-      out->broken("caller-behind-no-call", where + ", which is behind no call");
-      return false;
+      return wrong("caller-behind-no-call", ", which is behind no call");
     }
-    if (!is_of(here.empty() ? entry->debug->after(frame.pc) : here) &&
-        !is_of(entry->debug->after(frame.pc))) {
-      out->broken("not-what-is-compiled-there", where + ", where other Java frames are compiled");
-      return false;
-    }
-    return true;
+    // Where code was interrupted, the next place's hold.
+    const bool is_known = !here.empty() && is_of(here);
+    const bool is_next = (!is_caller || here.empty()) && is_of(entry->debug->after(frame.pc));
+    return is_known || is_next ||
+           wrong("not-what-is-compiled-there", ", where other Java frames are compiled");
   }
 
   // A method may have no ID.
@@ -118,7 +119,7 @@ class PlacesOracle final : public Oracle {
 
 const RegisteredOracle<PlacesOracle> kRegistered({.name = "places",
                                                   .order = 53,
-                                                  .needs = {Need::trace}});
+                                                  .needs = {Need::trace, Need::standing_code}});
 
 }  // namespace
 }  // namespace framestorm

@@ -44,7 +44,8 @@ constexpr uint64_t kOracleShare = 64;
 // For the methods of a class that another thread is just preparing. Then a walker makes IDs up.
 constexpr int kMostWaits = 100;
 
-constexpr Needs kOffered = {Need::incidents, Need::guarded_frames, Need::unsafe_calls, Need::trace};
+constexpr Needs kOffered = {Need::incidents, Need::guarded_frames, Need::unsafe_calls, Need::trace,
+                            Need::standing_code};
 
 const std::map<uint32_t, Instruction> kNone;
 
