@@ -3,7 +3,8 @@
 // each call of C++ into Java. They go down to the VM's own code, or to the thread's first frame. A thread
 // that has some on top is not refused, once it has begun.
 //
-//   Java frame    its caller's frame pointer stands two words below call_stub's sp
+//   Java frame    keeps its caller's frame pointer, and above that the return address to call_stub;
+//                 from there to call_stub's sp an interpreted one has its parameters
 //   call_stub     rbp ──> caller's frame pointer, return address to C++
 //   C++ frame     from these two and its sp it is unwound as from a context
 #include <algorithm>
@@ -44,7 +45,7 @@ class NativeFramesOracle final : public Oracle {
     if (view.subject.walker->layout().sp < 0) return;
     for (size_t i = 0; i < view.record.frame_count(); ++i) {
       ucontext_t caller;
-      const uintptr_t sp = caller_of_entry(view, view.frame(i), &caller);
+      const uintptr_t sp = caller_of_entry(view, i, &caller);
       if (sp != 0 && !compare(view, i + 1, unwind(view, sp, caller), out)) return;
     }
   }
@@ -135,9 +136,10 @@ class NativeFramesOracle final : public Oracle {
     return true;
   }
 
-  // Where C++ has called into Java, the frame that did: its registers in *caller. 0 where `frame` is
-  // no such call's, else its sp.
-  static uintptr_t caller_of_entry(const WalkView& view, const Frame& frame, ucontext_t* caller) {
+  // Where C++ has called into Java, the frame that did: its registers in *caller. 0 where the frame at
+  // `index` is no such call's, else its sp.
+  static uintptr_t caller_of_entry(const WalkView& view, size_t index, ucontext_t* caller) {
+    const Frame frame = view.frame(index);
     const Victim& victim = *view.subject.victim;
     const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
     if (code == nullptr || code->kind != CodeKind::stub || code->name != "call_stub") return 0;
@@ -145,8 +147,14 @@ class NativeFramesOracle final : public Oracle {
       return place % sizeof(uintptr_t) == 0 && place >= victim.sp &&
              place < victim.stack_base - 2 * sizeof(uintptr_t);
     };
-    const uintptr_t link = frame.sp - 2 * sizeof(uintptr_t);
-    if (!on_stack(link) || word_at(link + sizeof(uintptr_t)) != frame.pc) return 0;
+    const uintptr_t callee_sp = index == 0 ? victim.sp : view.frame(index - 1).sp;
+    uintptr_t return_address = frame.sp - sizeof(uintptr_t);
+    while (return_address > callee_sp && on_stack(return_address) &&
+           word_at(return_address) != frame.pc) {
+      return_address -= sizeof(uintptr_t);
+    }
+    const uintptr_t link = return_address - sizeof(uintptr_t);
+    if (!on_stack(link) || word_at(return_address) != frame.pc) return 0;
     const uintptr_t fp = word_at(link);
     if (!on_stack(fp) || fp < frame.sp) return 0;
     copy_context(victim.context_copy, caller);

@@ -801,6 +801,9 @@ TEST_F(WalkerOracleTest, FramesOfCBelowJavaAreThoseOfTheUnwinder) {
   EXPECT_EQ(clauses(), std::vector<std::string>{"contract:wrong-c-frames"}) << "one missing";
   below_java = {right.front()};
   EXPECT_EQ(clauses(), std::vector<std::string>{"contract:wrong-c-frames"}) << "all missing";
+  below_java.front().sp += sizeof(uintptr_t);
+  EXPECT_EQ(clauses(), std::vector<std::string>{"contract:wrong-c-frames"})
+      << "all missing, and what it has called is interpreted and has a parameter";
 }
 
 // Of a mutated context nothing else is known to be true.
