@@ -151,6 +151,8 @@ struct WalkerTraits {
   // Ends where frame::safe_for_sender does not hold, and refuses stubs without a frame size,
   // prologues and VM calls without a last Java pc (vframeStreamForte, forte.cpp).
   bool ends_where_it_distrusts_a_frame = false;
+  // Outside Java it refuses a thread whose anchor has no pc (JavaThread::pd_get_top_frame).
+  bool needs_pc_of_anchor = false;
   // May end anywhere, and then says so (WalkFacts::stopped).
   bool says_when_cut = false;
   // May end where a continuation begins, whether it says so or not.
@@ -274,6 +276,7 @@ inline constexpr std::array kRows = {
                  .native_bci = -3,
                  .checks_ids = false,
                  .ends_where_it_distrusts_a_frame = true,
+                 .needs_pc_of_anchor = true,
                  // It takes an interpreted frame's bytecode pointer from where the last call left
                  // it, not from the register.
                  .guesses_innermost_bci = true,
@@ -295,6 +298,7 @@ inline constexpr std::array kRows = {
                  // It may be AsyncGetCallTrace underneath, and may end where it likes.
                  .checks_ids = false,
                  .ends_where_it_distrusts_a_frame = true,
+                 .needs_pc_of_anchor = true,
                  .guesses_innermost_bci = true},
     kAsgst,
     asgst_told(WalkerId::asgst_env, "asgst-env", "the same by JNIEnv, from another thread only",

@@ -81,6 +81,10 @@ class TruthOracle final : public Oracle {
   static bool anchor_stands(const WalkView& view) {
     const uint32_t state = view.record.thread_state;
     const Jvm& jvm = *view.subject.jvm;
+    if (view.subject.walker->traits().needs_pc_of_anchor &&
+        view.subject.victim->is_anchor_without_pc(jvm.layout())) {
+      return false;
+    }
     return (state == kThreadInNative || state == kThreadInVm || state == kThreadBlocked) &&
            read_at<uintptr_t>(view.subject.victim->java_thread, jvm.layout().last_java_sp) != 0 &&
            jvm.code_map().find(view.record.last_java_pc) != nullptr;

@@ -530,12 +530,25 @@ TEST_F(WalkerOracleTest, OutsideJavaAThreadIsNotRefusedWhoseAnchorStands) {
                               "contract:refuses-a-standing-frame");
   };
   EXPECT_EQ(reported(), 1);
-  const auto at = static_cast<std::byte*>(victim(ScenarioId::parked).java_thread) +
-                  session().jvm().layout().last_java_sp;
-  auto& last_java_sp = *reinterpret_cast<uintptr_t*>(at);
-  const uintptr_t real = std::exchange(last_java_sp, 0);
+  const auto at = [&](size_t offset) -> uintptr_t& {
+    auto* const thread = static_cast<std::byte*>(victim(ScenarioId::parked).java_thread);
+    return *reinterpret_cast<uintptr_t*>(thread + offset);
+  };
+  const ThreadLayout& layout = session().jvm().layout();
+  // After each walk the thread is put right.
+  at(layout.last_java_pc) = 0;
+  EXPECT_EQ(reported(), 1) << "an anchor without its pc says where, too";
+  plain.walker = WalkerId::asgct;
+  at(layout.last_java_pc) = 0;
+  const Walked refused = walk(plain);
+  EXPECT_FALSE(refused.outcome.succeeded());
+  EXPECT_EQ(std::ranges::count(clauses_of(refused.findings), "contract:refuses-a-standing-frame"),
+            0)
+      << "not to AsyncGetCallTrace";
+  plain.walker = kAsgst;
+  const uintptr_t real = std::exchange(at(layout.last_java_sp), 0);
   EXPECT_EQ(reported(), 0) << "nothing says where its Java frames are";
-  last_java_sp = real;
+  at(layout.last_java_sp) = real;
 }
 
 TEST_F(WalkerOracleTest, BelowAStubAsgctMayGiveOtherInlinedFrames) {

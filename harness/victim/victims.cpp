@@ -64,6 +64,11 @@ bool Victim::is_exiting(const ThreadLayout& layout) const {
          read_at<int32_t>(java_thread, layout.terminated) != layout.not_terminated;
 }
 
+bool Victim::is_anchor_without_pc(const ThreadLayout& layout) const {
+  return is_java_thread && read_at<uintptr_t>(java_thread, layout.last_java_sp) != 0 &&
+         read_at<uintptr_t>(java_thread, layout.last_java_pc) == 0;
+}
+
 uintptr_t Victim::last_java_pc(const ThreadLayout& layout) const {
   if (!is_java_thread) return 0;
   const auto last_sp = read_at<uintptr_t>(java_thread, layout.last_java_sp);

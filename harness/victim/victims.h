@@ -51,6 +51,9 @@ struct Victim {
   uint32_t thread_state(const ThreadLayout& layout) const;
   // JavaThread::is_exiting(). The layout says where that is known.
   bool is_exiting(const ThreadLayout& layout) const;
+  // Whether its frame anchor has no pc, as those of the interpreter have none until the VM walks the stack or
+  // stops there (JavaFrameAnchor::make_walkable).
+  bool is_anchor_without_pc(const ThreadLayout& layout) const;
   // Of its frame anchor; where a stub sets none, the return address that its call left. 0: none.
   uintptr_t last_java_pc(const ThreadLayout& layout) const;
   // Where on the stack the innermost call of C++ into Java keeps its thread's anchor; 0: nowhere.

@@ -280,7 +280,10 @@ class ScenarioWalks {
     }
     const auto count = [](json& value) { value = value.is_null() ? 1 : value.get<int>() + 1; };
     if (traits_of(walker).chooses_its_threads) counts["chooses"] = true;
-    count(counts["walks"]);
+    const Victim& victim = session_.victims().of(info_.id);
+    const bool refused_by_design = traits_of(walker).needs_pc_of_anchor && !outcome.succeeded() &&
+                                   victim.is_anchor_without_pc(session_.jvm().layout());
+    if (!refused_by_design) count(counts["walks"]);
     if (outcome.succeeded()) {
       count(counts["succeeded"]);
       if (!counts.contains("frames")) counts["frames"] = names_of(executor.last_trace());
