@@ -18,6 +18,7 @@
 #include "harness/input/binary.h"
 #include "harness/input/json_form.h"
 #include "harness/input/seed_folder.h"
+#include "harness/input/thread_state.h"
 #include "harness/victim/scenario.h"
 #include "harness/walkers/profiler.h"
 #include "scripts/native/signature_file.h"
@@ -281,8 +282,10 @@ class ScenarioWalks {
     const auto count = [](json& value) { value = value.is_null() ? 1 : value.get<int>() + 1; };
     if (traits_of(walker).chooses_its_threads) counts["chooses"] = true;
     const Victim& victim = session_.victims().of(info_.id);
+    const ThreadLayout& layout = session_.jvm().layout();
     const bool refused_by_design = traits_of(walker).needs_pc_of_anchor && !outcome.succeeded() &&
-                                   victim.is_anchor_without_pc(session_.jvm().layout());
+                                   is_outside_java(victim.thread_state(layout)) &&
+                                   victim.is_anchor_without_pc(layout);
     if (!refused_by_design) count(counts["walks"]);
     if (outcome.succeeded()) {
       count(counts["succeeded"]);
