@@ -298,7 +298,6 @@ inline constexpr std::array kRows = {
                  // It may be AsyncGetCallTrace underneath, and may end where it likes.
                  .checks_ids = false,
                  .ends_where_it_distrusts_a_frame = true,
-                 .needs_pc_of_anchor = true,
                  .guesses_innermost_bci = true},
     kAsgst,
     asgst_told(WalkerId::asgst_env, "asgst-env", "the same by JNIEnv, from another thread only",

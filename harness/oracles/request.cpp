@@ -11,7 +11,8 @@
 //
 // Compared with a walker that tells where frames are, of an unmutated victim. A request without a
 // frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
-// compiled code of a method, anywhere; or, the thread's own, in the interpreter where its frame is whole.
+// compiled code of a method, anywhere; or in the interpreter, where its frame is whole and the call that the
+// anchor is of has been made.
 #include <algorithm>
 #include <cstdio>
 

@@ -79,8 +79,8 @@ struct WalkRecord {
   }
 };
 
-// Of two walks of one halted thread by one walker: the same where they answered the same, or both did not
-// return. It differs where only times, incidents or the call differ. Any thread; no allocation.
+// Of two walks of one halted thread by one walker: the same where they answered the same, or where neither
+// returned. Times, incidents and what the call was do not count. Any thread; no allocation.
 uint64_t digest_of_answer(const WalkRecord& record, const FrameLayout& layout);
 
 }  // namespace framestorm
