@@ -24,7 +24,7 @@
 //
 //   which native method it is     Where one of them has no place for its ID, and its pc is in the
 //                                 interpreter: then it is a native method's there as well, at the same
-//                                 pc where both have one.
+//                                 pc where both have one: on top one may be the anchor's, one the register's.
 //
 //   a method being entered        It has no frame yet: registers name it. asgst-frame does not get
 //                                 these, and AsyncGetCallTrace does not read them. Neither sees the
@@ -46,7 +46,7 @@
 //                                 taken down. Both are reported of its own walks.
 //
 //   a thread in the VM without    It may be walked by way of its C frames, which asgct2 always
-//   an anchor                     looks at.
+//   an anchor                     looks at. It has none without an sp, which is its last word to be set.
 //
 //   a walker of a user (plugin)   It may refuse what others walk, and have an innermost bci of its
 //                                 own. Its frames without a method are not Java's. It may end where
@@ -159,9 +159,10 @@ struct JavaFrame : Frame {
     return tiers || (both_tell && is_inlined() != other.is_inlined()) ||
            (is_interpreted() && other.is_compiled()) || (is_compiled() && other.is_interpreted());
   }
-  bool has_method_of(const JavaFrame& other) const {
+  // `anywhere`: whatever the pcs.
+  bool has_method_of(const JavaFrame& other, bool anywhere = false) const {
     if (!unnamed && !other.unnamed) return method == other.method;
-    return native && other.native && (pc == other.pc || pc == 0 || other.pc == 0);
+    return native && other.native && (anywhere || pc == other.pc || pc == 0 || other.pc == 0);
   }
 };
 using JavaFrames = std::span<const JavaFrame>;
@@ -275,17 +276,21 @@ class AgreementOracle final : public Oracle {
     }
   }
 
-  // Where the innermost frame may not stand as its code's description says: in C code, and in stubs.
-  // The scenarios' other code that does not is known (ScenarioInfo::asgct_trace).
+  // Where the innermost frame may not stand as its code's description says: in C code, in stubs, and in
+  // compiled code that builds it or takes it down.
   static bool is_between_frames(const WalkView& view) {
     if (view.record.thread_state != kThreadInJava) return false;
     const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
-    return code == nullptr || code->kind == CodeKind::stub ||
-           (scenario_of(view) == nullptr && code->kind != CodeKind::codelet);
+    if (code == nullptr || code->kind == CodeKind::stub) return true;
+    if (code->kind == CodeKind::codelet) return false;
+    return scenario_of(view) == nullptr ||
+           (code->kind == CodeKind::nmethod && !view.frame_stands());
   }
 
   static bool has_no_anchor(const WalkView& view) {
-    return view.record.thread_state != kThreadInJava && view.record.last_java_pc == 0;
+    const Victim& victim = *view.subject.victim;
+    return view.record.thread_state != kThreadInJava &&
+           (view.record.last_java_pc == 0 || victim.last_java_sp(view.subject.jvm->layout()) == 0);
   }
 
   // Whether theirs_, of another walker, are not what the scenario runs.
@@ -384,7 +389,7 @@ class AgreementOracle final : public Oracle {
     for (size_t i = 0; i < std::min(mine.size(), theirs.size()); ++i) {
       const bool same_bci = mine[i].bci == theirs[i].bci || mine[i].bci == kNoBci ||
                             theirs[i].bci == kNoBci || (i == 0 && innermost_is_guessed);
-      if (!mine[i].has_method_of(theirs[i]) || !same_bci) {
+      if (!mine[i].has_method_of(theirs[i], i == 0 && innermost_is_guessed) || !same_bci) {
         return "Java frame " + std::to_string(i) + " is " + named(view, mine[i]) + ", there " +
                named(view, theirs[i]);
       }

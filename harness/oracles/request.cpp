@@ -102,13 +102,18 @@ class RequestOracle final : public Oracle {
     // The interpreter's anchor may be there before its call is.
     const uintptr_t anchor_sp = sp_of_anchor(view);
     const bool called = anchor_sp == 0 || view.subject.victim->sp < anchor_sp;
-    return code->kind == CodeKind::codelet && called && !may_be_partly_there(*code);
+    return code->kind == CodeKind::codelet && called && !takes_frames_down(*code);
   }
 
-  // 0: there is none.
+  // Its code has JFR's critical section (enter_jfr_critical_section, interp_masm_x86.cpp), where JFR gives no
+  // frame of the interpreter's, or its frame is partly there.
+  static bool takes_frames_down(const CodeEntry& codelet) {
+    return may_be_partly_there(codelet) || codelet.name.starts_with("native method entry point") ||
+           codelet.name == "exception handling" || codelet.name == "earlyret entry points";
+  }
+
   static uintptr_t sp_of_anchor(const WalkView& view) {
-    return read_at<uintptr_t>(view.subject.victim->java_thread,
-                              view.subject.jvm->layout().last_java_sp);
+    return view.subject.victim->last_java_sp(view.subject.jvm->layout());
   }
 
   // Null: of no method.

@@ -74,7 +74,7 @@ class TruthOracle final : public Oracle {
       return false;
     }
     if (scenario.asgct_percent != 100 || view.record.in_collection) return false;
-    return view.record.thread_state == kThreadInJava ? frame_stands(view) : anchor_stands(view);
+    return view.record.thread_state == kThreadInJava ? view.frame_stands() : anchor_stands(view);
   }
 
   // Not while the thread changes its state.
@@ -86,25 +86,8 @@ class TruthOracle final : public Oracle {
       return false;
     }
     return (state == kThreadInNative || state == kThreadInVm || state == kThreadBlocked) &&
-           read_at<uintptr_t>(view.subject.victim->java_thread, jvm.layout().last_java_sp) != 0 &&
+           view.subject.victim->last_java_sp(jvm.layout()) != 0 &&
            jvm.code_map().find(view.record.last_java_pc) != nullptr;
-  }
-
-  // In code that has a frame, its own. Where compiled code has none, its return address is on top of
-  // the stack, or its caller's frame pointer and then that.
-  static bool frame_stands(const WalkView& view) {
-    const CodeMap& code = view.subject.jvm->code_map();
-    const CodeEntry* const entry = code.find(view.subject.victim->pc);
-    if (entry == nullptr) return false;
-    if (entry->kind == CodeKind::codelet) return !may_be_partly_there(*entry);
-    if (entry->kind != CodeKind::nmethod || view.subject.victim->pc < entry->frame_complete) {
-      return false;
-    }
-    const auto* const top = reinterpret_cast<const std::byte*>(view.subject.victim->sp);
-    const auto is_code = [&](size_t word) {
-      return code.find(read_at<uintptr_t>(top, word * sizeof(uintptr_t))) != nullptr;
-    };
-    return !is_code(0) && !is_code(1);
   }
 
   // Of a method of the scenario's that another one of them called. What the VM calls, it does from

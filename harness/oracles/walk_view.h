@@ -24,7 +24,8 @@ struct Subject {
 
 // In method entries and in bytecodes that return, an interpreted frame may be partly built or taken down.
 inline bool may_be_partly_there(const CodeEntry& codelet) {
-  return codelet.name.starts_with("method entry point") || codelet.name.ends_with("return");
+  return codelet.name.starts_with("method entry point") || codelet.name.ends_with("return") ||
+         codelet.name == "return_register_finalizer";
 }
 
 struct WalkView {
@@ -37,6 +38,22 @@ struct WalkView {
   // Null for a frame without a method, or with one that no class has.
   const MethodInfo* method_of(const Frame& frame) const {
     return frame.method == nullptr ? nullptr : subject.methods->find(frame.method);
+  }
+  // Whether the thread is in Java code that has a frame, its own. Where compiled code has none, its return
+  // address is on top of the stack, or its caller's frame pointer and then that.
+  bool frame_stands() const {
+    const CodeMap& code = subject.jvm->code_map();
+    const CodeEntry* const entry = code.find(subject.victim->pc);
+    if (entry == nullptr) return false;
+    if (entry->kind == CodeKind::codelet) return !may_be_partly_there(*entry);
+    if (entry->kind != CodeKind::nmethod || subject.victim->pc < entry->frame_complete) {
+      return false;
+    }
+    const auto* const top = reinterpret_cast<const std::byte*>(subject.victim->sp);
+    const auto is_code = [&](size_t word) {
+      return code.find(read_at<uintptr_t>(top, word * sizeof(uintptr_t))) != nullptr;
+    };
+    return !is_code(0) && !is_code(1);
   }
   // Whether the trace ends where a continuation is entered since its options say that it shall.
   bool ends_as_asked() const {

@@ -469,6 +469,14 @@ TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
   EXPECT_EQ(reported(spinning.sp, *stub), 0);
   EXPECT_EQ(reported(spinning.sp, *codelet), 0) << "its call may be still to come";
   EXPECT_EQ(reported(spinning.sp + 8, *codelet), 1);
+  const auto native = session().jvm().feature() < 21 ? "method entry point (kind = native)"
+                                                     : "native method entry point (kind = native)";
+  for (const char* const returns : {"return_register_finalizer", native}) {
+    const auto place =
+        session().jvm().code_map().resolve({.kind = CodeKind::codelet, .name = returns});
+    ASSERT_TRUE(place) << returns;
+    EXPECT_EQ(reported(spinning.sp + 8, *place), 0) << returns;
+  }
   at(layout.last_java_sp) = at(layout.last_java_pc) = 0;
 }
 
@@ -548,6 +556,10 @@ TEST_F(WalkerOracleTest, OutsideJavaAThreadIsNotRefusedWhoseAnchorStands) {
   plain.walker = kAsgst;
   const uintptr_t real = std::exchange(at(layout.last_java_sp), 0);
   EXPECT_EQ(reported(), 0) << "nothing says where its Java frames are";
+  at(layout.last_java_sp) = 0;
+  EXPECT_EQ(
+      std::ranges::count(clauses_of(walk(plain).findings), "contract:refuses-what-asgct2-walks"), 0)
+      << "asgct2 goes by the frames of C";
   at(layout.last_java_sp) = real;
 }
 
@@ -701,6 +713,29 @@ TEST_F(WalkerOracleTest, NativeFramesWithoutAMethodAreHeldToTheirPlace) {
   native_pc = compiled(/*spin=*/false);  // each JVM has some at its start
   ASSERT_NE(native_pc, 0U);
   EXPECT_EQ(std::ranges::count(clauses(), "contract:disagrees-with-asgct"), 1);
+}
+
+TEST_F(WalkerOracleTest, AnUnnamedNativeMethodOnTopMayHaveAnotherPcThanTheRegister) {
+  start({ScenarioId::math_stubs});  // whose top frames may be any of the JDK's
+  ASSERT_FALSE(HasFatalFailure());
+  JNIEnv* const env = Jvm::get().env();
+  const jmethodID native = env->GetMethodID(env->FindClass("java/lang/Object"), "hashCode", "()I");
+  Input plain = input(WalkerId::asgct);
+  plain.scenario = ScenarioId::math_stubs;
+  bool walked = false;
+  for (int i = 0; i < 200 && !walked; ++i) {
+    halt(ScenarioId::math_stubs);
+    ASSERT_FALSE(HasFatalFailure());
+    stand_by(ScenarioId::math_stubs);
+    walked = walk(plain).outcome.result > 2;
+  }
+  ASSERT_TRUE(walked) << "no halt that AsyncGetCallTrace walks";
+  one_more_native = native;
+  control_->defect = Defect::native_elsewhere;
+  plain.walker = WalkerId::asgct2_packed;
+  const auto clauses = clauses_of(walk(plain).findings);
+  EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgct2"), 1);
+  EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgst-frame"), 0);
 }
 
 TEST_F(WalkerOracleTest, FramesOfCHaveNoPcInCodeTheVmMade) {

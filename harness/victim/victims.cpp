@@ -64,14 +64,17 @@ bool Victim::is_exiting(const ThreadLayout& layout) const {
          read_at<int32_t>(java_thread, layout.terminated) != layout.not_terminated;
 }
 
+uintptr_t Victim::last_java_sp(const ThreadLayout& layout) const {
+  return is_java_thread ? read_at<uintptr_t>(java_thread, layout.last_java_sp) : 0;
+}
+
 bool Victim::is_anchor_without_pc(const ThreadLayout& layout) const {
-  return is_java_thread && read_at<uintptr_t>(java_thread, layout.last_java_sp) != 0 &&
-         read_at<uintptr_t>(java_thread, layout.last_java_pc) == 0;
+  return last_java_sp(layout) != 0 && read_at<uintptr_t>(java_thread, layout.last_java_pc) == 0;
 }
 
 uintptr_t Victim::last_java_pc(const ThreadLayout& layout) const {
   if (!is_java_thread) return 0;
-  const auto last_sp = read_at<uintptr_t>(java_thread, layout.last_java_sp);
+  const auto last_sp = last_java_sp(layout);
   const auto last_pc = read_at<uintptr_t>(java_thread, layout.last_java_pc);
   const uintptr_t pushed = last_sp - sizeof(uintptr_t);
   if (last_pc != 0 || pushed < sp || pushed >= stack_base || pushed % sizeof(uintptr_t) != 0) {

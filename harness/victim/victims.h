@@ -51,6 +51,8 @@ struct Victim {
   uint32_t thread_state(const ThreadLayout& layout) const;
   // JavaThread::is_exiting(). The layout says where that is known.
   bool is_exiting(const ThreadLayout& layout) const;
+  // Of its frame anchor; 0: it has none. Set last, and taken away first (JavaFrameAnchor::copy).
+  uintptr_t last_java_sp(const ThreadLayout& layout) const;
   // Whether its frame anchor has no pc, as those of the interpreter have none until the VM walks the stack or
   // stops there (JavaFrameAnchor::make_walkable).
   bool is_anchor_without_pc(const ThreadLayout& layout) const;

@@ -523,6 +523,18 @@ def test_scenarios_that_do_not_walk(
     assert "do not walk as they should: c1" in out
 
 
+def test_scenarios_show_first_what_makes_one_fail(framestorm: Run, fakes: FakePrograms) -> None:
+    asgct = [f"asgct: contract wrong-frames: {number}" for number in range(9) for _ in range(2)]
+    wrong = [*asgct, "asgst: reference: no frames"]
+    fakes.answer(
+        "scenarios",
+        [{"name": "c1", "available": True, "walks": 9, "succeeded": 9, "wrong": wrong}],
+    )
+    code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
+    assert code == 1
+    assert "asgst: reference: no frames" in " ".join(out.split())
+
+
 def test_scenarios_show_what_a_profiler_has_stored(
     framestorm: Run, fakes: FakePrograms, tmp_path: Path
 ) -> None:

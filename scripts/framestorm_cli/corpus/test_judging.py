@@ -91,16 +91,25 @@ def test_a_fixed_crash_that_comes_back(
     assert "it came back" in verdict["problem"]
 
 
-@pytest.mark.parametrize(("end", "said"), [("hang", "did not end"), ("die", "SIGKILL")])
+@pytest.mark.parametrize(
+    ("end", "options", "said", "hung"),
+    [("hang", ("--limit", "1"), "did not end", judging.TRIES), ("die", (), "SIGKILL", 0)],
+)
 def test_a_jvm_that_hangs_or_dies_is_no_fix(
-    framestorm: Run, fakes: FakePrograms, artifact: Path, end: str, said: str
+    framestorm: Run,
+    fakes: FakePrograms,
+    artifact: Path,
+    end: str,
+    options: tuple[str, ...],
+    said: str,
+    hung: int,
 ) -> None:
     expect(artifact, "fixed")
     fakes.plan("replay", {"findings": [], "end": end})
-    code, verdict = judge(framestorm, fakes, artifact, "--limit", "1")
+    code, verdict = judge(framestorm, fakes, artifact, *options)
     assert code == 1
     assert said in verdict["problem"]
-    assert verdict["hung"] == (judging.TRIES if end == "hang" else 0)
+    assert verdict["hung"] == hung
 
 
 def test_what_was_not_walked_is_no_fix(

@@ -66,6 +66,10 @@ def _shares(by_walker: dict[str, dict[str, Any]]) -> str:
     return ", ".join([*few, f"others {most}" if few else most]) + _stored(by_walker)
 
 
+def _is_a_problem(wrong: object) -> bool:
+    return str(wrong).split(":")[0] not in _JUDGED
+
+
 def _problems(row: dict[str, Any]) -> list[str]:
     """What makes a scenario fail. Not what AsyncGetCallTrace or a profiler got wrong: that is what
     framestorm finds."""
@@ -82,7 +86,7 @@ def _problems(row: dict[str, Any]) -> list[str]:
             if name != "asgct" and _traces(counts) == 0 and not counts.get("chooses")
         ]
         problems += [f"no frames by {name}" for name in silent]
-    if any(str(wrong).split(":")[0] not in _JUDGED for wrong in row.get("wrong", ())):
+    if any(map(_is_a_problem, row.get("wrong", ()))):
         problems.append("wrong walks")
     return problems
 
@@ -112,7 +116,8 @@ def scenarios_command(
                 bad.append(row["name"])
                 state += f"  ({'; '.join(problems)})"
             wrongs = Counter(str(wrong).split(_WHERE)[0] for wrong in row.get("wrong", ()))
-            for wrong, times in wrongs.most_common(_SHOWN_WRONG):
+            problems_first = sorted(wrongs.most_common(), key=lambda one: not _is_a_problem(one[0]))
+            for wrong, times in problems_first[:_SHOWN_WRONG]:
                 state += f"\n{wrong}" + (f" ({times} times)" if times > 1 else "")
         table.add_row(row["name"], state, row.get("description", ""))
     results_console().print(table)
