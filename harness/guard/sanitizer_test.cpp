@@ -2,16 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sanitizer/allocator_interface.h>
 #include <sanitizer/asan_interface.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 
 #include "harness/guard/guard.h"
+#include "harness/guard/interposer.h"
 
 extern "C" {
 int read_byte_recoverable(volatile char* at);
@@ -245,6 +248,34 @@ TEST_F(SanitizerTest, UbsanInAWalkIsRecorded) {
 TEST_F(SanitizerTest, UbsanOutsideAWalkIsKeptApart) {
   sanitizer::on_ubsan("null-pointer-use", "frame.cpp", 1, 2, nullptr, nullptr);
   EXPECT_EQ(read_elsewhere(), "UndefinedBehaviorSanitizer: null-pointer-use in frame.cpp:1:2\n");
+}
+
+int allocations = 0;
+int outside_allocator = 0;
+void note_allocation() {
+  ++allocations;
+  outside_allocator += interposer::in_allocator() ? 0 : 1;
+}
+
+// A thread that is halted in ASan's allocator holds its locks.
+TEST_F(SanitizerTest, OperatorsNewAndDeleteAreInTheAllocator) {
+  ASSERT_NE(__sanitizer_install_malloc_and_free_hooks(
+                [](const volatile void*, size_t) { note_allocation(); },
+                [](const volatile void*) { note_allocation(); }),
+            0);
+  allocations = 0;
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  void* volatile block = ::operator new(8);
+  ::operator delete(block, size_t{8});
+  block = ::operator new[](8, std::nothrow);
+  ::operator delete[](block);
+  Line* const volatile line = new Line[2];
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(line) % alignof(Line), 0U);
+  delete[] line;
+  EXPECT_EQ(allocations, 6);
+  EXPECT_EQ(outside_allocator, 0);
 }
 
 TEST_F(SanitizerTest, LongNamesAreCut) {
