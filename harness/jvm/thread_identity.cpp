@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "harness/base/error.h"
+#include "harness/jvm/vm_structs.h"
 
 // The dynamic linker's; not async-signal-safe the first time on a thread.
 extern "C" void* __tls_get_addr(void* index);
@@ -57,7 +58,7 @@ ThreadIdentity ThreadIdentity::find(void* java_thread) {
   std::optional<TlsIndex> current;
   const TlsBlock mine = libjvm_tls();
   for (size_t at = 0; at + sizeof(void*) <= mine.size; at += sizeof(void*)) {
-    if (std::memcmp(mine.begin + at, &java_thread, sizeof java_thread) == 0) {
+    if (read_at<void*>(mine.begin, at) == java_thread) {
       current = TlsIndex{mine.module, at};
     }
   }
@@ -81,14 +82,14 @@ void* ThreadIdentity::exchange_key(void* thread) const {
 ThreadIdentity::Scoped::Scoped(const ThreadIdentity& identity, void* thread)
     : identity_(identity), saved_key_(identity.exchange_key(thread)) {
   if (std::byte* const slot = identity_.current_slot()) {
-    std::memcpy(&saved_current_, slot, sizeof saved_current_);
-    std::memcpy(slot, &thread, sizeof thread);
+    saved_current_ = read_at<void*>(slot);
+    std::memcpy(slot, static_cast<const void*>(&thread), sizeof thread);
   }
 }
 
 ThreadIdentity::Scoped::~Scoped() {
   if (std::byte* const slot = identity_.current_slot()) {
-    std::memcpy(slot, &saved_current_, sizeof saved_current_);
+    std::memcpy(slot, static_cast<const void*>(&saved_current_), sizeof saved_current_);
   }
   identity_.exchange_key(saved_key_);
 }

@@ -102,14 +102,16 @@ class RequestOracle final : public Oracle {
     // The interpreter's anchor may be there before its call is.
     const uintptr_t anchor_sp = sp_of_anchor(view);
     const bool called = anchor_sp == 0 || view.subject.victim->sp < anchor_sp;
-    return code->kind == CodeKind::codelet && called && !takes_frames_down(*code);
+    return code->kind == CodeKind::codelet && called && !may_give_none(*code);
   }
 
-  // Its code has JFR's critical section (enter_jfr_critical_section, interp_masm_x86.cpp), where JFR gives no
-  // frame of the interpreter's, or its frame is partly there.
-  static bool takes_frames_down(const CodeEntry& codelet) {
-    return may_be_partly_there(codelet) || codelet.name.starts_with("native method entry point") ||
-           codelet.name == "exception handling" || codelet.name == "earlyret entry points";
+  // Where the interpreter takes a frame down, or moves it to compiled code at a branch, it is in JFR's
+  // critical section (enter_jfr_critical_section, interp_masm_x86.cpp): JFR then gives none of its frames.
+  static bool may_give_none(const CodeEntry& codelet) {
+    const auto begins = [&](std::string_view name) { return codelet.name.starts_with(name); };
+    return may_be_partly_there(codelet) || begins("native method entry point") ||
+           begins("exception handling") || begins("earlyret entry points") || begins("if") ||
+           begins("goto") || begins("jsr");
   }
 
   static uintptr_t sp_of_anchor(const WalkView& view) {

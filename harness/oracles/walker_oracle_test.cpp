@@ -471,7 +471,7 @@ TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
   EXPECT_EQ(reported(spinning.sp + 8, *codelet), 1);
   const auto native = session().jvm().feature() < 21 ? "method entry point (kind = native)"
                                                      : "native method entry point (kind = native)";
-  for (const char* const returns : {"return_register_finalizer", native}) {
+  for (const char* const returns : {"return_register_finalizer", "goto", native}) {
     const auto place =
         session().jvm().code_map().resolve({.kind = CodeKind::codelet, .name = returns});
     ASSERT_TRUE(place) << returns;
