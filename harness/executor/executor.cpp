@@ -458,6 +458,17 @@ bool Executor::prepare_bare(const Input& input, BareWalk* out) {
   return true;
 }
 
+std::vector<OracleSet::NotJudged> Executor::not_judged() const {
+  std::vector<OracleSet::NotJudged> all = oracles_.not_judged();
+  const WriteWatch::Counts& watched = write_watching_.counts();
+  if (watched.not_watched != 0) {
+    all.push_back({"writes", std::to_string(watched.not_watched) + " of " +
+                                 std::to_string(watched.made) +
+                                 " walks to watch did not end in a copy of the process"});
+  }
+  return all;
+}
+
 std::vector<Frame> Executor::last_frames() const {
   std::vector<Frame> frames;
   const size_t count = prepared_->record.frame_count();

@@ -74,7 +74,8 @@ class Executor {
   void set_rigour(Rigour rigour) { rigour_ = rigour; }
   // Of whatever rigour but `bare`.
   void watch_writes(WriteWatching::Pace pace) { write_watching_.set_pace(pace); }
-  const OracleSet& oracles() const { return oracles_; }
+  // What oracles have not judged that they should have, and why; of all walks so far.
+  std::vector<OracleSet::NotJudged> not_judged() const;
   // Of the JVM under test. After execute() its counters hold what that one walk added, whatever
   // else was walked for it; zeroing them before is the caller's.
   Coverage& coverage() { return coverage_; }

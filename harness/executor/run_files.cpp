@@ -41,9 +41,9 @@ std::string detail_of(const Finding& finding) {
 
 }  // namespace
 
-json not_judged_record(const OracleSet& oracles) {
+json not_judged_record(std::span<const OracleSet::NotJudged> oracles) {
   json record = json::object();
-  for (const OracleSet::NotJudged& left : oracles.not_judged()) {
+  for (const OracleSet::NotJudged& left : oracles) {
     record[std::string(left.oracle)] = left.why;
   }
   return record;

@@ -62,7 +62,7 @@ struct KeyCounts {
 void append_counts(JsonLines* file, uint64_t key, KeyCounts* counts);
 
 // By oracle, why it has not judged what it should.
-nlohmann::json not_judged_record(const OracleSet& oracles);
+nlohmann::json not_judged_record(std::span<const OracleSet::NotJudged> oracles);
 
 std::string hex_bytes(const uint8_t* bytes, size_t size);
 std::string key_text(uint64_t key);

@@ -121,7 +121,7 @@ void RunWriter::write_stats() {
   json line = counts_.summary();
   line.update({{"sanitizer_reports_elsewhere", sanitizer::reports_elsewhere()},
                {"unavailable", unavailable},
-               {"not_judged", not_judged_record(session_.executor().oracles())},
+               {"not_judged", not_judged_record(session_.executor().not_judged())},
                {"halts", session_.halts()},
                {"rss_kb", resident_kb()}});
   if (reached_.count() != 0) line["edges"] = reached_.count();

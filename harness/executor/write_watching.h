@@ -26,6 +26,7 @@ class WriteWatching {
   // Of the walk that is next, prepared; null where it is not watched. `observed`:
   // Victims::observed(). On the thread that makes the walk, not in one.
   WriteWatch* prepare(const Walker& walker, const Victim& victim, uint64_t observed);
+  const WriteWatch::Counts& counts() const { return watch_.counts(); }
 
  private:
   const Jvm& jvm_;

@@ -46,6 +46,11 @@ class WriteWatch {
   // Of the last walk, and how long it took with its copy.
   const WalkWrites& writes() const { return *writes_; }
   uint64_t ns() const { return ns_; }
+  // Of all walks: how many, and of how many there was no copy, or one that did not end by itself.
+  struct Counts {
+    uint64_t made = 0, not_watched = 0;
+  };
+  const Counts& counts() const { return counts_; }
 
   // In the handler, before anything that writes: whether the fault was one of those.
   static bool takes(int signo, const siginfo_t* info, const ucontext_t* context);
@@ -64,6 +69,7 @@ class WriteWatch {
   Range writer_, exempt_;
   std::unique_ptr<WalkWrites, Unmap> writes_;  // shared with the copies
   uint64_t ns_ = 0;
+  Counts counts_;
 };
 
 }  // namespace framestorm

@@ -57,6 +57,13 @@ class WriteWatchTest : public testing::Test {
   }
   WalkWrites watched(const Range& writer, const Range& exempt, void (*fn)() = &store_words) {
     WriteWatch watch;
+    const WalkWrites writes = watched(&watch, writer, exempt, fn);
+    EXPECT_EQ(watch.counts().made, 1U);
+    EXPECT_EQ(watch.counts().not_watched, 0U);
+    return writes;
+  }
+  WalkWrites watched(WriteWatch* made_by, const Range& writer, const Range& exempt, void (*fn)()) {
+    WriteWatch& watch = *made_by;
     watch.prepare(writer, owned());
     watch.exempt(exempt);
     *in_copy_ = {};
@@ -127,11 +134,13 @@ TEST_F(WriteWatchTest, AnotherThreadWritesThereWithAllSignalsBlocked) {
 }
 
 TEST_F(WriteWatchTest, AWalkThatDoesNotEndIsWaitedForNoLonger) {
-  const WalkWrites writes = watched(kAnywhere, {}, [] {
+  WriteWatch watch;
+  const WalkWrites writes = watched(&watch, kAnywhere, {}, [] {
     store_words();
     for (;;) pause();
   });
   EXPECT_EQ(writes.count, 2U);
+  EXPECT_EQ(watch.counts().not_watched, 1U);
 }
 
 TEST_F(WriteWatchTest, AFaultThatIsNoneOfThoseIsAFault) {

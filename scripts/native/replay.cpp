@@ -153,7 +153,7 @@ class Try {
                    {"at_halt_point", at_halt_point_},
                    {"findings", findings_},
                    {"unresolved", outcome_.unresolved},
-                   {"not_judged", not_judged_record(session_.executor().oracles())},
+                   {"not_judged", not_judged_record(session_.executor().not_judged())},
                    {"walk",
                     {{"end", outcome_.end == WalkEnd::returned ? "returned" : "contained"},
                      {"num_frames", outcome_.result},
