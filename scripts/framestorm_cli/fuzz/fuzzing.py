@@ -148,6 +148,22 @@ class Fuzzer:
             plan = schedule.lanes(
                 options.targets, options.jobs, options.seconds or 60.0, options.weights
             )
+        return self._work(plan, watch)
+
+    def make_up(
+        self, enough: int, seconds: float, watch: Callable[[Run], None] = lambda _: None
+    ) -> Run:
+        """The same run goes on with the targets that have walked less often than `enough`, as a busy machine
+        makes them, for `seconds` each at most."""
+        run = self.run
+        lanes: list[list[Slice]] = [[] for _ in range(self._options.jobs)]
+        made = {target: int(run.totals(target).get("walks", 0)) for target in run.options.targets}
+        short = [target for target, walks in made.items() if 0 < walks < enough]
+        for index, target in enumerate(short):
+            lanes[index % len(lanes)].append(Slice(target, seconds, enough - made[target]))
+        return self._work(lanes, watch) if short and not run.stopped else run
+
+    def _work(self, plan: list[list[Slice]], watch: Callable[[Run], None]) -> Run:
         self._lanes = [_Lane(self, slices) for slices in plan]
         try:
             while True:

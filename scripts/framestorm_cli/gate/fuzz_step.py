@@ -61,8 +61,12 @@ def run(subject: Subject, fuzzing: Fuzzing, seconds: float, out: Path, step: Ste
         weights=fuzzing.weights,
     )
     out.mkdir(parents=True, exist_ok=True)
+    # A base may die of each fault that the change has fixed: what it did not find makes nothing new.
+    enough = ENOUGH_WALKS if subject.what == "change" else 1
     with Progress() as progress:
-        done = Fuzzer(subject.tools, options).fuzz(progress)
+        fuzzer = Fuzzer(subject.tools, options)
+        fuzzer.fuzz(progress)
+        done = fuzzer.make_up(enough, seconds, progress)
     if done.stopped == "interrupted":
         raise KeyboardInterrupt
     totals = done.totals()
@@ -72,8 +76,6 @@ def run(subject: Subject, fuzzing: Fuzzing, seconds: float, out: Path, step: Ste
         + (f", {edges:,} edges" if (edges := done.edges()) is not None else "")
     )
     names = walkers.table(subject.tools.program(NATIVE)).names
-    # A base may die of each fault that the change has fixed: what it did not find makes nothing new.
-    enough = ENOUGH_WALKS if subject.what == "change" else 1
     found = problems(done, names["scenarios"], enough)
     step.problems += [f"{subject.what}: {line}" for line in found]
     step.seconds += time.monotonic() - began

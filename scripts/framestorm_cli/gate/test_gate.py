@@ -272,11 +272,22 @@ def test_a_profiler_without_a_recording_is_not_stressed(
     assert "left out: built.so" in data["steps"][-1]["did"][0]
 
 
+def test_on_a_busy_machine_fuzzing_goes_on_until_there_are_enough_walks(
+    gate: Gate, fakes: FakePrograms
+) -> None:
+    fuzz(fakes, walks=3_000)
+    code, data = gate()
+    assert (code, data["problems"]) == (0, [])
+    again = [start for start in fakes.starts("fuzz_call") if "--runs" in start]
+    assert len(again) == 1
+    assert again[0][again[0].index("--runs") + 1] == "2000"
+
+
 def test_only_the_change_has_to_walk_enough(gate: Gate, fakes: FakePrograms, base: Path) -> None:
     """A base may die of each fault that the change has fixed."""
     fuzz(fakes, walks=100)
     _, data = gate("--base", base)
-    assert any(one.startswith("fuzz: change: fuzz_call made 100") for one in data["problems"])
+    assert any(one.startswith("fuzz: change: fuzz_call made 200") for one in data["problems"])
     assert not any("base: " in one for one in data["problems"]), data["problems"]
 
 
@@ -401,7 +412,7 @@ def test_a_fixed_crash_that_comes_back(gate: Gate, fakes: FakePrograms, crashes:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"walks": 100}, "100 walks only"),
+        ({"walks": 100}, "200 walks only"),
         ({"scenarios": ["c1"]}, "never walked: interpreted-recursion, c2-inlined"),
         ({"success": 0.5}, "only 50.0% of"),
         ({"end": "setup"}, "could not run: libjvm.so cannot be loaded"),
