@@ -22,7 +22,7 @@ framestorm_untabled_end:
 
 extern "C" {
 void framestorm_untabled(void (*function)());
-extern const char framestorm_untabled_end[];
+extern const char framestorm_untabled_end[];  // NOLINT(readability-identifier-naming): a label
 }
 
 namespace framestorm {
