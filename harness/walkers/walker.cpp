@@ -146,7 +146,7 @@ Exports::Exports(const Jvm& jvm)
       jni_env(static_cast<size_t>(jvm.layout().jni_env)) {}
 
 void* Exports::require(WalkerId id) const {
-  return require(traits_of(id).symbol.data(), traits_of(id).origin);
+  return require(std::string(traits_of(id).symbol).c_str(), traits_of(id).origin);
 }
 
 void* Exports::require(const char* name, WalkerOrigin origin) const {

@@ -176,7 +176,7 @@ void tell_all(size_t index, void* context) {
   for (size_t i = 0; i < round && is_open(); ++i) {
     size_t which = defect() == Defect::queue_tells_the_last_first ? round - 1 - i : i;
     if (defect() == Defect::queue_passes_one_over && round == 3 && i == 1) continue;
-    const Queue queue = queues[index];
+    const Queue queue = queues[index];  // NOLINT(performance-unnecessary-copy*): handlers change it
     if (which >= queue.elements.size()) break;  // told by a poll in a handler
     tell(queue, queue.elements[which]);
     if (defect() == Defect::queue_tells_what_handlers_enqueue && is_open()) {
