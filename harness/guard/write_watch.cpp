@@ -100,14 +100,11 @@ void WriteWatch::make(void (*walk)(void*), void* arg) {
   // takes locks. Without a signal at its end, nobody's handler hears of it.
   const long copy = syscall(SYS_clone, CLONE_VFORK, nullptr, nullptr, nullptr, nullptr);
   if (copy == 0) make_in_copy(walk, arg);
-  int status = 0;
-  long ended = -1;
-  while (copy > 0 && ended < 0) {
-    ended = syscall(SYS_wait4, copy, &status, __WALL, nullptr);
-    if (ended < 0 && errno != EINTR) break;
+  int status = -1;  // of no process that has exited
+  while (copy > 0 && syscall(SYS_wait4, copy, &status, __WALL, nullptr) < 0 && errno == EINTR) {
   }
   ++counts_.made;
-  if (ended < 0 || !WIFEXITED(status)) ++counts_.not_watched;
+  if (!WIFEXITED(status)) ++counts_.not_watched;
   ns_ = monotonic_ns() - begin;
 }
 

@@ -52,6 +52,15 @@ class Run:
             default=None,
         )
 
+    def short_of(self, enough: int) -> dict[str, int]:
+        """How often targets have walked that do walk, but less often than `enough`."""
+        made = {target: int(self.totals(target).get("walks", 0)) for target in self.options.targets}
+        return {
+            target: walks
+            for target, walks in made.items()
+            if target not in self.unable and 0 < walks < enough
+        }
+
     def totals(self, target: str | None = None) -> Json:
         """Merged stats of all processes, or of one target's."""
         merged: Json = {}
@@ -155,13 +164,11 @@ class Fuzzer:
     ) -> Run:
         """The same run goes on with the targets that have walked less often than `enough`, as a busy machine
         makes them, for `seconds` each at most."""
-        run = self.run
+        short = self.run.short_of(enough)
         lanes: list[list[Slice]] = [[] for _ in range(self._options.jobs)]
-        made = {target: int(run.totals(target).get("walks", 0)) for target in run.options.targets}
-        short = [target for target, walks in made.items() if 0 < walks < enough]
-        for index, target in enumerate(short):
-            lanes[index % len(lanes)].append(Slice(target, seconds, enough - made[target]))
-        return self._work(lanes, watch) if short and not run.stopped else run
+        for index, (target, walks) in enumerate(short.items()):
+            lanes[index % len(lanes)].append(Slice(target, seconds, enough - walks))
+        return self._work(lanes, watch) if short and not self.run.stopped else self.run
 
     def _work(self, plan: list[list[Slice]], watch: Callable[[Run], None]) -> Run:
         self._lanes = [_Lane(self, slices) for slices in plan]

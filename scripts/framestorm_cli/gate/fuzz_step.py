@@ -88,10 +88,8 @@ def problems(done: Run, scenarios: Sequence[str], enough: int) -> list[str]:
     found = liveness.problems(done)
     if done.stopped:
         found.append(done.stopped)
-    for target in done.options.targets:
-        walks = int(done.totals(target).get("walks", 0))
-        if target not in done.unable and 0 < walks < enough:
-            found.append(f"{target} made {walks:,} walks only, {enough:,} are needed")
+    for target, walks in done.short_of(enough).items():
+        found.append(f"{target} made {walks:,} walks only, {enough:,} are needed")
     totals = done.totals()
     missing = totals.get("unavailable", {})
     for name, why in missing.items():
