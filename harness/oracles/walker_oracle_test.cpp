@@ -727,15 +727,19 @@ TEST_F(WalkerOracleTest, AnUnnamedNativeMethodOnTopMayHaveAnotherPcThanTheRegist
     halt(ScenarioId::math_stubs);
     ASSERT_FALSE(HasFatalFailure());
     stand_by(ScenarioId::math_stubs);
-    walked = walk(plain).outcome.result > 2;
+    // No native method is on top yet: the stand-in moves each.
+    const Walked as_it_is = walk(plain);
+    walked = as_it_is.outcome.result > 2 && as_it_is.frames.front().bci >= 0;
   }
-  ASSERT_TRUE(walked) << "no halt that AsyncGetCallTrace walks";
+  ASSERT_TRUE(walked) << "no halt in a Java method that AsyncGetCallTrace walks";
   one_more_native = native;
   control_->defect = Defect::native_elsewhere;
   plain.walker = WalkerId::asgct2_packed;
-  const auto clauses = clauses_of(walk(plain).findings);
-  EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgct2"), 1);
-  EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgst-frame"), 0);
+  const Walked elsewhere = walk(plain);
+  const auto clauses = clauses_of(elsewhere.findings);
+  EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgct2"), 1) << explain(elsewhere);
+  EXPECT_EQ(std::ranges::count(clauses, "contract:disagrees-with-asgst-frame"), 0)
+      << explain(elsewhere);
 }
 
 TEST_F(WalkerOracleTest, FramesOfCHaveNoPcInCodeTheVmMade) {

@@ -150,9 +150,12 @@ static void take_lock(void) {
 
 void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontext,
                      const framestorm_thread* thread) {
-  /* Threads that are sampled walk at once. Their stacks are a MiB apart. */
+  /* Threads that are sampled walk at once. */
   static call_frame buffers[THREADS][MOST];
-  call_frame* buffer = buffers[((uintptr_t)&buffer >> 20) % THREADS];
+  static unsigned taken;
+  static __thread unsigned own_buffer __attribute__((tls_model("initial-exec")));
+  if (own_buffer == 0) own_buffer = __atomic_add_fetch(&taken, 1, __ATOMIC_RELAXED);
+  call_frame* const buffer = buffers[own_buffer % THREADS];
   if (is("threads")) {
     int seen = 0;
     for (int i = 0; i < THREADS; ++i) seen = seen || started[i] == thread->tid;
