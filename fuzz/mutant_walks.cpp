@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/base/clock.h"
+
 namespace framestorm {
 namespace {
 
@@ -11,12 +13,18 @@ constexpr size_t kTriesOfUnmutated = 64;
 // A try walks some twenty times. Of a trace with so many frames that takes as long as a thousand other tries:
 // there one mutant is tried, that was tried nowhere.
 constexpr int32_t kDeep = 1000;
+// Of the time, for tries whose walks are watched for writes: such a try takes as long as a hundred others.
+constexpr uint64_t kWatchedShare = 4;
 
 }  // namespace
 
 MutantWalks::MutantWalks(const std::filesystem::path& counts, Session& session, RunWriter& writer,
                          Signatures& signatures)
-    : mutants_(counts), session_(session), writer_(writer), signatures_(signatures) {}
+    : mutants_(counts),
+      session_(session),
+      writer_(writer),
+      signatures_(signatures),
+      began_ns_(monotonic_ns()) {}
 
 void MutantWalks::look(const Input& input, const Outcome& outcome) {
   if (outcome.status != Outcome::Status::walked) return;
@@ -36,6 +44,18 @@ void MutantWalks::look(const Input& input, const Outcome& outcome) {
       2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
   mutants_.try_acting(*this, deep ? 1 : most, situation, deep);
   executor.set_rigour(Rigour::per_walk);
+}
+
+void MutantWalks::begin_try(bool first) {
+  try_ns_ = monotonic_ns();
+  watches_ = first && watched_ns_ * kWatchedShare <= try_ns_ - began_ns_;
+  if (watches_) session_.executor().watch_writes(WriteWatching::Pace::each_walk);
+}
+
+void MutantWalks::end_try() {
+  if (!watches_) return;
+  session_.executor().watch_writes(WriteWatching::Pace::share_of_time);
+  watched_ns_ += monotonic_ns() - try_ns_;
 }
 
 std::vector<uint64_t> MutantWalks::walk() {

@@ -25,6 +25,8 @@ class MutantWalks final : LibjvmMutants::Walks {
   bool spoiled() const { return mutants_.spoiled(); }
 
  private:
+  void begin_try(bool first) override;
+  void end_try() override;
   std::vector<uint64_t> walk() override;
   uint64_t answer() const override { return session_.executor().last_answer(); }
   bool goes_on() const override { return !session_.executor().not_reusable(); }
@@ -35,6 +37,9 @@ class MutantWalks final : LibjvmMutants::Walks {
   RunWriter& writer_;
   Signatures& signatures_;
   const Input* input_ = nullptr;
+  // Nanoseconds: since when mutants are tried, since when this one is, and for how long walks were watched.
+  uint64_t began_ns_ = 0, try_ns_ = 0, watched_ns_ = 0;
+  bool watches_ = false;
   std::vector<Finding> found_;  // by the last walk
 };
 

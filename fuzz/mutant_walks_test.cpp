@@ -16,9 +16,10 @@ using jvm_test::FakeWalker;
 using jvm_test::JvmTest;
 using jvm_test::MutantFile;
 
-enum : uint8_t { kRefuses = 1, kIsEquivalent, kFickle, kNeverActs, kCount = kNeverActs };
+enum : uint8_t { kRefuses = 1, kIsEquivalent, kFickle, kWrites, kNeverActs, kCount = kNeverActs };
 
 MutantFile* file = nullptr;
+JNIEnv* env = nullptr;
 int turns = 0;
 
 // AsyncGetCallTrace, as if libjvm had these mutants.
@@ -117,6 +118,30 @@ TEST_F(MutantWalksTest, WhatOneLeavesBehindKillsItWhenItIsTriedAlone) {
   EXPECT_EQ(fates(), std::pair(LibjvmMutantFile::kSuspect, LibjvmMutantFile::kSuspect));
   in_a_process();
   EXPECT_EQ(fates(), std::pair(LibjvmMutantFile::kKilled, LibjvmMutantFile::kSuspect));
+}
+
+// It answers as without it.
+int32_t walk_that_writes(const FakeWalk& walk) {
+  file->act({kWrites});
+  if ((*file)->in_force == kWrites) env->DeleteLocalRef(env->NewLocalRef(walk.target->thread));
+  return walk.right();
+}
+
+TEST_F(MutantWalksTest, OneThatOnlyWritesIsKilledAsItsFirstTryIsWatched) {
+  halt_for(&walk_that_writes);
+  ASSERT_FALSE(HasFatalFailure());
+  env = session().jvm().env();
+  RunCounts counts;
+  Signatures signatures;
+  RunWriter writer({}, session(), counts);
+  MutantWalks mutants(file_.path(), session(), writer, signatures);
+  const Input input = plain();
+  loop([&] {
+    mutants.begin();
+    mutants.look(input, executor().execute(input));
+  });
+  EXPECT_EQ(file_->tried[kWrites].fate, LibjvmMutantFile::kKilled);
+  EXPECT_EQ(file_->tried[kWrites].differed, 0U);
 }
 
 TEST_F(MutantWalksTest, OneThatEndedTheProcessIsNotTriedAgain) {

@@ -47,6 +47,10 @@ class LibjvmMutants {
   class Walks {
    public:
     virtual ~Walks() = default;
+    // The walks that follow try one mutant, the `first` time in its situation.
+    virtual void begin_try(bool first) = 0;
+    // Those that follow try none.
+    virtual void end_try() = 0;
     // The same walk once more. The keys of what that finds.
     virtual std::vector<uint64_t> walk() = 0;
     // What the last walk answered: the same number for the same. Before walk(), that with none in force.

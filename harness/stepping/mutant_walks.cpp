@@ -26,6 +26,9 @@ class Stepper::MutantWalks final : public LibjvmMutants::Walks {
 
   uint64_t answer() const override { return answer_; }
 
+  void begin_try(bool /*first*/) override {}
+  void end_try() override {}
+
   // No walk leaves a stepped thread such that none may follow.
   bool goes_on() const override { return true; }
 

@@ -228,7 +228,7 @@ CONTESTANTS = {
         Contestant("libfuzzer-unguided", "`fuzz` without coverage's feedback", "sanitized",
                    lambda task: _fuzz(task, unguided=True)),
         Contestant("libfuzzer-z", "`fuzz`, guided, with ZGC", "sanitized", _fuzz,
-                   jvm_args=jvm_modes.GCS["z"]),
+                   jvm_args=jvm_modes.GCS["z"], parts=_targets),
         Contestant("libfuzzer-plain", "`fuzz` on the build without sanitizers", "plain", _fuzz),
         Contestant("afl", "`fuzz --engine afl`", "sanitized", lambda task: _fuzz(task, engine="afl")),
         Contestant("step", "`step`, all scenarios", "sanitized", _step, parts=_scenarios),
