@@ -4,6 +4,7 @@ import json
 import shutil
 import struct
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -270,7 +271,7 @@ def test_what_became_of_mutants() -> None:
 def test_mutants_are_looked_for_by_who_can_say_where_they_act(framestorm: Run) -> None:
     code, _, err = framestorm("detect", "--mutants", "--contestant", "stress")
     assert code == 2
-    assert "libfuzzer, step, step-events; not with stress" in err
+    assert "libfuzzer, libfuzzer-z, step, step-events; not with stress" in err
 
 
 def test_tables_tell_missed_from_never_triggered() -> None:
@@ -413,13 +414,21 @@ def test_who_cannot_walk_with_a_bugs_walkers_does_not_find_it(
 
 @pytest.mark.usefixtures("homes")
 def test_stepping_with_events_asks_for_every_event(fakes: FakePrograms, tmp_path: Path) -> None:
+    """In as many scenarios as there is time for a round with each: step ends none of them before."""
     fakes.plan("step", {"end": "die"})
-    made = {}
-    for name in ("step", "step-events"):
-        measuring.run(replace(planned(tmp_path), contestant=name))
-        made[name] = fakes.starts("step")[-1].count("--event")
-    events = walkers.table(fakes.tools.program(NATIVE)).names["events"]
-    assert made == {"step": 0, "step-events": len(events) - 1}  # all but none
+    events = len(walkers.table(fakes.tools.program(NATIVE)).names["events"]) - 1  # all but none
+    scenarios = {}
+    for name, seed in (("step", 1), ("step-events", 1), ("step-events", 2)):
+        time = 2.2 * 0.5 * (events + 1)
+        measuring.run(replace(planned(tmp_path), contestant=name, seed=seed, budget=time))
+        start = fakes.starts("step")[-1]
+        assert start.count("--event") == (events if name == "step-events" else 0)
+        scenarios[name, seed] = [
+            value for option, value in pairwise(start) if option == "--scenario"
+        ]
+    assert not scenarios["step", 1]  # none named: all
+    assert len(scenarios["step-events", 1]) == len(scenarios["step-events", 2]) == 2
+    assert scenarios["step-events", 1] != scenarios["step-events", 2]
 
 
 def test_a_mutant_is_looked_for_with_the_walkers_whose_code_it_is_in(fakes: FakePrograms) -> None:
