@@ -236,6 +236,11 @@ TEST(ScenarioTable, AVirtualThreadsTraceGoesOnIntoItsCarrierWhereTheWalkerDoes) 
   EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgst), nullptr));
   frames.emplace_back("java/util/concurrent/ForkJoinWorkerThread.run");
   EXPECT_TRUE(matches(frames, info, traits_of(WalkerId::asgst), nullptr));
+  std::string why;
+  EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::jfr_trace), &why));
+  EXPECT_EQ(why, "frame 9 is jdk/internal/vm/Continuation.run, of the carrier, expected the end");
+  const Frames own(frames.begin(), frames.begin() + 9);
+  EXPECT_TRUE(matches(own, info, traits_of(WalkerId::jfr_trace), &why)) << why;
   frames.erase(frames.begin() + 8);
   EXPECT_FALSE(matches(frames, info, traits_of(WalkerId::asgst), nullptr));
 }

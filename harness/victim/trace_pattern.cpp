@@ -136,6 +136,9 @@ std::string registered(std::string_view pattern) {
   return std::string(kRegistering) + std::string(pattern);
 }
 
+// On a carrier's stack alone.
+constexpr std::string_view kRunsContinuations = "jdk/internal/vm/Continuation.run";
+
 // What is left of a thawed trace of a walker that stops at the frame in which continuations begin,
 // or behind it.
 std::string until_continuation(std::string_view thawed) {
@@ -198,6 +201,14 @@ bool matches(std::span<const std::string> frames, const ScenarioInfo& info,
   const auto is = [&](std::string_view pattern, std::string* reason) {
     return matches_pattern(frames, registered(pattern), truncated, reason);
   };
+  const auto carrier = std::ranges::find(frames, kRunsContinuations);
+  if (walker.ends_at_a_continuation && carrier != frames.end()) {
+    if (why != nullptr) {
+      *why = "frame " + std::to_string(carrier - frames.begin()) + " is " + *carrier +
+             ", of the carrier, expected the end";
+    }
+    return false;
+  }
   const bool may_stop = walker.ends_where_it_distrusts_a_frame;
   if (may_stop && !info.asgct_trace.empty() && is(info.asgct_trace, nullptr)) return true;
   if (walker.walks_carriers && !info.mounted_trace.empty()) return is(info.mounted_trace, why);
