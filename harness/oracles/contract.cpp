@@ -1,5 +1,6 @@
 // The trace is one that the API's documentation allows.
 #include "harness/input/walker_table.h"
+#include "harness/oracles/executable_memory.h"
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {
@@ -93,7 +94,7 @@ class ContractOracle final : public Oracle {
            code->name == "cont_thaw";
   }
 
-  static void check_frames(const WalkView& view, Violations* out) {
+  void check_frames(const WalkView& view, Violations* out) {
     const FrameLayout& layout = view.subject.walker->layout();
     jmethodID last_method = nullptr;
     const MethodInfo* info = nullptr;
@@ -162,9 +163,15 @@ class ContractOracle final : public Oracle {
            view.subject.jvm->code_map().is_beside_code(frame.pc);
   }
 
+  // Whatever was mutated: the added walkers look where a pc is before they take it for one of C.
+  bool is_in_no_code(const WalkView& view, const Frame& frame) {
+    return frame.type == FrameType::cpp && frame.pc != 0 &&
+           view.subject.walker->traits().is_added() && !executable_.contains(frame.pc);
+  }
+
   // For walkers that tell types apart. False when something is wrong.
-  static bool check_type(const WalkView& view, size_t index, const Frame& frame,
-                         const Frame& callee, Violations* out) {
+  bool check_type(const WalkView& view, size_t index, const Frame& frame, const Frame& callee,
+                  Violations* out) {
     const auto wrong = [&](std::string_view clause, const std::string& what) {
       out->broken(clause, "frame " + std::to_string(index) + " " + what);
       return false;
@@ -200,6 +207,10 @@ class ContractOracle final : public Oracle {
         return wrong("cpp-frame-in-made-code",
                      "is one of C or C++ and has a pc in code the VM made");
       }
+      if (is_in_no_code(view, frame)) {
+        return wrong("cpp-frame-in-no-code",
+                     "is one of C or C++ and has a pc that cannot be executed");
+      }
       // Threads that are not Java's have no others, asked for or not.
       const WalkFacts* facts = view.record.facts_if_any();
       const bool of_java = facts == nullptr || !facts->has_kind || facts->kind == kJavaTrace;
@@ -232,6 +243,8 @@ class ContractOracle final : public Oracle {
     }
     return true;
   }
+
+  ExecutableMemory executable_;
 };
 
 const RegisteredOracle<ContractOracle> kRegistered({.name = "contract",

@@ -59,6 +59,9 @@ uintptr_t top_without_stack = 0;
 // the stack.
 uintptr_t stub_without_stack = 0;
 
+// Where the made-up frames of C stand.
+const auto c_code = reinterpret_cast<uintptr_t>(&abort) + 1;
+
 // Of C and C++, which the victim was halted in; innermost first.
 std::vector<NativeFrame> c_frames;
 // In place of the one below the Java frames.
@@ -88,7 +91,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     sp = c_frames[i].sp + 16;
   }
   if (first == 0 && (c_frame_pc != 0 || stub_without_stack != 0)) {
-    out[first++] = {.tier = -1, .type = Type::cpp, .pc = 0x100, .sp = sp - 8};
+    out[first++] = {.tier = -1, .type = Type::cpp, .pc = c_code, .sp = sp - 8};
   }
   if (c_frame_pc != 0) out[0].pc = c_frame_pc;
   for (size_t i = 0; i <= java; ++i) {
@@ -100,7 +103,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     to.method = c ? nullptr : frame.method;
     to.bci = c || frame.bci < 0 ? -1 : frame.bci;
     to.tier = c ? -1 : 0;
-    to.pc = to.type == Type::native ? native_pc : 0x200 + i;
+    to.pc = c ? c_code : to.type == Type::native ? native_pc : 0x200 + i;
     to.sp = sp + 32 * i;
   }
   stand_in::Frame* const top = out + first;
@@ -755,6 +758,27 @@ TEST_F(WalkerOracleTest, FramesOfCHaveNoPcInCodeTheVmMade) {
   const Walked wrong = walk(with_c_frames);
   EXPECT_EQ(std::ranges::count(clauses_of(wrong.findings), "contract:cpp-frame-in-made-code"), 1)
       << explain(wrong);
+}
+
+TEST_F(WalkerOracleTest, FramesOfCHaveTheirPcInCodeWhateverIsMutated) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  Input mutated = input(WalkerId::asgst_iterator);
+  mutated.call.options = kIncludeCFrames;
+  mutated.mutations.resize(1);
+  mutated.mutations[0].kind = MutationKind::set_register;
+  mutated.mutations[0].reg = Register::r3;
+  mutated.mutations[0].value.delta = 8;
+  const auto in_no_code = [&] {
+    return std::ranges::count(clauses_of(walk(mutated).findings), "contract:cpp-frame-in-no-code");
+  };
+  c_frame_pc = c_code;
+  EXPECT_EQ(in_no_code(), 0);
+  static const int data = 0;
+  c_frame_pc = reinterpret_cast<uintptr_t>(&data);
+  EXPECT_EQ(in_no_code(), 1);
 }
 
 // The scenario's are two functions of the harness, the inner one called by the outer one.
