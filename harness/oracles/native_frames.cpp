@@ -1,11 +1,11 @@
 // The C and C++ frames of an unmutated victim, where they are asked for or always given, are those that
 // the unwinder of the C++ runtime sees (victim/native_unwinder.h): at the beginning of a trace, and below
-// each call of C++ into Java. They go down to the VM's own code, or to the thread's first frame. A thread
-// that has some on top is not refused, once it has begun.
+// each call of C or C++ into Java, by call_stub or by the stub of an upcall. They go down to the VM's own
+// code, or to the thread's first frame. A thread that has some on top is not refused, once it has begun.
 //
-//   Java frame    keeps its caller's frame pointer, and above that the return address to call_stub;
-//                 from there to call_stub's sp an interpreted one has its parameters
-//   call_stub     rbp ──> caller's frame pointer, return address to C++
+//   Java frame    keeps its caller's frame pointer, and above that the return address to the stub;
+//                 from there to the stub's sp an interpreted one has its parameters
+//   stub          rbp ──> caller's frame pointer, return address to C++
 //   C++ frame     from these two and its sp it is unwound as from a context
 #include <algorithm>
 #include <span>
@@ -136,32 +136,34 @@ class NativeFramesOracle final : public Oracle {
     return true;
   }
 
-  // Where C++ has called into Java, the frame that did: its registers in *caller. 0 where the frame at
+  // Where C or C++ has called into Java, the frame that did: its registers in *caller. 0 where the frame at
   // `index` is no such call's, else its sp.
   static uintptr_t caller_of_entry(const WalkView& view, size_t index, ucontext_t* caller) {
     const Frame frame = view.frame(index);
     const Victim& victim = *view.subject.victim;
     const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
-    if (code == nullptr || code->kind != CodeKind::stub || code->name != "call_stub") return 0;
+    const bool enters_java = code != nullptr && code->kind == CodeKind::stub &&
+                             (code->name == "call_stub" || code->name.starts_with("upcall_stub"));
+    if (!enters_java) return 0;
     const auto on_stack = [&](uintptr_t place) {
       return place % sizeof(uintptr_t) == 0 && place >= victim.sp &&
              place < victim.stack_base - 2 * sizeof(uintptr_t);
     };
     const uintptr_t callee_sp = index == 0 ? victim.sp : view.frame(index - 1).sp;
-    uintptr_t return_address = frame.sp - sizeof(uintptr_t);
-    while (return_address > callee_sp && on_stack(return_address) &&
-           word_at(return_address) != frame.pc) {
-      return_address -= sizeof(uintptr_t);
+    // An adapter to the interpreter leaves a copy of the return address above the parameters.
+    for (uintptr_t place = frame.sp - sizeof(uintptr_t); place > callee_sp && on_stack(place);
+         place -= sizeof(uintptr_t)) {
+      const uintptr_t link = place - sizeof(uintptr_t);
+      if (word_at(place) != frame.pc || !on_stack(link)) continue;
+      const uintptr_t fp = word_at(link);
+      if (!on_stack(fp) || fp < frame.sp) continue;
+      copy_context(victim.context_copy, caller);
+      set_register(caller, Register::pc, word_at(fp + sizeof(uintptr_t)));
+      set_register(caller, Register::sp, fp + 2 * sizeof(uintptr_t));
+      set_register(caller, Register::fp, word_at(fp));
+      return frame.sp;
     }
-    const uintptr_t link = return_address - sizeof(uintptr_t);
-    if (!on_stack(link) || word_at(return_address) != frame.pc) return 0;
-    const uintptr_t fp = word_at(link);
-    if (!on_stack(fp) || fp < frame.sp) return 0;
-    copy_context(victim.context_copy, caller);
-    set_register(caller, Register::pc, word_at(fp + sizeof(uintptr_t)));
-    set_register(caller, Register::sp, fp + 2 * sizeof(uintptr_t));
-    set_register(caller, Register::fp, word_at(fp));
-    return frame.sp;
+    return 0;
   }
   static uintptr_t word_at(uintptr_t place) { return *reinterpret_cast<const uintptr_t*>(place); }
 
