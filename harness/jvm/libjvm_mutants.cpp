@@ -108,9 +108,15 @@ void LibjvmMutants::try_one(size_t number, uint64_t unmutated, Walks& walks) {
     const std::vector<uint64_t> found = walk(in_force, walks);
     return std::ranges::find(found, key) != found.end();
   };
+  const auto is_confirmed = [&](uint64_t key) {
+    for (size_t i = 0; i < walks.confirmations(); ++i) {
+      if (finds(key, 0) || !finds(key, number)) return false;
+    }
+    return true;
+  };
   for (const uint64_t key : found_with) {
     // After a walk that must not be followed by another there is the one before it.
-    if (!walks.goes_on() || (!finds(key, 0) && finds(key, number))) {
+    if (!walks.goes_on() || is_confirmed(key)) {
       kill(number, key, walks);
       return;
     }

@@ -3,6 +3,7 @@
 // of counts holds). A walk that makes some act is made again with one of them in force at a time:
 //
 //   none in force, found nothing  ->  in force, found F  ->  none, no F  ->  in force, F again  ->  killed
+//                                                            these two as often as is asked
 //   none in force, found nothing  ->  in force           ->  none, found something              ->  killed
 //
 // In the second case it has left something behind, as in the methods that a walker has proven, and another
@@ -55,6 +56,9 @@ class LibjvmMutants {
     virtual std::vector<uint64_t> walk() = 0;
     // What the last walk answered: the same number for the same. Before walk(), that with none in force.
     virtual uint64_t answer() const = 0;
+    // How often in a row a walk has to find something with a mutant in force, and nothing with none: where
+    // other threads run meanwhile, two walks may differ by chance.
+    virtual size_t confirmations() const { return 1; }
     // Whether another walk may follow the last one.
     virtual bool goes_on() const = 0;
     // What the last walk found by this key shows that the mutant is killed.
