@@ -113,6 +113,8 @@ Jvm& Jvm::start(const JvmOptions& options) {
   jvm.arguments_ = {"-agentlib:" + std::string(kAgentName), "-Xbootclasspath/a:" + boot_path,
                     "-XX:+UnlockDiagnosticVMOptions", "-XX:+WhiteBoxAPI",
                     "-XX:-BackgroundCompilation", "-XX:GuaranteedSafepointInterval=0",
+                    // One that has a core for itself (AFL++) gets the collector that others get.
+                    "-XX:ActiveProcessorCount=2",
                     // A failing assertion does not fault first, to show registers.
                     "-XX:-ShowRegistersOnAssert", "-XX:+AllowUserSignalHandlers",
                     "-XX:-UsePerfData",

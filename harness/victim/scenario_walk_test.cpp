@@ -1,5 +1,6 @@
 // Each scenario on a live JVM: its victim is what the table says, walks of it are right, in both
 // modes.
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -206,6 +207,17 @@ TEST_P(ScenarioWalk, IsWalkedByTheThreadOfTheMode) {
   input.mode = Mode::separate_thread;
   walk(input);
   EXPECT_EQ(walked_by, static_cast<int>(syscall(SYS_gettid)));
+}
+
+// HotSpot chooses the serial collector where it has one processor.
+TEST_F(JvmTest, AProcessThatIsKeptToOneCoreHasGcWorkers) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  start({ScenarioId::gc_thread});
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(session().unavailable(), (std::map<ScenarioId, std::string>{}));
 }
 
 }  // namespace

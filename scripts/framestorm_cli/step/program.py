@@ -11,8 +11,13 @@ from framestorm_cli.stress import tools, workloads
 from framestorm_cli.stress.workloads import Workload
 
 # The harness's JVM compiles in the foreground and makes no safepoint by itself, for victims that stand
-# still. A program gets what it would have without the harness.
-_AS_EVER = ("-XX:+BackgroundCompilation", "-XX:GuaranteedSafepointInterval=1000", "-Xmx2g")
+# still, and has as many processors on each machine. A program gets what it would have without the harness.
+_AS_EVER = (
+    "-XX:+BackgroundCompilation",
+    "-XX:GuaranteedSafepointInterval=1000",
+    "-XX:ActiveProcessorCount=-1",
+    "-Xmx2g",
+)
 # Options of the launcher that take the next word; a JVM that is started by JNI wants them with "=".
 _WITH_VALUE = (
     "--module-path",
