@@ -367,6 +367,14 @@ extern "C" [[gnu::visibility("hidden")]] void* framestorm_dl_call(const char* na
     FRAMESTORM_TERMINAL(#name);                                       \
     return real_##name.get() arguments;                               \
   }
+// One that takes the lock of glibc's list of files, which the loop takes to open one: no thread is halted in it.
+#define FRAMESTORM_STDIO_LIST(result, name, parameters, arguments)    \
+  FRAMESTORM_REAL(name, result parameters);                           \
+  FRAMESTORM_INTERPOSE(result, name, FRAMESTORM_UNPAREN parameters) { \
+    FRAMESTORM_TERMINAL(#name);                                       \
+    const AllocatorScope in_libc;                                     \
+    return real_##name.get() arguments;                               \
+  }
 // A variadic function forwards to the real one that takes a va_list (interposed elsewhere here).
 #define FRAMESTORM_PRINTF(name, va_name, parameters, arguments)         \
   FRAMESTORM_INTERPOSE(int, name, FRAMESTORM_UNPAREN parameters, ...) { \
@@ -438,10 +446,10 @@ FRAMESTORM_STDIO(int, putc, (int character, FILE* file), (character, file))
 FRAMESTORM_STDIO(int, putchar, (int character), (character))
 FRAMESTORM_STDIO(int, puts, (const char* text), (text))
 FRAMESTORM_STDIO(char*, fgets, (char* out, int size, FILE* file), (out, size, file))
-FRAMESTORM_STDIO(FILE*, fopen, (const char* path, const char* mode), (path, mode))
-FRAMESTORM_STDIO(FILE*, fopen64, (const char* path, const char* mode), (path, mode))
-FRAMESTORM_STDIO(int, fclose, (FILE * file), (file))
-FRAMESTORM_STDIO(int, fflush, (FILE * file), (file))
+FRAMESTORM_STDIO_LIST(FILE*, fopen, (const char* path, const char* mode), (path, mode))
+FRAMESTORM_STDIO_LIST(FILE*, fopen64, (const char* path, const char* mode), (path, mode))
+FRAMESTORM_STDIO_LIST(int, fclose, (FILE * file), (file))
+FRAMESTORM_STDIO_LIST(int, fflush, (FILE * file), (file))
 
 // NOLINTEND(bugprone-macro-parentheses)
 

@@ -41,8 +41,9 @@ struct UnsafeCalls {
 
 namespace interposer {
 
-// True while the calling thread is inside malloc and friends, i.e. may hold the allocator's lock.
-// A thread must not be halted there: the fuzz loop allocates. Async-signal-safe.
+// True while the calling thread is inside malloc and friends, or opens, flushes or closes a file, i.e.
+// may hold the allocator's lock or that of glibc's list of files. A thread must not be halted there:
+// the fuzz loop allocates and opens files. Async-signal-safe.
 bool in_allocator();
 
 // Ask the calling thread to run `action` as soon as it leaves the allocator (called on that thread,

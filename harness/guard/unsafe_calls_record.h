@@ -49,7 +49,8 @@ class UnsafeCallScope {
   uintptr_t frame_ = 0;
 };
 
-// Between the allocator's entry and exit; see interposer::in_allocator.
+// Between the allocator's entry and exit, or those of a function that takes another lock of libc's which
+// the loop takes; see interposer::in_allocator.
 class AllocatorScope {
  public:
   [[gnu::always_inline]] AllocatorScope() {

@@ -8,7 +8,7 @@
 //   any other        runs ────────┴─> parked; hosts the loop when asked ──┴─> runs on
 //
 // A thread inside the allocator is not halted there, because the loop allocates, on any thread's
-// arena. Such a thread parks when it leaves the allocator.
+// arena; nor is one that opens or closes a file. Such a thread parks when it leaves the allocator.
 #pragma once
 
 #include <signal.h>

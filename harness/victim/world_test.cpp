@@ -4,8 +4,10 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -317,6 +319,23 @@ TEST_F(WorldTest, ParksOutsideTheAllocator) {
   }
   EXPECT_EQ(parked_in_allocator, 0U);
   EXPECT_GT(deferred, 0U) << "no halt signal met the allocator: the test shows nothing";
+}
+
+// glibc has one lock for the list of all open files. A thread that stood with it would keep who opens the next
+// one waiting for ever: ctest would end this.
+TEST_F(WorldTest, AFileCanBeOpenedWhileThreadsThatOpenFilesStand) {
+  TestThread victim([](const std::atomic<bool>& stop) {
+    while (!stop) {
+      FILE* const file = fopen("/dev/null", "r");
+      ASSERT_NE(file, nullptr);
+      fclose(file);
+    }
+  });
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(world().halt(victim.tid()));
+    ASSERT_TRUE(std::ifstream("/dev/null").is_open());
+    world().release_all();
+  }
 }
 
 // Stepping ----------------------------------------------------------------------------------------
