@@ -31,9 +31,7 @@ from framestorm_cli.triage import collecting
 
 _CELL = 10.0  # seconds of a stress run for each workload: shorter, and JVMs do little but start
 _STRESS_GRACE = 180.0  # seconds that a stress run may take beyond its time
-_ROUND = (
-    0.5  # seconds of a round of stepping with one event, at least (kShortestRound, native/step.cpp)
-)
+_ROUND = 0.5  # seconds of stepping with an event, at least (kShortestRound, native/step.cpp)
 _LOOK = 0.5  # seconds between looks at what was found
 _STOPPED = "detected"
 

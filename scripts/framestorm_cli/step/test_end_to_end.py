@@ -112,7 +112,8 @@ def test_a_program_is_stepped_in_windows(tmp_path: Path) -> None:
     assert made.program.windows > 2
     assert not made.program.ended
     assert made.counts.judged_share >= results.LEAST_JUDGED
-    assert made.distinct > 3000
+    # Windows come to places of their own, however many a machine has time for.
+    assert made.distinct > 10 * made.program.windows
     assert any("framestorm/workloads" in blob.name for blob in made.blobs)
     assert made.program.sampled
     assert "a program's way is never quite the same" in done.stdout
