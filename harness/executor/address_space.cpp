@@ -3,11 +3,9 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
-#include <fstream>
 #include <system_error>
 
+#include "harness/base/memory_map.h"
 #include "harness/input/text.h"
 #include "harness/jvm/modules.h"
 
@@ -18,21 +16,16 @@ constexpr size_t kGuardBytes = size_t{1} << 20;
 
 // Middle of the widest hole in the address space: nothing will be mapped there.
 uintptr_t find_unmapped() {
-  std::ifstream maps("/proc/self/maps");
-  std::string line;
   uintptr_t last_end = 0x10000;
   uintptr_t best = 0;
   uintptr_t best_size = 0;
-  while (std::getline(maps, line)) {
-    uintptr_t begin = 0;
-    uintptr_t end = 0;
-    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2) continue;
-    if (begin >= uintptr_t{1} << 47) break;
-    if (begin > last_end && begin - last_end > best_size) {
-      best_size = begin - last_end;
+  for (const MemoryMapping& one : read_memory_map()) {
+    if (one.begin >= uintptr_t{1} << 47) break;
+    if (one.begin > last_end && one.begin - last_end > best_size) {
+      best_size = one.begin - last_end;
       best = last_end + best_size / 2;
     }
-    last_end = end;
+    last_end = one.end;
   }
   return best & ~uintptr_t{0xfff};
 }

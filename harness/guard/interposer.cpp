@@ -361,20 +361,17 @@ extern "C" [[gnu::visibility("hidden")]] void* framestorm_dl_call(const char* na
     real_##name.get() arguments;                                    \
     __builtin_unreachable();                                        \
   }
-#define FRAMESTORM_STDIO(result, name, parameters, arguments)         \
-  FRAMESTORM_REAL(name, result parameters);                           \
-  FRAMESTORM_INTERPOSE(result, name, FRAMESTORM_UNPAREN parameters) { \
-    FRAMESTORM_TERMINAL(#name);                                       \
-    return real_##name.get() arguments;                               \
+#define FRAMESTORM_STDIO_IN(scope, result, name, parameters, arguments) \
+  FRAMESTORM_REAL(name, result parameters);                             \
+  FRAMESTORM_INTERPOSE(result, name, FRAMESTORM_UNPAREN parameters) {   \
+    FRAMESTORM_TERMINAL(#name);                                         \
+    scope return real_##name.get() arguments;                           \
   }
+#define FRAMESTORM_STDIO(result, name, parameters, arguments) \
+  FRAMESTORM_STDIO_IN(, result, name, parameters, arguments)
 // One that takes the lock of glibc's list of files, which the loop takes to open one: no thread is halted in it.
-#define FRAMESTORM_STDIO_LIST(result, name, parameters, arguments)    \
-  FRAMESTORM_REAL(name, result parameters);                           \
-  FRAMESTORM_INTERPOSE(result, name, FRAMESTORM_UNPAREN parameters) { \
-    FRAMESTORM_TERMINAL(#name);                                       \
-    const AllocatorScope in_libc;                                     \
-    return real_##name.get() arguments;                               \
-  }
+#define FRAMESTORM_STDIO_LIST(result, name, parameters, arguments) \
+  FRAMESTORM_STDIO_IN(const AllocatorScope in_libc;, result, name, parameters, arguments)
 // A variadic function forwards to the real one that takes a va_list (interposed elsewhere here).
 #define FRAMESTORM_PRINTF(name, va_name, parameters, arguments)         \
   FRAMESTORM_INTERPOSE(int, name, FRAMESTORM_UNPAREN parameters, ...) { \

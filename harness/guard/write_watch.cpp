@@ -9,15 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <new>
-#include <string>
 #include <system_error>
 
 #include "harness/base/clock.h"
+#include "harness/base/memory_map.h"
 #include "harness/guard/arch.h"
 #include "harness/guard/signal_table.h"
 #include "harness/guard/walk_state.h"
@@ -73,16 +70,13 @@ void WriteWatch::prepare(const Range& writer, const Range& owned) {
   writer_ = writer;
   exempt_ = {};
   mappings_.clear();
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
+  for (const MemoryMapping& mapped : read_memory_map()) {
+    const auto& access = mapped.access;
+    if (access[0] != 'r' || access[1] != 'w' || access[3] != 'p') continue;
     Mapping one;
-    char access[5] = "", name[16] = "";
-    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %15s", &one.begin,
-                    &one.end, access, name) < 3 ||
-        access[0] != 'r' || access[1] != 'w' || access[3] != 'p') {
-      continue;
-    }
-    if (!is_allocated(one, name)) {
+    one.begin = mapped.begin;
+    one.end = mapped.end;
+    if (!is_allocated(one, mapped.name)) {
       one.begin = std::max(one.begin, owned.begin);
       one.end = std::min(one.end, owned.end);
     }

@@ -1,10 +1,8 @@
 #include "harness/oracles/executable_memory.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
-#include <fstream>
-#include <string>
+
+#include "harness/base/memory_map.h"
 
 namespace framestorm {
 
@@ -21,15 +19,8 @@ bool ExecutableMemory::knows(uintptr_t address) const {
 
 void ExecutableMemory::learn() {
   ranges_.clear();
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    Range one;
-    char access[5] = "";
-    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s", &one.begin, &one.end, access) ==
-            3 &&
-        access[2] == 'x') {
-      ranges_.push_back(one);
-    }
+  for (const MemoryMapping& one : read_memory_map()) {
+    if (one.access[2] == 'x') ranges_.push_back({one.begin, one.end});
   }
 }
 

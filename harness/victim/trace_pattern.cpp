@@ -203,13 +203,15 @@ bool matches(std::span<const std::string> frames, const ScenarioInfo& info,
   };
   // Of threads that stay mounted: JFR takes one that is being unmounted for its carrier.
   const bool stays_mounted = !info.mounted_trace.empty();
-  const auto carrier = std::ranges::find(frames, kRunsContinuations);
-  if (walker.ends_at_a_continuation && stays_mounted && carrier != frames.end()) {
-    if (why != nullptr) {
-      *why = "frame " + std::to_string(carrier - frames.begin()) + " is " + *carrier +
-             ", of the carrier, expected the end";
+  if (walker.ends_at_a_continuation && stays_mounted) {
+    const auto carrier = std::ranges::find(frames, kRunsContinuations);
+    if (carrier != frames.end()) {
+      if (why != nullptr) {
+        *why = "frame " + std::to_string(carrier - frames.begin()) + " is " + *carrier +
+               ", of the carrier, expected the end";
+      }
+      return false;
     }
-    return false;
   }
   const bool may_stop = walker.ends_where_it_distrusts_a_frame;
   if (may_stop && !info.asgct_trace.empty() && is(info.asgct_trace, nullptr)) return true;
