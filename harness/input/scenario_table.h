@@ -54,6 +54,7 @@ enum class ScenarioId : uint8_t {
   crypto_stubs,
   code_patching,
   native_untabled,
+  string_search,
   count
 };
 
@@ -483,6 +484,18 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .trace = "framestorm/Harness.spinBelowUntabled framestorm/NativeUntabled.call "
               "framestorm/NativeUntabled.run framestorm/Victim.run",
      .top = TopCode::native},
+    {.id = ScenarioId::string_search,
+     .name = "string-search",
+     .description =
+         "in C2's search in strings, which pushes up to eight words on the method's frame",
+     .trace = "java/lang/StringLatin1.*|java/lang/String.coder|java/lang/String.isLatin1+? "
+              "java/lang/String.indexOf? framestorm/StringSearch.search "
+              "framestorm/StringSearch.run framestorm/Victim.run",
+     .asgct_percent = 0,
+     .top = TopCode::nmethod,
+     .top_name = "java/lang/String.indexOf",
+     .top_tier = 4,
+     .note = "AsyncGetCallTrace takes a word that was pushed for the return address, and gives -6"},
 });
 
 constexpr bool is_in_order() {

@@ -168,6 +168,18 @@ void JNICALL open(JNIEnv* env, jclass, jobject module, jstring name, jobject to)
   }
 }
 
+jboolean JNICALL is_at_page_end(JNIEnv* env, jclass, jstring string) {
+  const jfieldID value = env->GetFieldID(env->GetObjectClass(string), "value", "[B");
+  if (value == nullptr) return JNI_FALSE;  // it has thrown
+  auto* const array = static_cast<jarray>(env->GetObjectField(string, value));
+  void* const bytes = env->GetPrimitiveArrayCritical(array, nullptr);
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  constexpr uintptr_t kRead = 16;  // C2_MacroAssembler::string_indexof
+  const bool is_at_end = reinterpret_cast<uintptr_t>(bytes) % page > page - kRead;
+  env->ReleasePrimitiveArrayCritical(array, bytes, JNI_ABORT);
+  return is_at_end ? JNI_TRUE : JNI_FALSE;
+}
+
 void JNICALL churn_permit(JNIEnv*, jclass) {
   Entry* entry = entry_of_current_thread();
   if (entry == nullptr) return;
@@ -216,6 +228,7 @@ void bind(const Jvm& jvm) {
       method("spinAddress", "()J", &spin_address),
       method("churnPermit", "()V", &churn_permit),
       method("open", "(Ljava/lang/Module;Ljava/lang/String;Ljava/lang/Module;)V", &open),
+      method("isAtPageEnd", "(Ljava/lang/String;)Z", &is_at_page_end),
       method("beginStepping", "()V", &begin_stepping),
       method("endStepping", "()V", &end_stepping),
   };

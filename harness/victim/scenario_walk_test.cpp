@@ -29,10 +29,11 @@ constexpr int kMostHalts = 200;
 
 // AsyncGetCallTrace's own wrong answer, see corpus/crashes: of a thread in Java that is halted in C
 // code - a leaf call, an interpreted VM call's entry, HotSpot's signal handler for a poll - it
-// loses frames. So it does of compiled code that has no frame yet, or no longer.
-bool is_known_defect(uint32_t thread_state, bool has_frame,
+// loses frames. So it does of compiled code that has no frame yet, or no longer. Of C2's search in
+// strings it takes a word that was pushed for the return address.
+bool is_known_defect(ScenarioId scenario, uint32_t thread_state, bool has_frame,
                      const std::vector<std::string>& clauses) {
-  return thread_state == kThreadInJava && !has_frame &&
+  return thread_state == kThreadInJava && (!has_frame || scenario == ScenarioId::string_search) &&
          clauses == std::vector<std::string>{"contract:wrong-frames"};
 }
 
@@ -113,7 +114,7 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
       ASSERT_EQ(walked.outcome.status, Outcome::Status::walked);
       EXPECT_TRUE(walked.outcome.unmutated);
       ++walks;
-      if (is_known_defect(victim().thread_state(session().jvm().layout()),
+      if (is_known_defect(GetParam(), victim().thread_state(session().jvm().layout()),
                           has_frame(victim(), session().jvm().code_map()),
                           clauses_of(walked.findings))) {
         continue;

@@ -34,6 +34,7 @@ ScenarioId scenario_of(const Sample& sample, const CodeEntry* top) {
   }
   if (top->kind == CodeKind::nmethod) {
     if (top->name == "java/lang/String.compareTo") return ScenarioId::string_compare;
+    if (top->name == "java/lang/String.indexOf") return ScenarioId::string_search;
     return top->tier == 4 ? ScenarioId::c2_inlined : ScenarioId::c1;
   }
   if (has(top->name, "arraycopy")) return ScenarioId::arraycopy;

@@ -25,6 +25,9 @@ public final class Harness {
   /** Address of the C function {@code void (void)} that spins as {@link #spinInNative} does. */
   static native long spinAddress();
 
+  /** Whether a read of 16 bytes from the string's first one goes on into the next page. */
+  static native boolean isAtPageEnd(String string);
+
   /** From here on the calling thread runs instruction by instruction, if the harness wants that. */
   static native void beginStepping();
 
