@@ -12,12 +12,12 @@ constexpr size_t kArguments = size_t{kMaxIteratorArgument} + 1;
 
 void pick_call(Rng& rng, IteratorCall* call) {
   // Frames make the states that the other calls act on.
-  constexpr Kind kKinds[] = {Kind::next,       Kind::next,     Kind::next,   Kind::drain,
-                             Kind::rewind,     Kind::state,    Kind::state,  Kind::thread_state,
-                             Kind::open,       Kind::open,     Kind::open,   Kind::open_frame,
-                             Kind::open_frame, Kind::leave,    Kind::leave,  Kind::jump,
-                             Kind::jump,       Kind::select,   Kind::select, Kind::select,
-                             Kind::next_null,  Kind::open_null};
+  constexpr Kind kKinds[] = {
+      Kind::next,      Kind::next,       Kind::next,         Kind::drain,  Kind::rewind,
+      Kind::state,     Kind::state,      Kind::thread_state, Kind::open,   Kind::open,
+      Kind::open,      Kind::open_frame, Kind::open_frame,   Kind::leave,  Kind::leave,
+      Kind::jump,      Kind::jump,       Kind::select,       Kind::select, Kind::select,
+      Kind::next_null, Kind::open_null,  Kind::open_to_java};
   call->kind = rng.pick(kKinds);
   // Mostly few frames, one handler, an iterator that there is.
   const size_t range = rng.one_in(4) ? kArguments : 3;

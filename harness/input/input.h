@@ -166,6 +166,7 @@ enum class IteratorCallKind : uint8_t {
                  // it is not valid any more; modulo how many there are plus 1, which is null
   next_null,     // NextFrame with a null frame
   open_null,     // RunWithIterator with a null handler
+  open_to_java,  // as `open`, with ASGST_END_ON_FIRST_JAVA_FRAME
   count
 };
 

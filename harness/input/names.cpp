@@ -21,8 +21,8 @@ constexpr std::string_view kDepthKindNames[] = {"normal",    "zero",      "one",
 constexpr std::string_view kContextArgNames[] = {"victim", "null", "misaligned"};
 constexpr std::string_view kEnvArgNames[] = {"victim", "null", "other-victim"};
 constexpr std::string_view kIteratorCallNames[] = {
-    "next",       "drain", "rewind", "state",  "thread-state", "open",
-    "open-frame", "leave", "jump",   "select", "next-null",    "open-null",
+    "next",  "drain", "rewind", "state",     "thread-state", "open",         "open-frame",
+    "leave", "jump",  "select", "next-null", "open-null",    "open-to-java",
 };
 constexpr std::string_view kQueueCallNames[] = {
     "register",    "deregister",   "enqueue",  "enqueue-null",  "element",     "change",

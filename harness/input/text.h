@@ -17,7 +17,7 @@
 //   thread state = raw 0x8
 //   thread last-java-sp = stack-base - 8
 //   iterator next 3                     # also: drain, rewind, state, thread-state, open,
-//   iterator jump 1                     # open-frame, leave, select 0, next-null, open-null
+//   iterator jump 1                     # open-frame, open-to-java, leave, select 0, next-null, open-null
 //
 // Only the first two lines are needed; the rest has the defaults of input.h. Order of `register`,
 // `stack` and `thread` lines is the order of application, that of `iterator` lines the order of the

@@ -25,7 +25,7 @@ stack sp + 3 = libc-text + 16       # offsets of stack words are in words
 thread state = raw 0x8
 thread last-java-sp = stack-base - 8
 iterator next 3                     # also: drain, rewind, state, thread-state, open,
-iterator jump 1                     # open-frame, leave, select 0, next-null, open-null
+iterator jump 1                     # open-frame, open-to-java, leave, select 0, next-null, open-null
 )";
 
 Mutation set_register(Register reg, ValueKind kind, int32_t delta) {

@@ -42,10 +42,10 @@ class IteratorModel {
 
   // A new iterator, whose frames are those of the list from `begin` on, or not known (kNone). Its
   // number, or kNone when there is no room; the number counts in the order of opening.
-  // `opener`: an address in the frame of who opens it.
-  size_t open(const void* handle, size_t begin, bool from_frame, uintptr_t opener) {
+  // `opener`: an address in the frame of who opens it. `to_java`: with ASGST_END_ON_FIRST_JAVA_FRAME.
+  size_t open(const void* handle, size_t begin, bool from_frame, uintptr_t opener, bool to_java) {
     if (iterators_ == opened_.size()) return kNone;
-    opened_[iterators_] = {handle, begin, begin, from_frame, opener, Life::open};
+    opened_[iterators_] = {handle, begin, begin, from_frame, to_java, opener, Life::open};
     return iterators_++;
   }
   // The handlers of this iterator and of those opened after it have been left.
@@ -106,6 +106,12 @@ class IteratorModel {
     return iterator != nullptr && iterator->from_frame;
   }
 
+  // The Java frame that this iterator ends before; null: it has not come to one, or does not end there.
+  const ASGST_Frame* java_frame_ahead(const void* handle) const {
+    const Iterator* const iterator = find(handle);
+    return iterator != nullptr && is_before_java(*iterator) ? &list_[iterator->next] : nullptr;
+  }
+
   // The frame that next() gave last.
   const ASGST_Frame* last_frame() const { return last_ < frames_ ? &list_[last_] : nullptr; }
   // Where a walk begins that starts from that frame's registers: at the first of the frames that
@@ -135,6 +141,7 @@ class IteratorModel {
     size_t begin;
     size_t next;
     bool from_frame;  // of another one's frame
+    bool to_java;
     uintptr_t opener;
     Life life;
   };
@@ -154,8 +161,14 @@ class IteratorModel {
     const bool jumped = iterator->life == Life::jumped;
     if (jumped && caller >= iterator->opener) return {ASGST_INVALID_ITERATOR};
     // One that starts behind where the frozen frames are missing does not know of them.
-    const std::optional<int> result = result_at(iterator->next);
+    const std::optional<int> result =
+        is_before_java(*iterator) ? ASGST_NO_FRAME : result_at(iterator->next);
     return {result, jumped, iterator->from_frame && result == ASGST_FRAMES_FROZEN};
+  }
+  bool is_before_java(const Iterator& iterator) const {
+    if (!iterator.to_java || iterator.next >= frames_) return false;
+    const uint8_t type = list_[iterator.next].type;
+    return type == ASGST_FRAME_JAVA || type == ASGST_FRAME_JAVA_INLINED;
   }
   std::optional<int> result_at(size_t position) const {
     if (position == kNone) return std::nullopt;

@@ -22,6 +22,15 @@ template <typename Call>
   return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
 }
 
+constexpr uint8_t kUntouched = 0xff;  // each byte of a frame that nothing was put into
+
+// `ahead`: the Java frame that the iterator ends before, whose registers it gives; null: it gives none.
+bool is_end(const ASGST_Frame& frame, const ASGST_Frame* ahead) {
+  if (ahead == nullptr) return frame.type == kUntouched;
+  return frame.type == ASGST_FRAME_JAVA && frame.method == nullptr && frame.pc == ahead->pc &&
+         frame.sp == ahead->sp && frame.fp == ahead->fp;
+}
+
 }  // namespace
 
 IteratorApi::IteratorApi(const Exports& exports)
@@ -112,6 +121,12 @@ void IteratorSequence::step(const IteratorCall& call) {
     case IteratorCallKind::open:
       open(start_, 0, /*nested_frame=*/false);
       return;
+    case IteratorCallKind::open_to_java: {
+      IteratorStart to_java = start_;
+      to_java.options |= ASGST_END_ON_FIRST_JAVA_FRAME;
+      open(to_java, 0, /*nested_frame=*/false);
+      return;
+    }
     case IteratorCallKind::open_frame:
       if (const ASGST_Frame* frame = model_.last_frame()) {
         const IteratorStart from = {.from_frame = true,
@@ -177,7 +192,7 @@ void IteratorSequence::complain_of_frame(std::string_view field, const ASGST_Fra
 
 int IteratorSequence::next(bool with_frame) {
   ASGST_Frame frame;
-  std::memset(&frame, 0xff, sizeof frame);
+  std::memset(&frame, kUntouched, sizeof frame);
   const auto call_it = [&] { return api_.next(selected(), with_frame ? &frame : nullptr); };
   const int got = is_from_further_down() ? from_further_down(call_it) : call_it();
   const bool open = model_.is_open(chosen_);
@@ -196,6 +211,11 @@ int IteratorSequence::next(bool with_frame) {
   if (got < 0 && !is_cleared()) {
     complain("iterator-frame-not-cleared", scope(), "left a frame, with the error", got, got);
   }
+  const ASGST_Frame* const ahead = model_.java_frame_ahead(chosen_);
+  if (got == ASGST_NO_FRAME && wanted.result == got && !is_end(frame, ahead)) {
+    complain("iterator-frame-at-end", scope(), "gave with the end a frame of type", frame.type,
+             ahead != nullptr ? ASGST_FRAME_JAVA : kUntouched);
+  }
   if (got != 1 || wanted.result != 1) return got;
   model_.advance(chosen_);
   const std::string_view differs =
@@ -208,8 +228,9 @@ void IteratorSequence::enter(ASGST_Iterator* iterator, void* handler_pointer) {
   auto* const handler = static_cast<Handler*>(handler_pointer);
   IteratorSequence& self = *handler->sequence;
   if (handler->entered++ > 0) return;
-  handler->iterator = self.model_.open(iterator, handler->begin, handler->nested_frame,
-                                       reinterpret_cast<uintptr_t>(handler));
+  handler->iterator = self.model_.open(
+      iterator, handler->begin, handler->nested_frame, reinterpret_cast<uintptr_t>(handler),
+      (handler->start.options & ASGST_END_ON_FIRST_JAVA_FRAME) != 0);
   if (handler->iterator == IteratorModel::kNone) return;
   self.chosen_ = iterator;
   self.execute();

@@ -133,6 +133,18 @@ INSTANTIATE_TEST_SUITE_P(
                  Defect::leaves_frames_of_errors,
                  {{Kind::select, 1}, {Kind::next}},
                  "iterator-frame-not-cleared"},
+        WrongApi{"GoesOnIntoJava",
+                 Defect::goes_on_into_java,
+                 {{Kind::open_to_java}, {Kind::drain}},
+                 "iterator-next"},
+        WrongApi{"GivesAnotherJavaFrame",
+                 Defect::gives_another_java_frame,
+                 {{Kind::open_to_java}, {Kind::drain}},
+                 "iterator-frame-at-end"},
+        WrongApi{"GivesAJavaFrameAtTheEnd",
+                 Defect::gives_a_java_frame_at_the_end,
+                 {{Kind::drain}},
+                 "iterator-frame-at-end"},
         WrongApi{"NullHandlerAccepted",
                  Defect::accepts_null_handlers,
                  {{Kind::open_null}},
@@ -376,7 +388,7 @@ size_t begins_at(std::span<const ASGST_Frame> frames, size_t index) {
   model.reset();
   for (const ASGST_Frame& frame : frames) model.record(frame);
   const int handle = 0;
-  model.open(&handle, 0, /*from_frame=*/false, /*opener=*/0);
+  model.open(&handle, 0, /*from_frame=*/false, /*opener=*/0, /*to_java=*/false);
   for (size_t i = 0; i <= index; ++i) model.advance(&handle);
   return model.physical_begin_of_last();
 }

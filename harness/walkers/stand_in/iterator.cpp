@@ -17,6 +17,7 @@ struct Iteration {
   bool c_frames = false;
   bool ended = false;
   bool to_mark = false;  // it ends with the frame that is marked
+  bool to_java = false;  // before the first method that is not native
   int end = 0;
 };
 
@@ -54,12 +55,19 @@ size_t& position_of(Iteration* iteration) {
   return defect() == Defect::nested_share_their_position ? shared_position : iteration->next;
 }
 
+bool is_before_java(const Iteration& iteration, size_t next) {
+  if (!iteration.to_java || next >= iteration.size) return false;
+  const Type type = iteration.stack[next].type;
+  return (type == Type::java || type == Type::inlined) && defect() != Defect::goes_on_into_java;
+}
+
 int state_of(Iteration* iteration) {
   size_t& next = position_of(iteration);
   while (next < iteration->size && iteration->stack[next].type == Type::cpp &&
          !iteration->c_frames) {
     ++next;
   }
+  if (is_before_java(*iteration, next)) return ASGST_NO_FRAME;
   if (next < iteration->size) return 1;
   if (defect() == Defect::ends_otherwise_later && iteration->ended) return ASGST_STOPPED_BAD_PC;
   iteration->ended = true;
@@ -80,7 +88,7 @@ void end_at_mark(Iteration* iteration) {
   slot.number = opened++;
   slot.closed = false;
   slot.iteration.next = 0;
-  slot.iteration.ended = slot.iteration.to_mark = false;
+  slot.iteration.ended = slot.iteration.to_mark = slot.iteration.to_java = false;
   slot.iteration.end = framestorm_stand_in()->end;
   return slot;
 }
@@ -120,6 +128,7 @@ int ASGST_RunWithIterator(void* ucontext, int32_t options, ASGST_IteratorHandler
   Iteration& iteration = slot.iteration;
   iteration.size = control.stack(ucontext, iteration.stack.data(), iteration.stack.size());
   iteration.c_frames = (options & ASGST_INCLUDE_NON_JAVA_FRAMES) != 0;
+  iteration.to_java = (options & ASGST_END_ON_FIRST_JAVA_FRAME) != 0;
   if ((options & ASGST_END_AT_FRAME_MARK) != 0) end_at_mark(&iteration);
   return run(&slot, fun, argument);
 }
@@ -151,6 +160,7 @@ int ASGST_RunWithIteratorFromFrame(void* sp, void* /*fp*/, void* /*pc*/, int opt
   for (size_t i = begin; i < size; ++i) iteration.stack[i - begin] = iteration.stack[i];
   iteration.size = size - begin;
   iteration.c_frames = (options & ASGST_INCLUDE_NON_JAVA_FRAMES) != 0;
+  iteration.to_java = (options & ASGST_END_ON_FIRST_JAVA_FRAME) != 0;
   return run(&slot, fun, argument);
 }
 
@@ -167,6 +177,17 @@ int ASGST_NextFrame(ASGST_Iterator* iterator, ASGST_Frame* frame) {
   }
   const int result = state_of(iteration);
   if (result < 0 && wrong != Defect::leaves_frames_of_errors) *frame = {};
+  if (result == ASGST_NO_FRAME && wrong == Defect::gives_a_java_frame_at_the_end) {
+    *frame = {.type = ASGST_FRAME_JAVA};
+  }
+  if (result == ASGST_NO_FRAME && is_before_java(*iteration, position_of(iteration))) {
+    const Frame& ahead = iteration->stack[position_of(iteration)];
+    const uintptr_t moved = wrong == Defect::gives_another_java_frame ? 1 : 0;
+    *frame = {.type = ASGST_FRAME_JAVA,
+              .pc = reinterpret_cast<void*>(ahead.pc + moved),
+              .sp = reinterpret_cast<void*>(ahead.sp),
+              .fp = reinterpret_cast<void*>(ahead.fp)};
+  }
   if (result != 1) return result;
   const size_t at = position_of(iteration)++;
   const Frame& from = iteration->stack[at];

@@ -64,6 +64,9 @@ enum class Defect : uint8_t {
   accepts_null_iterators,
   accepts_null_frames,
   leaves_frames_of_errors,
+  goes_on_into_java,
+  gives_another_java_frame,
+  gives_a_java_frame_at_the_end,
   accepts_null_handlers,
   rewinds_to_the_second,
   state_takes_a_frame,
@@ -112,6 +115,7 @@ enum class Defect : uint8_t {
   mark_polls_at_the_oldest,
   // JFR
   request_of_no_frame,
+  request_says_native,
   request_is_biased
 };
 
