@@ -7,7 +7,7 @@
 //                nmethod has no debug information: JFR then takes the frame's own
 //   not null     sp is the frame pointer of an interpreted frame. Whether bcp is in its method JFR
 //                looks at when it answers, and if it is not, takes the frame's own; where it is,
-//                that is where the frame is
+//                that is where the frame is. 1 stands for a native method, and for no other
 //
 // Compared with a walker that tells where frames are, of an unmutated victim. A request without a
 // frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
@@ -70,6 +70,8 @@ class RequestOracle final : public Oracle {
         !is_machine(frame.type) && frame.type != FrameType::inlined && frame.tier == 0;
     if (!is_interpreted || frame.sp > request.sp) {
       report(view, request, "is of no interpreted frame", out);
+    } else if (request.bcp == kBcpOfNative && frame.type != FrameType::native) {
+      report(view, request, "says that its method is native", out);
     } else if (request.bci >= 0 && frame.bci >= 0 && i > 0 && request.bci != frame.bci) {
       report(view, request,
              "has bci " + std::to_string(request.bci) + ", its frame " + std::to_string(frame.bci),
@@ -79,6 +81,7 @@ class RequestOracle final : public Oracle {
 
  private:
   static constexpr int32_t kDepth = 1024;
+  static constexpr uintptr_t kBcpOfNative = 1;  // build_for_interpreter, jfrSampleRequest.cpp
 
   static bool is_plain_request(const WalkView& view) {
     return view.subject.unmutated && view.subject.walker->layout().bcp >= 0 &&

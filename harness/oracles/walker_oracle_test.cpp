@@ -447,6 +447,24 @@ TEST_P(EachWrongWalker, IsReported) {
   EXPECT_EQ(std::ranges::count(clauses, "contract:" + GetParam().clause), 1) << explain(walked);
 }
 
+TEST_F(WalkerOracleTest, ARequestOfBytecodesDoesNotSayThatTheyAreNative) {
+  start({ScenarioId::interpreted_recursion});
+  ASSERT_FALSE(HasFatalFailure());
+  stand(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  control_->stack = [](void* context, stand_in::Frame* out, size_t room) {
+    const size_t size = stack_of_victim(context, out, room);
+    for (size_t i = 0; i < size; ++i) out[i].fp = out[i].sp + 2 * sizeof(uintptr_t);
+    return size;
+  };
+  Input plain = input(WalkerId::jfr_request);
+  plain.scenario = ScenarioId::interpreted_recursion;
+  EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>{});
+  control_->defect = Defect::request_says_native;
+  EXPECT_EQ(clauses_of(walk(plain).findings),
+            std::vector<std::string>{"contract:request-of-no-frame"});
+}
+
 TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
   start({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());

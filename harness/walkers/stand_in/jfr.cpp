@@ -27,7 +27,7 @@ extern "C" {
 
 using namespace framestorm::stand_in;
 
-// The first Java frame, as if it were compiled.
+// The first Java frame; one without a frame pointer as if it were compiled.
 jint JfrWalk_BuildRequest(void* ucontext, int sampler, JfrWalk_Request* request) {
   Control& control = *framestorm_stand_in();
   control.options = static_cast<uint32_t>(sampler);
@@ -37,7 +37,14 @@ jint JfrWalk_BuildRequest(void* ucontext, int sampler, JfrWalk_Request* request)
   const size_t size = control.stack(ucontext, stack.data(), stack.size());
   for (size_t i = 0; i < size; ++i) {
     if (stack[i].type == Type::cpp) continue;
-    *request = {reinterpret_cast<void*>(stack[i].sp), reinterpret_cast<void*>(stack[i].pc), nullptr,
+    const bool interpreted = stack[i].tier == 0 && stack[i].fp != 0;
+    const bool native =
+        stack[i].type == Type::native || control.defect == Defect::request_says_native;
+    *request = {reinterpret_cast<void*>(interpreted ? stack[i].fp : stack[i].sp),
+                reinterpret_cast<void*>(stack[i].pc),
+                !interpreted ? nullptr
+                : native     ? reinterpret_cast<void*>(1)
+                             : static_cast<void*>(&stack[i]),
                 -1};
     if (control.defect == Defect::request_of_no_frame) request->pc = request->sp;
     return 1;
