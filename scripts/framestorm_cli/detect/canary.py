@@ -4,7 +4,7 @@ Behind it stands, of mutants, what a driver that tries them writes (harness/jvm/
 """
 
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,20 @@ def read_mutants(file: Path) -> dict[int, tuple[int, int]]:
     was in force."""
     counts = _OF_MUTANT.iter_unpack(file.read_bytes()[_LAYOUT.size : _END_OF_COUNTS])
     return {number: both for number, both in enumerate(counts) if both[0]}
+
+
+def write_tried(file: Path, tried: Mapping[int, Tried]) -> None:
+    """For who tries them by starting processes. None of them has been tried before."""
+    with file.open("r+b") as out:
+        for number, one in tried.items():
+            out.seek(_END_OF_COUNTS + _TRYING.size + number * _TRIED.size)
+            out.write(_TRIED.pack(one.tries, one.differed, _KILLED if one.killed else 0))
+
+
+def read_killed(file: Path) -> set[int]:
+    """By number, those that need not be tried."""
+    tried = _TRIED.iter_unpack(file.read_bytes()[_END_OF_COUNTS + _TRYING.size :])
+    return {number for number, (_, _, fate) in enumerate(tried) if fate == _KILLED}
 
 
 def read_tried(file: Path) -> dict[int, Tried]:

@@ -4,16 +4,16 @@ Every run starts from framestorm's seeds, in its own folder, on a JDK that has a
 """
 
 import random
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from framestorm_cli.base import paths
-from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.detect import walker_tests
+from framestorm_cli.detect.looking import Looked, Task, Timed
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.fuzz import afl, results
@@ -34,40 +34,6 @@ _STRESS_GRACE = 180.0  # seconds that a stress run may take beyond its time
 _ROUND = 0.5  # seconds of stepping with an event, at least (kShortestRound, native/step.cpp)
 _LOOK = 0.5  # seconds between looks at what was found
 _STOPPED = "detected"
-
-
-@dataclass
-class Timed:
-    """A finding, and seconds from the run's start until it was there, the JVM's start included."""
-
-    seconds: float
-    finding: Finding
-
-
-@dataclass
-class Looked:
-    """What a run came to. `problem`: why it did not look; such a run counts as none."""
-
-    found: list[Timed] = field(default_factory=list)
-    walks: int = 0
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class Task:
-    """`wanted`: whether a finding is worth ending the run for. `jvm_args`: of a fuzzer's JVMs. `parts`: of
-    the contestant, no others look; none: all. `mutants`: the file of their counts, where it tries them."""
-
-    tools: Toolchain
-    walkers: tuple[str, ...]
-    seconds: float
-    seed: int
-    out: Path
-    symbolizer: Symbolizer
-    wanted: Callable[[Finding], bool]
-    jvm_args: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-    mutants: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -241,6 +207,8 @@ CONTESTANTS = {
         Contestant("step", "`step`, all scenarios", "sanitized", _step, parts=_scenarios),
         Contestant("step-events", "`step` with all events, scenarios chosen by the seed", "sanitized",
                    lambda task: _step(task, with_events=True), parts=_scenarios),
+        Contestant("walker-tests", "the added walkers' own tests, which look at nothing else", "plain",
+                   walker_tests.look, replays=False, parts=walker_tests.programs),
         Contestant("stress", "`stress`, workloads chosen by the seed", "plain", _stress, replays=False),
         Contestant("stress-no-truth", "the same without ground truth", "plain",
                    lambda task: _stress(task, "--no-truth"), replays=False),
@@ -250,10 +218,3 @@ CONTESTANTS = {
                    replays=False, hears=_dies),
     )
 }  # fmt: skip
-
-
-def clean(out: Path) -> Path:
-    """An empty folder for a run."""
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    return out

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.detect.contestants import Timed
+from framestorm_cli.detect.looking import Timed
 from framestorm_cli.detect.subjects import environment
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native.toolchain import Toolchain

@@ -15,8 +15,9 @@ from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.detect import canary, judging, libraries
-from framestorm_cli.detect.contestants import CONTESTANTS, Contestant, Looked, Task, Timed, clean
+from framestorm_cli.detect.contestants import CONTESTANTS, Contestant
 from framestorm_cli.detect.judging import Detection, Judgement, Side
+from framestorm_cli.detect.looking import Looked, Task, Timed, clean
 from framestorm_cli.detect.subjects import CONTROLS, Subject, controls, environment
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import toolchain

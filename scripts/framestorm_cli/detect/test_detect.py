@@ -3,6 +3,8 @@
 import json
 import shutil
 import struct
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,14 +27,16 @@ from framestorm_cli.detect import (
     mutant_tables,
     subjects,
     tables,
+    walker_tests,
 )
 from framestorm_cli.detect.canary import Tried
-from framestorm_cli.detect.contestants import CONTESTANTS, Looked, Task, clean
+from framestorm_cli.detect.contestants import CONTESTANTS
+from framestorm_cli.detect.looking import Looked, Task, clean
 from framestorm_cli.detect.measuring import Kill, Measured, Planned
 from framestorm_cli.detect.mutation import Mutant
 from framestorm_cli.detect.subjects import CONTROL
 from framestorm_cli.findings.finding import Finding, Signature
-from framestorm_cli.native import walkers
+from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE
 
 BUG = next(iter(catalogue.bugs()))
@@ -239,6 +243,86 @@ def test_a_scenario_goes_on_when_a_mutant_has_ended_the_process(
     assert len({start[start.index("--mutants") + 1] for start in starts}) == 1
 
 
+# Four mutants act in it: it fails with the third, and with the fifth once.
+A_TEST = """
+import os, pathlib, struct, sys
+name, mutant = sys.argv[1], int(os.environ.get("FRAMESTORM_MUTANT", "0"))
+if name == "skipped":
+    sys.exit(print("[  SKIPPED ]"))
+if mutant < 0:
+    with open(os.environ["FRAMESTORM_CANARY"], "r+b") as counts:
+        for number in (2, 3, 4, 5):
+            counts.seek(48 + 16 * number)
+            counts.write(struct.pack("<2Q", 9, 9))
+once = pathlib.Path(f"mutant-{mutant}")
+chance = mutant == 5 and not once.exists()
+once.touch()
+bug = name == "bug" and "planted" in os.environ["JDK_UNDER_TEST"]
+sys.exit(mutant == 3 or chance or name == "broken" or bug)
+"""
+
+
+@pytest.fixture
+def the_tests_are(
+    homes: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    script = tmp_path / "a_test.py"
+    script.write_text(A_TEST, encoding="utf-8")
+
+    def are(*names: str) -> None:
+        every = [walker_tests.Test(name, [sys.executable, str(script), name]) for name in names]
+        monkeypatch.setattr(walker_tests, "_tests", lambda _of: list(every))
+
+    monkeypatch.setattr(
+        toolchain, "test_environment", lambda jdk: {"JDK_UNDER_TEST": str(jdk.home)}
+    )
+    monkeypatch.setattr(toolchain, "build", lambda _targets: None)
+    return are
+
+
+def test_the_walkers_tests_kill_the_mutants_that_they_fail_with(
+    the_tests_are: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not those that they fail with by chance, and not in a test that fails or is skipped without one."""
+    monkeypatch.setattr("framestorm_cli.detect.libraries.read_mutants", lambda _: [MUTANT] * 9)
+    kill = Kill(2.5, Signature("contract", "wrong-frames", ()), "truth")
+    before = surveyed("fuzz_stack", kills={2: kill})
+    (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(before) + b"\n")
+    the_tests_are("right", "broken", "skipped")
+    counted = replace(ONE.against(), environment={"FRAMESTORM_MUTANT": "-1"})
+    one = replace(
+        planned(tmp_path),
+        subject=counted,
+        contestant="walker-tests",
+        parts=("a_test",),
+        budget=600.0,
+    )
+    made = measuring.run(one)
+    assert made.problem == ""
+    assert made.walks == 1
+    assert {number: acted for number, (_, acted) in made.acts.items()} == dict.fromkeys(
+        (2, 3, 4, 5), 9
+    )
+    assert made.tried == dict.fromkeys((3, 4, 5), 1)
+    assert made.differed == {3: 1}
+    assert {number: kill.signature.clause for number, kill in made.kills.items()} == {3: "right"}
+    the_tests_are("broken", "skipped")
+    assert "none of 2 tests ran" in measuring.run(one).problem
+
+
+def test_a_planted_bug_is_found_by_the_walkers_tests_that_fail_with_it_alone(
+    the_tests_are: Callable[..., None], tmp_path: Path
+) -> None:
+    the_tests_are("right", "broken", "bug")
+    one = replace(planned(tmp_path), contestant="walker-tests", budget=600.0)
+    control = measuring.run(replace(one, subject=ONE.against()))
+    assert [str(signature) for signature in control.signatures] == ["failed_test broken"]
+    (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(control) + b"\n")
+    made = measuring.run(one)
+    assert str(made.signature) == "failed_test bug"
+    assert made.found is not None
+
+
 def test_what_became_of_mutants() -> None:
     every = [replace(MUTANT, number=number) for number in range(7)]
     file, function, was, becomes = next(iter(equivalents.read()))
@@ -271,7 +355,7 @@ def test_what_became_of_mutants() -> None:
 def test_mutants_are_looked_for_by_who_can_say_where_they_act(framestorm: Run) -> None:
     code, _, err = framestorm("detect", "--mutants", "--contestant", "stress")
     assert code == 2
-    assert "libfuzzer, libfuzzer-z, step, step-events; not with stress" in err
+    assert "libfuzzer, libfuzzer-z, step, step-events, walker-tests; not with stress" in err
 
 
 def test_tables_tell_missed_from_never_triggered() -> None:

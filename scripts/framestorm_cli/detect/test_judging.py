@@ -6,8 +6,8 @@ import pytest
 
 from framestorm_cli.binaries.symbols import Frame
 from framestorm_cli.detect import judging
-from framestorm_cli.detect.contestants import Timed
 from framestorm_cli.detect.judging import Judgement
+from framestorm_cli.detect.looking import Timed
 from framestorm_cli.findings.finding import Finding, Signature
 
 A, B = (Signature("fault", "", (f"frame::{name}",)) for name in "ab")

@@ -175,6 +175,15 @@ def sampled_by_tests(jdk: Jdk) -> Path:
     )
 
 
+def test_environment(jdk: Jdk) -> dict[str, str]:
+    """Of ctest's tests on this JDK; compiles the Java classes that they need."""
+    return {
+        "FRAMESTORM_TEST_JDK": str(jdk.home),
+        "FRAMESTORM_TEST_CLASSES": str(victims(jdk)),
+        "FRAMESTORM_TEST_SAMPLED": str(sampled_by_tests(jdk)),
+    }
+
+
 def victims(jdk: Jdk) -> Path:
     """Compiles the Java victims for this JDK and returns the class folder."""
     newer = ["-source", str(jdk.feature), "-target", str(jdk.feature), "-Xlint:-options"]

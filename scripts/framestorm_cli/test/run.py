@@ -24,7 +24,6 @@ from framestorm_cli.base import packages, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import runtimes
-from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.test import failed_tests
 from framestorm_cli.test.failed_tests import FailedTest
@@ -195,10 +194,9 @@ def _ctest(ci: bool, whole: bool) -> Outcome:
     built = [one for one in choosing.stock_builds() if whole and one.feature not in there]
     code, words, failures = 0, [], list[FailedTest]()
     for index, under_test in enumerate([newest, *others, *built]):
-        classes = str(toolchain.victims(under_test))
         steps.say(f"C++ tests on {under_test}")
         only = ["-LE", "walkers"] if index == 0 else ["-L", "jvm"]
-        environment = _test_environment(under_test, classes)
+        environment = toolchain.test_environment(under_test)
         outcome = _run_ctest([*_ctest_options(ci), *only], environment)
         code = outcome.code or code
         words.append(f"JDK {under_test.version}: {outcome.words}")
@@ -217,22 +215,12 @@ def _ctest_options(ci: bool) -> list[str]:
     return options + (["--no-label-summary"] if ci else [])
 
 
-def _test_environment(under_test: Jdk, classes: str) -> dict[str, str]:
-    return {
-        "FRAMESTORM_TEST_JDK": str(under_test.home),
-        "FRAMESTORM_TEST_CLASSES": classes,
-        "FRAMESTORM_TEST_SAMPLED": str(toolchain.sampled_by_tests(under_test)),
-    }
-
-
 def _walkers(ci: bool) -> Outcome:
     """The interfaces of the added walkers, on the variant `plain`, which is built unless the cache
     has it."""
     plain = choosing.choose(Path("instrumented:plain"))
-    classes = str(toolchain.victims(plain))
     steps.say(f"tests of the walkers on {plain}")
-    environment = _test_environment(plain, classes)
-    return _run_ctest([*_ctest_options(ci), "-L", "walkers"], environment)
+    return _run_ctest([*_ctest_options(ci), "-L", "walkers"], toolchain.test_environment(plain))
 
 
 def _pytest(ci: bool, arguments: tuple[str, ...], marked: str = "", beside: int = 1) -> Outcome:
