@@ -76,8 +76,13 @@ def _bugs(names: tuple[str, ...]) -> list[Subject]:
 
 def _mutants(names: tuple[str, ...], contestants: Sequence[str], folder: Path) -> list[Subject]:
     """Those of these names, or all. Raises FramestormError for a name that is none."""
-    variant = CONTESTANTS[contestants[0]].variant
-    every = {one.id: one for one in libraries.read_mutants(libraries.mutated(variant))}
+    variants = dict.fromkeys(CONTESTANTS[name].variant for name in contestants)
+    lists = [libraries.read_mutants(libraries.mutated(variant)) for variant in variants]
+    if any(one != lists[0] for one in lists):
+        raise FramestormError(
+            f"the builds {', '.join(variants)} have different mutants: survey each in a folder of its own"
+        )
+    every = {one.id: one for one in lists[0]}
     known("mutant", names, list(every))
     for file, function, was, becomes in equivalents.strangers(list(every.values())):
         steps.say(f"{equivalents.FILE.name}: no mutant of {file}, {function}: {was} -> {becomes}")

@@ -358,6 +358,19 @@ def test_mutants_are_looked_for_by_who_can_say_where_they_act(framestorm: Run) -
     assert "libfuzzer, libfuzzer-z, step, step-events, walker-tests; not with stress" in err
 
 
+def test_mutants_have_the_same_numbers_in_each_build(
+    framestorm: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "mutated", Path)
+    monkeypatch.setattr(
+        libraries, "read_mutants", lambda home: [replace(MUTANT, line=len(home.name))]
+    )
+    asked = ("detect", "--mutants", "--contestant", "step", "--contestant", "walker-tests")
+    code, _, err = framestorm(*asked)
+    assert code == 2
+    assert "sanitized, plain have different mutants" in err
+
+
 def test_tables_tell_missed_from_never_triggered() -> None:
     runs = [
         measured(
