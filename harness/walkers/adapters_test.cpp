@@ -313,9 +313,9 @@ TEST_F(AdaptersTest, ARequestIsAFrameOfItsOwnUnlessItIsBiased) {
   const auto walker = make_walker(WalkerId::jfr_request, exports_);
   auto frames = walk(*walker);
   ASSERT_EQ(frames.size(), 1U);
-  EXPECT_EQ(frames[0].sp, 0x1010U);
+  EXPECT_EQ(frames[0].sp, 0x1018U) << "an interpreted frame's frame pointer";
   EXPECT_EQ(frames[0].pc, 0x20U);
-  EXPECT_EQ(frames[0].bcp, 0U);
+  EXPECT_EQ(frames[0].bcp, 1U) << "its method is native";
   EXPECT_EQ(frames[0].bci, kNoBci);
   EXPECT_EQ(control_->options, 0U);
   target_.options = kJavaSampler | 0x80000000U;
