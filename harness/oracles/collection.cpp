@@ -1,5 +1,6 @@
 // No trace is given while a collection has stopped the world, by walkers whose API has an error for
-// that (AsyncGetCallTrace, forte.cpp: ticks_GC_active), unless the call asks for one.
+// that (AsyncGetCallTrace, forte.cpp: ticks_GC_active), unless the call asks for one. And nobody who walks a
+// thread as it is gives that error while there is no collection, which a halted world neither begins nor ends.
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 
@@ -27,6 +28,24 @@ const RegisteredOracle<CollectionOracle> kRegistered({.name = "collection",
                                                       .order = 55,
                                                       .needs = {Need::trace},
                                                       .suspects = &CollectionOracle::suspects});
+
+class NoCollectionOracle final : public Oracle {
+ public:
+  void check(const WalkView& view, Further&, Violations* out) override {
+    const WalkRecord& record = view.record;
+    const WalkerError* const error =
+        record.result > 0 ? nullptr : view.subject.walker->traits().find_error(record.result);
+    if (record.end == WalkEnd::returned && view.subject.unmutated && record.outside_collection &&
+        error != nullptr && error->collecting) {
+      out->broken("collection-without-cause",
+                  "the walk was refused for a collection, and there is none");
+    }
+  }
+};
+
+const RegisteredOracle<NoCollectionOracle> kOfNone({.name = "no-collection",
+                                                    .order = 56,
+                                                    .needs = {Need::halted_world, Need::trace}});
 
 }  // namespace
 }  // namespace framestorm

@@ -353,6 +353,8 @@ constexpr auto kAsgst = WalkerId::asgst;
 INSTANTIATE_TEST_SUITE_P(
     Defects, EachWrongWalker,
     testing::Values(
+        WrongWalker{"CollectsWithoutCause", Defect::says_collecting, kAsgst,
+                    "collection-without-cause"},
         WrongWalker{"RequestOfNoFrame", Defect::request_of_no_frame, WalkerId::jfr_request,
                     "request-of-no-frame"},
         WrongWalker{"BiasedInAMethod", Defect::request_is_biased, WalkerId::jfr_request,

@@ -102,7 +102,8 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   const uint64_t begin = call.timed ? monotonic_ns() : 0;
   incidents->unsafe.mask_changed = false;
   incidents->contained = {};
-  const bool collected = call.collections != nullptr && call.collections->stopped_the_world();
+  const bool knows = call.collections != nullptr && call.collections->are_known();
+  const bool collected = knows && call.collections->stopped_the_world();
   errno = kErrnoMarker;
   if (call.contained) {
     record->end = run_contained(&invocation, incidents);
@@ -114,7 +115,9 @@ void run_walk(const WalkCall& call, WalkRecord* record, Incidents* incidents) {
   }
   record->errno_after = errno;
   record->ns = call.timed ? monotonic_ns() - begin : 0;
-  record->in_collection = collected && call.collections->stopped_the_world();
+  const bool collects = knows && call.collections->stopped_the_world();
+  record->in_collection = collected && collects;
+  record->outside_collection = knows && !collected && !collects;
   as_target.reset();
   record->signal_mask_changed = incidents->unsafe.mask_changed;
   if (call.mask != nullptr && signals::mask() != *call.mask) {

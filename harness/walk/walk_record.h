@@ -45,6 +45,7 @@ struct WalkRecord {
   WalkFacts facts;
   // A garbage collection had stopped the world when it began, and when it was over.
   bool in_collection = false;
+  bool outside_collection = false;  // it is known that none had, at neither time
   int errno_after = kErrnoMarker;
   bool signal_mask_changed = false;  // and has been put back
   uint64_t ns = 0;                   // how long it took, if that was measured

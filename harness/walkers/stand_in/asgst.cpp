@@ -100,6 +100,9 @@ void walk(ASGST_CallTrace* trace, jint depth, void* context, uint32_t options) {
     case Defect::refuses:
       trace->num_frames = ASGST_UNKNOWN_JAVA;
       return;
+    case Defect::says_collecting:
+      trace->num_frames = ASGST_GC_ACTIVE;
+      return;
     case Defect::not_walkable_without_reason:
       trace->num_frames = ASGST_NOT_WALKABLE_JAVA;
       return;

@@ -116,6 +116,7 @@ enum class Defect : uint8_t {
   // JFR
   request_of_no_frame,
   request_says_native,
+  says_collecting,
   request_is_biased
 };
 
