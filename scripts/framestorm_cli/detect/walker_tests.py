@@ -161,17 +161,18 @@ def _count(task: Task, tests: Sequence[Test], environment: Mapping[str, str]) ->
 
 
 def _most_about(ran: Sequence[_Ran]) -> dict[int, list[_Ran]]:
-    """For each mutant the tests of which it is the largest part; first those that act in few."""
+    """For each mutant the tests of which it is the largest part, for the time they take; first those that act
+    in few."""
     by_number: dict[int, list[_Ran]] = {}
     for one in ran:
         for number in one.acts:
             by_number.setdefault(number, []).append(one)
 
-    def part(one: _Ran, number: int) -> float:
-        return one.acts[number] / sum(one.acts.values())
+    def worth(one: _Ran, number: int) -> float:
+        return one.acts[number] / sum(one.acts.values()) / one.seconds
 
     return {
-        number: sorted(every, key=lambda one: -part(one, number))[:_TESTS]
+        number: sorted(every, key=lambda one: -worth(one, number))[:_TESTS]
         for number, every in sorted(by_number.items(), key=lambda item: (len(item[1]), item[0]))
     }
 
