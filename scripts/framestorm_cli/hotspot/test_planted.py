@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from framestorm_cli.base import paths
+from framestorm_cli.hotspot import additions
 from framestorm_cli.jdks import store
 
 HOTSPOT = paths.CHECKOUT / "harness" / "hotspot"
@@ -40,11 +41,19 @@ def jdk_source() -> Path | None:
 
 
 def text_of(file: str) -> str | None:
+    """With framestorm's additions; what else was last built in that tree may still stand there."""
     added = HOTSPOT / "additions" / file
     source = jdk_source()
     if added.exists():
         return added.read_text(encoding="utf-8")
-    return None if source is None else (source / file).read_text(encoding="utf-8")
+    if source is None:
+        return None
+    tree = additions.PatchedTree(source, source.parent / "originals")
+    text = tree.original_path(file).read_text(encoding="utf-8")
+    for edit in additions.load().edits:
+        if edit.file == file:
+            text = edit.apply(text)
+    return text
 
 
 def test_each_entry_is_complete() -> None:
