@@ -49,6 +49,7 @@ TEST(NamesOf, StandAtTheirEnumerators) {
   EXPECT_EQ(name_of(WalkerId::asgst_frame), "asgst-frame");
   EXPECT_EQ(name_of(WalkerId::jfr_trace), "jfr-trace");
   EXPECT_EQ(name_of(IteratorCallKind::open_frame), "open-frame");
+  EXPECT_EQ(name_of(IteratorCallKind::open_null), "open-null");
   EXPECT_EQ(name_of(IteratorCallKind::open_to_java), "open-to-java");
   EXPECT_EQ(name_of(QueueCallKind::enqueuable), "enqueuable");
   EXPECT_EQ(name_of(QueueCallKind::exit), "exit");

@@ -495,7 +495,8 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .top = TopCode::nmethod,
      .top_name = "java/lang/String.indexOf",
      .top_tier = 4,
-     .note = "AsyncGetCallTrace takes a word that was pushed for the return address, and gives -6"},
+     .note = "AsyncGetCallTrace takes a word that was pushed for the return address: -5, or a "
+             "wrong trace"},
 });
 
 constexpr bool is_in_order() {

@@ -30,12 +30,14 @@ constexpr int kMostHalts = 200;
 // AsyncGetCallTrace's own wrong answer, see corpus/crashes: of a thread in Java that is halted in C
 // code - a leaf call, an interpreted VM call's entry, HotSpot's signal handler for a poll - it
 // loses frames. So it does of compiled code that has no frame yet, or no longer. Of C2's search in
-// strings it takes a word that was pushed for the return address. Where there are other walkers they
-// disagree.
+// strings it takes a word that was pushed for the return address, and where there are other walkers
+// they disagree.
 bool is_known_defect(ScenarioId scenario, uint32_t thread_state, bool has_frame,
                      const std::vector<std::string>& clauses) {
+  if (thread_state != kThreadInJava) return false;
   const std::string wrong = "contract:wrong-frames";
-  return thread_state == kThreadInJava && (!has_frame || scenario == ScenarioId::string_search) &&
+  if (!has_frame && clauses == std::vector{wrong}) return true;
+  return scenario == ScenarioId::string_search &&
          std::ranges::find(clauses, wrong) != clauses.end() &&
          std::ranges::all_of(clauses, [&](const std::string& clause) {
            return clause == wrong || clause.starts_with("contract:disagrees-with-");

@@ -58,6 +58,7 @@ enum class Defect : uint8_t {
   cpp_as_stub,
   java_as_native,
   native_elsewhere,
+  says_collecting,
   // iterators
   accepts_closed_iterators,
   accepts_left_iterators,
@@ -116,7 +117,6 @@ enum class Defect : uint8_t {
   // JFR
   request_of_no_frame,
   request_says_native,
-  says_collecting,
   request_is_biased
 };
 

@@ -123,21 +123,19 @@ def _look_for_mutants(
     for number, tests_of in _most_about(ran).items():
         if number in killed:
             continue
-        tries = failed = 0
+        tries, killed_it = 0, False
         for one in tests_of:
-            if time.monotonic() - began > task.seconds:
+            if killed_it or time.monotonic() - began > task.seconds:
                 break
             tries += 1
-            if not _fails_with(task, one, number, environment):
-                continue
-            failed += 1
-            finding = Finding(
-                kind="failed_test", signature=_signature(one.test), oracle="test", mutant=number
-            )
-            looked.found.append(Timed(time.monotonic() - began, finding))
-            break
+            killed_it = _fails_with(task, one, number, environment)
+            if killed_it:
+                finding = Finding(
+                    kind="failed_test", signature=_signature(one.test), oracle="test", mutant=number
+                )
+                looked.found.append(Timed(time.monotonic() - began, finding))
         if tries:
-            tried[number] = Tried(tries, failed, killed=failed > 0)
+            tried[number] = Tried(tries, int(killed_it), killed=killed_it)
     canary.write_tried(task.mutants, tried)
 
 

@@ -151,11 +151,7 @@ class PatchedTree:
         for name in self._kept() - additions.edited():
             wanted[name] = (self.originals / name).read_bytes()
         for name in sorted(additions.edited()):
-            text = self._original(name)
-            for edit in additions.edits:
-                if edit.file == name:
-                    text = edit.apply(text)
-            wanted[name] = text.encode()
+            wanted[name] = self.edited(name, additions).encode()
         for name in additions.edited():
             write_if_different(self.originals / name, self._original(name).encode())
         # Remembered first: whatever is interrupted, no new file is ever taken for the source's own.
@@ -172,6 +168,14 @@ class PatchedTree:
         for name in self._kept() - additions.edited():
             (self.originals / name).unlink()
         return changed + sorted(gone)
+
+    def edited(self, name: str, additions: Additions) -> str:
+        """The source's file with these edits, whatever stands in the tree now. Raises FramestormError."""
+        text = self._original(name)
+        for edit in additions.edits:
+            if edit.file == name:
+                text = edit.apply(text)
+        return text
 
     def original_path(self, name: str) -> Path:
         """Where a new version of a source file goes: aside when the file in the tree is edited."""

@@ -24,6 +24,7 @@ def read(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
+ADDITIONS = additions.load()
 CATALOGUE = read(PLANTED / "catalogue.toml")
 ENTRIES: dict[str, dict[str, Any]] = {entry["id"]: entry for entry in CATALOGUE["entry"]}
 BUGS = {path.stem: read(path) for path in sorted((PLANTED / "bugs").glob("*.toml"))}
@@ -48,12 +49,7 @@ def text_of(file: str) -> str | None:
         return added.read_text(encoding="utf-8")
     if source is None:
         return None
-    tree = additions.PatchedTree(source, source.parent / "originals")
-    text = tree.original_path(file).read_text(encoding="utf-8")
-    for edit in additions.load().edits:
-        if edit.file == file:
-            text = edit.apply(text)
-    return text
+    return additions.PatchedTree(source, source.parent / "originals").edited(file, ADDITIONS)
 
 
 def test_each_entry_is_complete() -> None:
