@@ -71,6 +71,10 @@ Section section_of_stub(std::string_view name) {
 
 }  // namespace
 
+bool leaves_frame(const Blob& codelet) {
+  return codelet.entry.name == "exception handling" || codelet.entry.name.ends_with("return");
+}
+
 CodeCatalog::CodeCatalog(Jvm& jvm) : jvm_(jvm) {
   if (jvm.code_map().knows_code_cache()) return;
   throw SetupError("this HotSpot does not say where its code cache is");

@@ -184,9 +184,23 @@ void StackTruth::push(const Place& caller, uintptr_t slot, uintptr_t return_to, 
   next.implicit = implicit;
   next.entered = now_.at.pc;
   next.unknown = is_unknown(caller) || activations_.back().unknown;
+  if (!implicit) place_caller(&next);
   const std::vector<TrueFrame> frames = own(caller, return_to);
   below_.insert(below_.end(), frames.rbegin(), frames.rend());
   activations_.push_back(std::move(next));
+}
+
+void StackTruth::place_caller(Activation* one) const {
+  const Blob* const caller = one->caller;
+  if (is_interpreted(caller)) {
+    const bool in_codelet = one->entered >= caller->entry.begin && one->entered < caller->entry.end;
+    one->in_itself = in_codelet || (is_interpreted(now_.blob) && !is_method_entry(now_.blob));
+    if (!leaves_frame(*caller)) one->caller_pc = one->return_to;
+  } else if (is_nmethod(caller) && (caller->role == Role::native_wrapper ||
+                                    !caller->entry.debug->at(one->return_to).empty())) {
+    one->caller_pc = one->return_to;
+    one->caller_sp = one->slot + sizeof(uintptr_t);
+  }
 }
 
 void StackTruth::cut(size_t keep) {
@@ -372,6 +386,7 @@ bool StackTruth::follow_deoptimisation() {
   }
   Activation& outermost = activations_.back();
   outermost.slot = found.back().return_slot;
+  if (outermost.return_to != found.back().return_address) outermost.caller_pc = 0;
   outermost.return_to = found.back().return_address;
   outermost.caller_fp = found.back().caller_fp;
   outermost.has_stood = true;
@@ -383,6 +398,7 @@ bool StackTruth::follow_deoptimisation() {
     inner.caller_fp = pointers[i];
     inner.caller = now_.blob;
     inner.below = below_.size();
+    inner.caller_pc = inner.return_to;
     inner.has_stood = true;
     inner.method = frames[i - 1].method;
     below_.push_back(frames[i]);

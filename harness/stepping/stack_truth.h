@@ -45,6 +45,7 @@
 #include "harness/stepping/arch.h"
 #include "harness/stepping/code_catalog.h"
 #include "harness/stepping/method_versions.h"
+#include "harness/walkers/walker.h"
 
 namespace framestorm::stepping {
 
@@ -65,6 +66,14 @@ struct TrueFrame {
   const DebugInfo* code = nullptr;  // inlined
   // By another version of its class, which the frame may be one of: that may have no ID.
   bool replaced = false;
+  // Where the code is that has it: the thread's own pc, or the return address of the call that was made
+  // there. 0: not known.
+  uintptr_t pc = 0;
+  // Its sp there: at the call, and as it is now, where an adapter has made room. 0: not known.
+  uintptr_t sp = 0, extended_sp = 0;
+
+  // Whether a walker that tells where this frame is tells the truth.
+  bool stands_at(const Frame& frame) const;
 
   bool operator==(const TrueFrame&) const = default;
 };
@@ -115,11 +124,14 @@ class StackTruth {
     uintptr_t slot = 0;  // where its return address stands
     uintptr_t return_to = 0;
     uintptr_t caller_fp = 0;
+    uintptr_t caller_pc = 0;  // where its caller's Java frames are; 0: not known
+    uintptr_t caller_sp = 0;  // at the call; 0: not known
     const Blob* caller = nullptr;
-    size_t below = 0;       // in below_, without its caller's own frames
-    bool implicit = false;  // by a signal
-    bool unknown = false;   // it or a caller is called by code that is not known
-    uintptr_t entered = 0;  // its first instruction
+    size_t below = 0;        // in below_, without its caller's own frames
+    bool implicit = false;   // by a signal
+    bool unknown = false;    // it or a caller is called by code that is not known
+    uintptr_t entered = 0;   // its first instruction
+    bool in_itself = false;  // code of the interpreter's that it has called for the same frame
     // Interpreted.
     bool has_stood = false;         // its frame
     jmethodID method = nullptr;     // of the frame, or the one that is entered
@@ -137,6 +149,9 @@ class StackTruth {
   // that it was left some other way: what is below is not known any more.
   void start(const Place& place);
   void push(const Place& caller, uintptr_t slot, uintptr_t return_to, bool implicit);
+  // Notes where the caller's Java frames are, where that is known. Where compiled code describes nothing, they
+  // are where it has come from: a call that has thrown, or one that is deoptimised.
+  void place_caller(Activation* one) const;
   // Ends all activations above the one with that index.
   void cut(size_t keep);
   bool at_deopt_handler() const;

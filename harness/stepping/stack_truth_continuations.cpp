@@ -43,6 +43,7 @@ bool StackTruth::come_back() {
   for (Activation& one : activations_) {
     one.slot += moved;
     one.caller_fp += moved;
+    if (one.caller_sp != 0) one.caller_sp += moved;
   }
   cut(activations_.size() - 1);
   knowledge_ = Knowledge::known;

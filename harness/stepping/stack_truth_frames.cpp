@@ -10,11 +10,15 @@ namespace {
 // No walk is asked for more.
 constexpr size_t kMostExpected = 2048;
 
-// Whether the register may not be the frame's bytecode pointer, though that stands: where an exception's
-// handler is entered the frame has the handler's first, and bytecodes that return take the frame down.
-bool leaves_bytecode(const Blob& blob) {
-  return blob.entry.name == "exception handling" || blob.entry.name.ends_with("return");
+void place(std::span<TrueFrame> frames, uintptr_t pc, uintptr_t sp, uintptr_t extended_sp) {
+  for (TrueFrame& frame : frames) {
+    frame.pc = pc;
+    frame.sp = sp;
+    frame.extended_sp = extended_sp;
+  }
 }
+
+bool is_interpreted(const Blob* blob) { return blob != nullptr && blob->role == Role::interpreter; }
 
 // It only jumps on, and has no frame (MethodHandles::generate_method_handle_dispatch).
 bool is_method_handles(const Blob& blob) {
@@ -22,6 +26,11 @@ bool is_method_handles(const Blob& blob) {
 }
 
 }  // namespace
+
+bool TrueFrame::stands_at(const Frame& frame) const {
+  if (pc == 0 || frame.pc == 0) return true;
+  return frame.pc == pc && (sp == 0 || frame.sp == 0 || frame.sp == sp || frame.sp == extended_sp);
+}
 
 // Of a call: the register has something else once a method is called, which the frame keeps it for.
 int32_t StackTruth::bci_of(const InterpretedFrame& frame, uintptr_t bcp) const {
@@ -42,7 +51,7 @@ std::vector<TrueFrame> StackTruth::interpreted(const Place& place, bool calls) {
     return {{.method = id_of(frame.method),
              .bci = bci_of(frame, place.at.bcp),
              // What is called may leave the register as it is, or not; the frame has an older one.
-             .exact = !calls && !leaves_bytecode(*place.blob)}};
+             .exact = !calls && !leaves_frame(*place.blob)}};
   }
   // In the frame of the caller: this one is not made yet, or it is taken down.
   if (running.method == nullptr && !running.unnamed) return {};
@@ -94,12 +103,32 @@ void StackTruth::expect() {
   has_unnamed_ = false;
   if (knowledge_ != Knowledge::known) return;
   expected_ = own(now_, 0);
+  // Other frames come in the place of the innermost, or what runs goes on for the next one, or did.
+  bool changes = at_deopt_handler() || !activations_.back().frames.empty() ||
+                 (now_.blob != nullptr && now_.blob->role == Role::deoptimization) ||
+                 (is_interpreted(now_.blob) && leaves_frame(*now_.blob));
+  // Of a method that is being entered there is nothing yet but the return address.
+  if (!changes) place(expected_, now_.at.pc, now_.at.sp, now_.at.sp - sizeof(uintptr_t));
+  // The interpreter calls code of its own, too, for the same frame, which is where that has come to.
+  uintptr_t comes_to = expected_.empty() && is_interpreted(now_.blob) ? now_.at.pc : 0;
   size_t end = below_.size();
   for (size_t i = activations_.size(); i-- > 0 && expected_.size() < kMostExpected;) {
     const Activation& one = activations_[i];
     if (returns_to_barrier(one)) expected_.push_back({.sort = TrueFrame::Sort::frozen});
+    const size_t first = expected_.size();
     expected_.insert(expected_.end(), below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - end),
                      below_.rbegin() + static_cast<ptrdiff_t>(below_.size() - one.below));
+    const auto frames = std::span(expected_).subspan(first);
+    if (one.caller_pc != 0 && !changes) {
+      place(frames, one.in_itself && comes_to != 0 ? comes_to : one.caller_pc, one.caller_sp,
+            one.slot + sizeof(uintptr_t));
+    }
+    if (!frames.empty()) {
+      changes = false;
+      comes_to = 0;
+    } else if (comes_to == 0 && is_interpreted(one.caller)) {
+      comes_to = one.return_to;
+    }
     end = one.below;
   }
   const size_t room = kMostExpected - std::min(kMostExpected, expected_.size());

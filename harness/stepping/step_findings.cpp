@@ -65,6 +65,11 @@ std::string Stepper::detail_of(const Judgement& judgement, const WalkRecord& rec
   } else {
     text += ": the trace ends after " + std::to_string(judgement.at) + " frames";
   }
+  if (judgement.clause == kFrameElsewhere) {
+    const Frame& frame = frames_[judgement.at];
+    return text + " at pc " + hex(frame.pc) + ", sp " + hex(frame.sp) + ", where it is at pc " +
+           hex(judgement.expected->pc) + ", sp " + hex(judgement.expected->sp);
+  }
   return text + ", expected " +
          (judgement.expected == nullptr ? "the end of the stack" : name(*judgement.expected));
 }

@@ -509,12 +509,10 @@ TEST_F(StepperTest, AnEventThatAScenarioCannotHaveSaysSo) {
   EXPECT_TRUE(counts.why_not.contains("no method that runs has compiled code"));
 }
 
-// AsyncGetCallTrace's frames as those of AsyncGetCallTrace2, and always said to be cut.
-class SaysCut final : public Walker {
+// AsyncGetCallTrace's frames as those of an added walker.
+class AsAdded : public Walker {
  public:
-  explicit SaysCut(Walker* real) : Walker(traits_of(WalkerId::asgct2)), real_(real) {
-    facts_.stopped = "a frame that cannot be walked";
-  }
+  AsAdded(Walker* real, WalkerId added) : Walker(traits_of(added)), real_(real) {}
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
@@ -535,10 +533,20 @@ class SaysCut final : public Walker {
     }
     return count;
   }
-  const WalkFacts* facts() const override { return &facts_; }
 
  private:
   Walker* real_;
+};
+
+// Always said to be cut.
+class SaysCut final : public AsAdded {
+ public:
+  explicit SaysCut(Walker* real) : AsAdded(real, WalkerId::asgct2) {
+    facts_.stopped = "a frame that cannot be walked";
+  }
+  const WalkFacts* facts() const override { return &facts_; }
+
+ private:
   WalkFacts facts_;
 };
 
@@ -550,6 +558,73 @@ TEST_F(StepperTest, AWholeTraceIsNotSaidToBeCut) {
   ASSERT_EQ(step(stepper, ScenarioId::c1), "");
   EXPECT_TRUE(clauses_of(stepper).contains("wrong says-cut-where-whole"))
       << testing::PrintToString(clauses_of(stepper));
+}
+
+// In the loop of C1.spin it tells where that frame and its caller's are, as asgst-iterator does.
+class TellsPlaces final : public AsAdded {
+ public:
+  enum class Error : uint8_t { none, innermost_sp, caller_pc, caller_sp };
+
+  TellsPlaces(Walker* real, Jvm& jvm, Error error)
+      : AsAdded(real, WalkerId::asgst_iterator), jvm_(jvm), error_(error) {}
+
+  int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
+               void* ucontext) noexcept override {
+    const int32_t count = AsAdded::walk(target, frames, depth, ucontext);
+    const auto& context = *static_cast<const ucontext_t*>(ucontext);
+    const uintptr_t pc = get_register(context, Register::pc);
+    uintptr_t sp = get_register(context, Register::sp);
+    const CodeEntry* const spin = jvm_.code_map().find(pc);
+    if (spin == nullptr || spin->name != "framestorm/C1.spin" || pc < spin->frame_complete ||
+        pc >= spin->stubs) {
+      return count;
+    }
+    ++told_;
+    // What is inlined stands where it does.
+    const auto is_spin = [&](size_t i) {
+      return jvm_.methods().find(read_frame(layout(), frames, i).method)->name == spin->name;
+    };
+    size_t own = 0;
+    while (!is_spin(own)) ++own;
+    for (size_t i = 0; i <= own; ++i) {
+      place(frames, i, pc, sp + (error_ == Error::innermost_sp ? 8 : 0));
+    }
+    const auto word = [&] { return *reinterpret_cast<const uintptr_t*>(sp); };
+    const auto is_return = [&] {
+      const CodeEntry* const caller = jvm_.code_map().find(word());
+      return caller != nullptr && caller->name == "framestorm/C1.middle";
+    };
+    while (!is_return()) sp += sizeof(uintptr_t);
+    place(frames, own + 1, word() + (error_ == Error::caller_pc ? 1 : 0),
+          sp + (error_ == Error::caller_sp ? 24 : 8));
+    return count;
+  }
+  uint64_t told() const { return told_; }
+
+ private:
+  void place(std::byte* frames, size_t index, uintptr_t pc, uintptr_t sp) const {
+    std::byte* const frame = frames + index * layout().stride;
+    std::memcpy(frame + layout().pc, &pc, sizeof pc);
+    std::memcpy(frame + layout().sp, &sp, sizeof sp);
+  }
+
+  Jvm& jvm_;
+  Error error_;
+  uint64_t told_ = 0;
+};
+
+TEST_F(StepperTest, AFrameIsSaidToBeWhereItIs) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  using Error = TellsPlaces::Error;
+  for (const Error error : {Error::none, Error::innermost_sp, Error::caller_pc, Error::caller_sp}) {
+    TellsPlaces walker(asgct(), session().jvm(), error);
+    Stepper stepper(session().jvm(), {&walker}, kSteps);
+    ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+    EXPECT_GT(walker.told(), 1000U);
+    EXPECT_EQ(clauses_of(stepper).contains("wrong frame-elsewhere"), error != Error::none)
+        << static_cast<int>(error) << ": " << testing::PrintToString(clauses_of(stepper));
+  }
 }
 
 // malloc in a walk is heard of at any instruction, as in any driver.

@@ -11,8 +11,15 @@ using Sort = TrueFrame::Sort;
 class Match {
  public:
   Match(std::span<const Frame> frames, std::span<const TrueFrame> truth, const WalkerTraits& walker,
-        const MethodTable& methods, bool cut)
-      : frames_(frames), truth_(truth), walker_(walker), methods_(methods), cut_(cut) {}
+        const MethodTable& methods, bool cut, const NotedPlace& noted)
+      : frames_(frames),
+        truth_(truth),
+        walker_(walker),
+        methods_(methods),
+        cut_(cut),
+        noted_(noted) {
+    truth_of_.fill(UINT16_MAX);
+  }
 
   // Whether the trace from frame `f` on is the truth from `t` on. Notes how far it was.
   bool from(size_t f, size_t t) {
@@ -25,6 +32,7 @@ class Match {
         case Sort::carrier:
           return f == frames_.size() || !walker_.ends_at_a_continuation;
         case Sort::optional:
+          stands_for(f, t);
           if (f < frames_.size() && is(frames_[f], wanted, f) && from(f + 1, t + 1)) return true;
           continue;
         case Sort::inlined:
@@ -36,6 +44,7 @@ class Match {
             note(f, t);
             return false;
           }
+          stands_for(f, t);
           ++f;
       }
     }
@@ -46,6 +55,28 @@ class Match {
 
   size_t frame() const { return frame_; }
   size_t place() const { return place_; }
+  // Of a trace that is the truth: the frame that it is there, beyond the last where it is none.
+  size_t truth_of(size_t f) const { return truth_of_[f]; }
+
+  // Of a trace that is the truth: the first frame that is somewhere else; as many as there are when none is.
+  size_t first_elsewhere() const {
+    // What others mean by a frame's sp is theirs.
+    if (frames_.empty() || !walker_.is_added()) return frames_.size();
+    const Frame& innermost = frames_.front();
+    const bool is_noted = noted_.pc != 0 && noted_.pc == innermost.pc &&
+                          (innermost.sp == 0 || innermost.sp == noted_.sp);
+    // Whoever does not see a method that is being entered takes its caller for what runs.
+    const bool is_entering =
+        truth_.front().sort == Sort::optional && truth_.front().pc == innermost.pc;
+    const size_t count = std::min(frames_.size(), kMostPlaced);
+    for (size_t f = 0; f < count; ++f) {
+      // What is inlined stands where its code does.
+      const bool is_there = frames_[f].pc == innermost.pc && frames_[f].sp == innermost.sp;
+      if ((is_noted || is_entering) && is_there) continue;
+      if (truth_of(f) < truth_.size() && !truth_[truth_of(f)].stands_at(frames_[f])) return f;
+    }
+    return frames_.size();
+  }
 
  private:
   bool is(const Frame& frame, const TrueFrame& wanted, size_t f) const {
@@ -55,8 +86,16 @@ class Match {
       return false;
     }
     if (wanted.bci == kAnyBci || frame.bci == wanted.bci) return true;
-    if (f == 0 && (!wanted.exact || walker_.guesses_innermost_bci)) return true;
+    if (f == 0 && !is_noted_call(wanted) && (!wanted.exact || walker_.guesses_innermost_bci)) {
+      return true;
+    }
     return frame.bci == walker_.native_bci.value_or(kNoBci) && methods_.is_native(wanted.method);
+  }
+
+  // Of compiled code, by the return address, which the thread has noted: nobody has to guess there
+  // (is_decipherable_compiled_frame, forte.cpp).
+  bool is_noted_call(const TrueFrame& wanted) const {
+    return wanted.sp != 0 && wanted.pc == noted_.pc && wanted.sp == noted_.sp;
   }
 
   // Some frames that are inlined in the code, and then the code's own.
@@ -65,6 +104,7 @@ class Match {
     for (size_t end = f; end <= frames_.size() && end - f < chain.size(); ++end) {
       if (end == frames_.size()) break;
       chain[end - f] = {frames_[end].method, frames_[end].bci};
+      stands_for(end, t + 1);
       const bool whole =
           frames_[end].method == truth_[t + 1].method &&
           (end == f || truth_[t].code->has_inlined(std::span(chain).first(end - f + 1)));
@@ -73,9 +113,13 @@ class Match {
     return from(f, t + 1);
   }
 
+  void stands_for(size_t f, size_t t) {
+    if (f < kMostPlaced) truth_of_[f] = static_cast<uint16_t>(t);
+  }
+
   void note(size_t f, size_t t) {
-    if (noted_ && f <= frame_) return;
-    noted_ = true;
+    if (has_missed_ && f <= frame_) return;
+    has_missed_ = true;
     frame_ = f;
     place_ = t;
   }
@@ -85,8 +129,11 @@ class Match {
   const WalkerTraits& walker_;
   const MethodTable& methods_;
   const bool cut_;
-  bool noted_ = false;
+  const NotedPlace noted_;
+  bool has_missed_ = false;
   size_t frame_ = 0, place_ = 0;
+  static constexpr size_t kMostPlaced = 64;
+  std::array<uint16_t, kMostPlaced> truth_of_;
 };
 
 }  // namespace
@@ -98,14 +145,22 @@ std::string_view name_of(Verdict verdict) {
 }
 
 Judgement judge(std::span<const Frame> frames, std::span<const TrueFrame> truth,
-                const WalkerTraits& walker, const MethodTable& methods, bool cut) {
+                const WalkerTraits& walker, const MethodTable& methods, bool cut,
+                const NotedPlace& noted) {
   if (frames.empty()) {
     const auto first = std::ranges::find(truth, Sort::frame, &TrueFrame::sort);
     if (first == truth.end()) return {.verdict = Verdict::right};
     return {.verdict = Verdict::refused, .clause = "no-frames", .expected = &*first};
   }
-  Match match(frames, truth, walker, methods, cut);
-  if (match.from(0, 0)) return {.verdict = Verdict::right};
+  Match match(frames, truth, walker, methods, cut, noted);
+  if (match.from(0, 0)) {
+    const size_t elsewhere = match.first_elsewhere();
+    if (elsewhere == frames.size()) return {.verdict = Verdict::right};
+    return {.verdict = Verdict::wrong,
+            .clause = kFrameElsewhere,
+            .at = elsewhere,
+            .expected = &truth[match.truth_of(elsewhere)]};
+  }
   Judgement result = {.verdict = Verdict::wrong, .at = match.frame()};
   if (match.place() < truth.size()) result.expected = &truth[match.place()];
   if (match.frame() == frames.size()) {

@@ -22,6 +22,14 @@ enum class Verdict : uint8_t {
 };
 std::string_view name_of(Verdict verdict);
 
+// Right in all but where a frame is, of walkers that tell that.
+inline constexpr std::string_view kFrameElsewhere = "frame-elsewhere";
+
+// Where a thread has noted its last Java frame (JavaFrameAnchor).
+struct NotedPlace {
+  uintptr_t pc = 0, sp = 0;
+};
+
 struct Judgement {
   Verdict verdict = Verdict::unjudged;
   // What is wrong with it, the same for all traces that are wrong in this way; static storage.
@@ -32,8 +40,10 @@ struct Judgement {
 };
 
 // `frames`: the Java frames of a trace, innermost first. `cut`: it filled its depth, and may end
-// anywhere. `methods` says which are native. Does not allocate.
+// anywhere. `methods` says which are native. `noted`: where the innermost frame may stand, too. Does not
+// allocate.
 Judgement judge(std::span<const Frame> frames, std::span<const TrueFrame> truth,
-                const WalkerTraits& walker, const MethodTable& methods, bool cut);
+                const WalkerTraits& walker, const MethodTable& methods, bool cut,
+                const NotedPlace& noted = {});
 
 }  // namespace framestorm::stepping

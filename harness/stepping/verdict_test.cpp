@@ -47,6 +47,22 @@ TEST_F(VerdictTest, TheInnermostBciIsHeldWhereItIsKnown) {
   EXPECT_EQ(said({frame(1, 4), frame(2, 5), frame(3, 7)}, known, false, WalkerId::asgst), "right");
 }
 
+TEST_F(VerdictTest, WhereAThreadHasNotedItsCallNobodyGuesses) {
+  std::vector<TrueFrame> stack = stack_;
+  stack[0] = {.method = id(1), .bci = 4, .pc = 0x10, .sp = 0x700};
+  const auto judged = [&](int32_t bci, const NotedPlace& noted) {
+    const std::vector<Frame> frames = {frame(1, bci), frame(2, 5), frame(3, 7)};
+    const WalkerTraits& walker = traits_of(WalkerId::asgct);
+    return std::string(judge(frames, stack, walker, methods_, false, noted).clause);
+  };
+  EXPECT_EQ(judged(4, {0x10, 0x700}), "");
+  EXPECT_EQ(judged(9, {0x10, 0x700}), "wrong-bci");
+  EXPECT_EQ(judged(9, {0x10, 0x6f0}), "") << "of another call";
+  EXPECT_EQ(judged(9, {}), "");
+  stack[0].sp = 0;
+  EXPECT_EQ(judged(9, {0x10, 0}), "") << "an interpreted frame";
+}
+
 TEST_F(VerdictTest, OnlyANativeMethodHasNoBci) {
   methods_.add(id(2), {"a/A.called", 40});
   methods_.absorb();
@@ -128,6 +144,45 @@ TEST_F(VerdictTest, AFrameOfAReplacedMethodMayHaveNoId) {
   replaced[1].replaced = true;
   EXPECT_EQ(said(unnamed, replaced), "right");
   EXPECT_EQ(said({frame(1, 4), frame(0, 6), frame(3, 7)}, replaced), "wrong frame-not-there 1");
+}
+
+// Of walkers that tell where frames are.
+TEST_F(VerdictTest, AFrameStandsWhereItsCallWasMade) {
+  const std::vector<Frame> bare = {frame(1, 4), frame(2, 5), frame(3, 7)};
+  std::vector<TrueFrame> stack = stack_;
+  const auto place = [](auto& one, uintptr_t pc, uintptr_t sp) { one.pc = pc, one.sp = sp; };
+  place(stack[0], 0x10, 0x700);
+  place(stack[1], 0x20, 0x740);
+  stack[1].extended_sp = 0x730;
+  const auto at = [&](uintptr_t pc, uintptr_t sp, uintptr_t caller_pc, uintptr_t caller_sp) {
+    std::vector<Frame> frames = bare;
+    place(frames[0], pc, sp);
+    place(frames[1], caller_pc, caller_sp);
+    place(frames[2], 0x99, 0x999);  // nothing is known of where that is
+    return frames;
+  };
+  const auto judged = [&](const std::vector<Frame>& frames, const NotedPlace& noted = {}) {
+    const Judgement judgement =
+        judge(frames, stack, traits_of(WalkerId::asgst_iterator), methods_, false, noted);
+    return std::string(judgement.clause) + " " + std::to_string(judgement.at);
+  };
+  EXPECT_EQ(judged(bare), " 0");
+  EXPECT_EQ(judged(at(0x10, 0x700, 0x20, 0x740)), " 0");
+  EXPECT_EQ(judged(at(0x10, 0x700, 0x20, 0x730)), " 0");
+  EXPECT_EQ(judged(at(0x10, 0x700, 0x20, 0x738)), "frame-elsewhere 1");
+  EXPECT_EQ(judged(at(0x10, 0x700, 0x24, 0x740)), "frame-elsewhere 1");
+  EXPECT_EQ(judged(at(0x10, 0x708, 0x20, 0x740)), "frame-elsewhere 0");
+  EXPECT_EQ(judged(at(0x18, 0x700, 0x20, 0x740)), "frame-elsewhere 0");
+  const NotedPlace noted = {0x18, 0x6f0};
+  EXPECT_EQ(judged(at(0x18, 0x6f0, 0x20, 0x740), noted), " 0");
+  EXPECT_EQ(judged(at(0x18, 0x700, 0x20, 0x740), noted), "frame-elsewhere 0");
+  EXPECT_EQ(judged(at(0x10, 0x700, 0x18, 0x6f0), noted), "frame-elsewhere 1");
+  EXPECT_EQ(said(at(0x18, 0x708, 0x24, 0x738), stack), "right") << "of no added walker";
+  EXPECT_EQ(judged({frame(2, 5), frame(3, 7)}), "innermost-frame-left-out 0");
+  stack[0].sort = TrueFrame::Sort::optional;
+  std::vector<Frame> without = at(0, 0, 0x10, 0x700);
+  without.erase(without.begin());
+  EXPECT_EQ(judged(without), " 0") << "the method that is entered is not seen";
 }
 
 }  // namespace

@@ -23,8 +23,10 @@ CLAUSES = frozenset(
         "frame-not-there",
         "frame-below-the-last",
         "wrong-bci",
+        "frame-elsewhere",
         "trace-ends-early",
         "says-cut-where-whole",
+        "leaves-out-and-does-not-say",
         "no-frames",
     )
 )
