@@ -141,6 +141,7 @@ struct WalkerTraits {
   bool checks_ids = true;  // looks behind a method's ID before it gives it: it was good then
   bool gives_java_frames = true;
   bool sees_frozen_frames = false;     // of a continuation, in the heap
+  bool says_frozen = false;            // of a trace without them, that they are left out
   bool may_see_frozen_frames = false;  // it is not known whether it does
   // A virtual thread's trace is its own: its carrier's frames are not in it.
   bool ends_at_a_continuation = false;
@@ -252,6 +253,7 @@ inline constexpr WalkerTraits kAsgst = {
     .contained_error = -31,
     .native_bci = kNoBci,
     .tells_whose_trace = true,
+    .says_frozen = true,
     .walks_carriers = true};
 constexpr WalkerTraits asgst_told(WalkerId id, std::string_view name, std::string_view description,
                                   std::string_view symbol, FindsVictim how) {
@@ -333,6 +335,7 @@ inline constexpr std::array kRows = {
                  .iterator_calls = true,
                  .errors = kIteratorErrors,
                  .native_bci = kNoBci,
+                 .says_frozen = true,
                  .walks_carriers = true},
     WalkerTraits{.id = WalkerId::asgst_frame,
                  .name = "asgst-frame",
@@ -394,6 +397,7 @@ inline constexpr std::array kRows = {
                  .queue_calls = true,
                  .errors = kIteratorErrors,
                  .native_bci = kNoBci,
+                 .says_frozen = true,
                  .walks_carriers = true,
                  .begins_below_intrinsics = true},
     WalkerTraits{
@@ -407,6 +411,7 @@ inline constexpr std::array kRows = {
         .acts_on_threads = true,
         .errors = kIteratorErrors,
         .native_bci = kNoBci,
+        .says_frozen = true,
         .walks_carriers = true},
     WalkerTraits{.id = WalkerId::asgct2_packed,
                  .name = "asgct2-packed",

@@ -133,7 +133,10 @@ class KindsOracle final : public Oracle {
                                                ? "the trace has no JNIEnv, its thread has one"
                                                : "the trace has a JNIEnv that is not its thread's");
     }
-    if (walk.error == "no_thread" && victim.is_java_thread &&
+    // kWalkSameThread: whoever walks himself is there.
+    const WalkerTraits& walker = walk.view.subject.walker->traits();
+    const bool is_itself = walker.masks && walk.view.subject.input->mode == Mode::same_thread;
+    if (walk.error == "no_thread" && (victim.is_java_thread || is_itself) &&
         !Victims::is_transient(victim.scenario)) {
       out->broken("thread-not-found", "the victim was not found");
     }

@@ -1,7 +1,8 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
 // other where they have a call. None is refused in Java code whose frame stands, or outside Java with an
 // anchor that says where, where the scenario promises all of AsyncGetCallTrace's
-// (ScenarioInfo::asgct_percent). A whole trace is not said to be cut. A native method that the walker
+// (ScenarioInfo::asgct_percent). A whole trace is not said to be cut, and one without the frames in the heap
+// is. A native method that the walker
 // does not name, in the interpreter, is taken for whichever one is right there; whether a native
 // method's frame is right there, the other walkers say (agreement.cpp).
 #include <algorithm>
@@ -56,6 +57,9 @@ class TruthOracle final : public Oracle {
     } else if (walker.is_added() && !truncated && scenario.thawed_trace.empty() &&
                view.record.cut() != nullptr) {
       out->broken("says-cut-where-whole", std::string(view.record.cut()));
+    } else if (leaves_out_the_heap(view) && !truncated && view.record.cut() == nullptr) {
+      out->broken("leaves-out-and-does-not-say",
+                  "the frames between " + names_.front() + " and its carrier's are in the heap");
     } else {
       checked_slot_ = slot;
       checked_parks_ = slot->parks.load();
@@ -75,6 +79,18 @@ class TruthOracle final : public Oracle {
     }
     if (scenario.asgct_percent != 100 || view.record.in_collection) return false;
     return view.record.thread_state == kThreadInJava ? view.frame_stands() : anchor_stands(view);
+  }
+
+  // Not all of a virtual thread's frames are there, of which Victim.run is one of the outermost, by a walker
+  // that can say so.
+  bool leaves_out_the_heap(const WalkView& view) const {
+    const WalkerTraits& walker = view.subject.walker->traits();
+    const auto is_there = [&](std::string_view name) {
+      return std::ranges::find(names_, name) != names_.end();
+    };
+    return walker.says_frozen && !names_.empty() &&
+           names_.front().starts_with("framestorm/") && !is_there("framestorm/Victim.run") &&
+           !scenario_info(view.subject.input->scenario).thawed_trace.empty();
   }
 
   // Not while the thread changes its state.

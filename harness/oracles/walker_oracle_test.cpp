@@ -449,6 +449,47 @@ TEST_P(EachWrongWalker, IsReported) {
   EXPECT_EQ(std::ranges::count(clauses, "contract:" + GetParam().clause), 1) << explain(walked);
 }
 
+// AsyncGetCallTrace has those on the stack, and then the carrier's.
+TEST_F(WalkerOracleTest, ATraceWithoutTheFramesInTheHeapSaysSo) {
+  constexpr ScenarioId kScenario = ScenarioId::virtual_remounted;
+  start({kScenario});
+  ASSERT_FALSE(HasFatalFailure());
+  if (session().jvm().feature() < scenario_info(kScenario).min_feature) {
+    GTEST_SKIP() << "this JDK has no " << name_of(kScenario);
+  }
+  stand(kScenario);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const WalkerId walker : {kAsgst, WalkerId::asgct2}) {
+    Input plain = input(walker);
+    plain.scenario = kScenario;
+    const auto says_nothing = [&] {
+      return std::ranges::count(clauses_of(walk(plain).findings),
+                                "contract:leaves-out-and-does-not-say");
+    };
+    control_->defect = Defect::none;
+    EXPECT_EQ(says_nothing(), walker == kAsgst ? 1 : 0) << "AsyncGetCallTrace2 cannot say it";
+    control_->defect = Defect::says_frozen;
+    EXPECT_EQ(says_nothing(), 0);
+  }
+}
+
+// The VM does not know it, and by other ways it is not there.
+TEST_F(WalkerOracleTest, AThreadThatWalksItselfIsThere) {
+  constexpr ScenarioId kScenario = ScenarioId::native_unattached;
+  start({kScenario});
+  ASSERT_FALSE(HasFatalFailure());
+  halt(kScenario);
+  ASSERT_FALSE(HasFatalFailure());
+  *control_ = {};
+  control_->defect = Defect::loses_the_thread;
+  for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
+    Input plain = input(kAsgst, mode);
+    plain.scenario = kScenario;
+    EXPECT_EQ(std::ranges::count(clauses_of(walk(plain).findings), "contract:thread-not-found"),
+              mode == Mode::same_thread ? 1 : 0);
+  }
+}
+
 TEST_F(WalkerOracleTest, ARequestOfBytecodesDoesNotSayThatTheyAreNative) {
   start({ScenarioId::interpreted_recursion});
   ASSERT_FALSE(HasFatalFailure());
