@@ -55,6 +55,7 @@ enum class ScenarioId : uint8_t {
   code_patching,
   native_untabled,
   string_search,
+  method_handle_linker,
   count
 };
 
@@ -497,6 +498,13 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .top_tier = 4,
      .note = "AsyncGetCallTrace takes a word that was pushed for the return address: -5, or a "
              "wrong trace"},
+    {.id = ScenarioId::method_handle_linker,
+     .name = "method-handle-linker",
+     .description = "an interpreted method that a method handle's linker has called: it has popped "
+                    "one of the caller's words",
+     .trace = "framestorm/MethodHandleLinker.loop framestorm/MethodHandleLinker.spin "
+              "java/lang/invoke/*+ framestorm/MethodHandleLinker.run framestorm/Victim.run",
+     .top = TopCode::interpreter},
 });
 
 constexpr bool is_in_order() {
