@@ -411,7 +411,6 @@ inline constexpr std::array kRows = {
         .acts_on_threads = true,
         .errors = kIteratorErrors,
         .native_bci = kNoBci,
-        .says_frozen = true,
         .walks_carriers = true},
     WalkerTraits{.id = WalkerId::asgct2_packed,
                  .name = "asgct2-packed",

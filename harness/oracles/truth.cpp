@@ -82,13 +82,13 @@ class TruthOracle final : public Oracle {
   }
 
   // Not all of a virtual thread's frames are there, of which Victim.run is one of the outermost, by a walker
-  // that can say so.
+  // that sees them, or can say so.
   bool leaves_out_the_heap(const WalkView& view) const {
     const WalkerTraits& walker = view.subject.walker->traits();
     const auto is_there = [&](std::string_view name) {
       return std::ranges::find(names_, name) != names_.end();
     };
-    return walker.says_frozen && !names_.empty() &&
+    return (walker.says_frozen || walker.sees_frozen_frames) && !names_.empty() &&
            names_.front().starts_with("framestorm/") && !is_there("framestorm/Victim.run") &&
            !scenario_info(view.subject.input->scenario).thawed_trace.empty();
   }
