@@ -1,10 +1,9 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
 // other where they have a call. None is refused in Java code whose frame stands, or outside Java with an
 // anchor that says where, where the scenario promises all of AsyncGetCallTrace's
-// (ScenarioInfo::asgct_percent). A whole trace is not said to be cut, and one without the frames in the heap
-// is. A native method that the walker
-// does not name, in the interpreter, is taken for whichever one is right there; whether a native
-// method's frame is right there, the other walkers say (agreement.cpp).
+// (ScenarioInfo::asgct_percent). A whole trace is not said to be cut, and one without the frames in the
+// heap is. A native method that the walker does not name, in the interpreter, is taken for whichever one is
+// right there; whether a native method's frame is right there, the other walkers say (agreement.cpp).
 #include <algorithm>
 
 #include "harness/input/thread_state.h"

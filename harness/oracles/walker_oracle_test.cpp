@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/thread_state.h"
@@ -471,6 +472,57 @@ TEST_F(WalkerOracleTest, ATraceWithoutTheFramesInTheHeapSaysSo) {
     control_->defect = Defect::says_frozen;
     EXPECT_EQ(says_nothing(), 0);
   }
+}
+
+// JFR's trace has those in the heap, too: one that has no more than the first frame is short.
+TEST_F(WalkerOracleTest, ATraceThatSeesTheHeapHasAllOfIt) {
+  constexpr ScenarioId kScenario = ScenarioId::virtual_cycling;
+  start({kScenario});
+  ASSERT_FALSE(HasFatalFailure());
+  if (session().jvm().feature() < scenario_info(kScenario).min_feature) {
+    GTEST_SKIP() << "this JDK has no " << name_of(kScenario);
+  }
+  // Of those of AsyncGetCallTrace.
+  class OneFrame final : public Walker {
+   public:
+    explicit OneFrame(Walker* asgct) : Walker(traits_of(WalkerId::jfr_trace)), asgct_(asgct) {}
+    int32_t walk(const WalkTarget& target, std::byte* frames, int32_t,
+                 void* context) noexcept override {
+      struct RealFrame {
+        jint bci;
+        jmethodID method;
+      } real;
+      const ThreadIdentity::Scoped as_victim(Jvm::get().identity(), target.java_thread);
+      if (asgct_->walk(target, reinterpret_cast<std::byte*>(&real), 1, context) != 1) return 0;
+      std::memset(frames, 0, layout().stride);
+      std::memcpy(frames + layout().method, &real.method, sizeof real.method);
+      std::memcpy(frames + layout().bci, &real.bci, sizeof real.bci);
+      return 1;
+    }
+
+   private:
+    Walker* asgct_;
+  };
+  executor().replace_walker(std::make_unique<OneFrame>(walked_thread.asgct));
+  Input plain = input(WalkerId::jfr_trace);
+  plain.scenario = kScenario;
+  std::set<bool> of_victim;
+  for (int i = 0; i < 200 && of_victim.size() < 2; ++i) {
+    halt(kScenario);
+    ASSERT_FALSE(HasFatalFailure());
+    const Walked walked = walk(plain);
+    const auto trace = executor().last_trace();
+    if (trace.empty()) continue;
+    // Else the carrier's alone.
+    const bool own = trace.front().method.starts_with("framestorm/");
+    of_victim.insert(own);
+    EXPECT_EQ(
+        std::ranges::count(clauses_of(walked.findings), "contract:leaves-out-and-does-not-say"),
+        own ? 1 : 0)
+        << trace.front().method << ": " << explain(walked);
+    session().release_world();
+  }
+  EXPECT_TRUE(of_victim.contains(true));
 }
 
 // The VM does not know it, and by other ways it is not there.

@@ -421,10 +421,8 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
   if (judgement.clause == kFrameElsewhere && events_.in_force() != StepEvent::none) {
     return {.verdict = Verdict::right};
   }
-  if (judgement.verdict == Verdict::right && !cut) {
-    if (const std::string_view clause = what_it_says_wrong(walker, record); !clause.empty()) {
-      return {.verdict = Verdict::wrong, .clause = clause, .at = frames_.size()};
-    }
+  if (judgement.verdict == Verdict::right && !cut && is_said_to_be_cut(walker, record)) {
+    return {.verdict = Verdict::wrong, .clause = "says-cut-where-whole", .at = frames_.size()};
   }
   return judgement.verdict == Verdict::wrong ? judge_by_versions(walker, judgement, cut)
                                              : judgement;
@@ -435,17 +433,13 @@ NotedPlace Stepper::noted_place() {
   return {victim.last_java_pc(jvm_.layout()), victim.last_java_sp(jvm_.layout())};
 }
 
-// Of a right trace: that it is cut, where it has all frames of the stack; or nothing, where those are missing
-// that are in the heap. Three registers do not say where the stack's last frame is. Empty: neither.
-std::string_view Stepper::what_it_says_wrong(const Walker& walker, const WalkRecord& record) const {
+// A trace that has all frames of the stack. Those that are in the heap may be missing, and three registers
+// do not say where the stack's last frame is.
+bool Stepper::is_said_to_be_cut(const Walker& walker, const WalkRecord& record) const {
   const WalkerTraits& traits = walker.traits();
-  const bool says_cut = record.cut() != nullptr;
-  const bool frozen = std::ranges::find(truth_.expected(), TrueFrame::Sort::frozen,
-                                        &TrueFrame::sort) != truth_.expected().end();
-  if (says_cut && !frozen && traits.is_added() && !traits.needs_registers_only) {
-    return "says-cut-where-whole";
-  }
-  return !says_cut && frozen && traits.says_frozen ? "leaves-out-and-does-not-say" : "";
+  return traits.is_added() && !traits.needs_registers_only && record.cut() != nullptr &&
+         std::ranges::find(truth_.expected(), TrueFrame::Sort::frozen, &TrueFrame::sort) ==
+             truth_.expected().end();
 }
 
 Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& first, bool cut) {

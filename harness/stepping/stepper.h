@@ -224,7 +224,7 @@ class Stepper {
   WalkRecord make(size_t index, const ucontext_t& context);
   // The trace in `frames` of the walk on record.
   Judgement judge_trace(const Walker& walker, const WalkRecord& record, const std::byte* frames);
-  std::string_view what_it_says_wrong(const Walker& walker, const WalkRecord& record) const;
+  bool is_said_to_be_cut(const Walker& walker, const WalkRecord& record) const;
   NotedPlace noted_place();
   // What is judged anew of one that is not right: a replaced method's other versions are it.
   Judgement judge_by_versions(const Walker& walker, const Judgement& first, bool cut);

@@ -26,7 +26,6 @@ CLAUSES = frozenset(
         "frame-elsewhere",
         "trace-ends-early",
         "says-cut-where-whole",
-        "leaves-out-and-does-not-say",
         "no-frames",
     )
 )
