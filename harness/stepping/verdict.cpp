@@ -62,6 +62,10 @@ class Match {
   size_t first_elsewhere() const {
     // What others mean by a frame's sp is theirs.
     if (frames_.empty() || !walker_.is_added()) return frames_.size();
+    // Three registers do not tell a method that is entered from its caller, where it calls itself.
+    if (truth_.front().sort == Sort::optional && walker_.needs_registers_only) {
+      return frames_.size();
+    }
     const Frame& innermost = frames_.front();
     const bool is_noted = noted_.pc != 0 && noted_.pc == innermost.pc &&
                           (innermost.sp == 0 || innermost.sp == noted_.sp);

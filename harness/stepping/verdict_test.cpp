@@ -183,6 +183,10 @@ TEST_F(VerdictTest, AFrameStandsWhereItsCallWasMade) {
   std::vector<Frame> without = at(0, 0, 0x10, 0x700);
   without.erase(without.begin());
   EXPECT_EQ(judged(without), " 0") << "the method that is entered is not seen";
+  const std::vector<Frame> entered = at(0x18, 0x708, 0x20, 0x740);
+  EXPECT_EQ(judged(entered), "frame-elsewhere 0");
+  EXPECT_EQ(judge(entered, stack, traits_of(WalkerId::asgst_frame), methods_, false).clause, "")
+      << "it may be the caller";
 }
 
 }  // namespace
