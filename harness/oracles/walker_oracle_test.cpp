@@ -174,6 +174,14 @@ class WalkerOracleTest : public JvmTest {
     below_java.clear();
   }
 
+  // The test is skipped where the JDK has no such scenario.
+  void start_if_had(ScenarioId scenario) {
+    start({scenario});
+    if (HasFatalFailure() || session().jvm().feature() >= scenario_info(scenario).min_feature)
+      return;
+    GTEST_SKIP() << "this JDK has no " << name_of(scenario);
+  }
+
   // The victim of `scenario` halted in its own code, the stand-ins right.
   void stand(ScenarioId scenario) {
     halt_in_java(scenario);
@@ -453,11 +461,8 @@ TEST_P(EachWrongWalker, IsReported) {
 // AsyncGetCallTrace has those on the stack, and then the carrier's.
 TEST_F(WalkerOracleTest, ATraceWithoutTheFramesInTheHeapSaysSo) {
   constexpr ScenarioId kScenario = ScenarioId::virtual_remounted;
-  start({kScenario});
-  ASSERT_FALSE(HasFatalFailure());
-  if (session().jvm().feature() < scenario_info(kScenario).min_feature) {
-    GTEST_SKIP() << "this JDK has no " << name_of(kScenario);
-  }
+  start_if_had(kScenario);
+  if (HasFatalFailure() || IsSkipped()) return;
   stand(kScenario);
   ASSERT_FALSE(HasFatalFailure());
   for (const WalkerId walker : {kAsgst, WalkerId::asgct2}) {
@@ -477,11 +482,8 @@ TEST_F(WalkerOracleTest, ATraceWithoutTheFramesInTheHeapSaysSo) {
 // JFR's trace has those in the heap, too: one that has no more than the first frame is short.
 TEST_F(WalkerOracleTest, ATraceThatSeesTheHeapHasAllOfIt) {
   constexpr ScenarioId kScenario = ScenarioId::virtual_cycling;
-  start({kScenario});
-  ASSERT_FALSE(HasFatalFailure());
-  if (session().jvm().feature() < scenario_info(kScenario).min_feature) {
-    GTEST_SKIP() << "this JDK has no " << name_of(kScenario);
-  }
+  start_if_had(kScenario);
+  if (HasFatalFailure() || IsSkipped()) return;
   // Of those of AsyncGetCallTrace.
   class OneFrame final : public Walker {
    public:
@@ -520,7 +522,6 @@ TEST_F(WalkerOracleTest, ATraceThatSeesTheHeapHasAllOfIt) {
         std::ranges::count(clauses_of(walked.findings), "contract:leaves-out-and-does-not-say"),
         own ? 1 : 0)
         << trace.front().method << ": " << explain(walked);
-    session().release_world();
   }
   EXPECT_TRUE(of_victim.contains(true));
 }
@@ -949,11 +950,8 @@ TEST_F(WalkerOracleTest, FramesOfCAreThoseOfTheUnwinder) {
 
 // call_stub's return address is found on the stack, and what has called it from there.
 void WalkerOracleTest::expect_frames_of_c_below(ScenarioId scenario, std::string_view entry) {
-  start({scenario});
-  ASSERT_FALSE(HasFatalFailure());
-  if (session().jvm().feature() < scenario_info(scenario).min_feature) {
-    GTEST_SKIP() << "this JDK has no " << name_of(scenario);
-  }
+  start_if_had(scenario);
+  if (HasFatalFailure() || IsSkipped()) return;
   stand(scenario);
   ASSERT_FALSE(HasFatalFailure());
   const Victim& walked = victim(scenario);

@@ -38,6 +38,10 @@ struct Blob {
   std::vector<std::byte> code;  // as it was stepped through first
 };
 
+inline bool is_interpreted(const Blob* blob) {
+  return blob != nullptr && blob->role == Role::interpreter;
+}
+
 // Of the interpreter: where an exception's handler is entered, the frame has that in its bytecode pointer
 // before the register has; what returns takes the frame down. After either it may be gone.
 bool leaves_frame(const Blob& codelet);

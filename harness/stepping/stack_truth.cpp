@@ -6,7 +6,6 @@
 namespace framestorm::stepping {
 namespace {
 
-bool is_interpreted(const Blob* blob) { return blob != nullptr && blob->role == Role::interpreter; }
 bool is_nmethod(const Blob* blob) {
   return blob != nullptr && (blob->role == Role::compiled || blob->role == Role::native_wrapper);
 }

@@ -18,8 +18,6 @@ void place(std::span<TrueFrame> frames, uintptr_t pc, uintptr_t sp, uintptr_t ex
   }
 }
 
-bool is_interpreted(const Blob* blob) { return blob != nullptr && blob->role == Role::interpreter; }
-
 // It only jumps on, and has no frame (MethodHandles::generate_method_handle_dispatch).
 bool is_method_handles(const Blob& blob) {
   return blob.entry.name.starts_with("java/lang/invoke/MethodHandle.");
