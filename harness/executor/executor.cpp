@@ -5,12 +5,10 @@
 #include <iterator>
 #include <utility>
 
-#include "harness/executor/given_context.h"
-#include "harness/executor/mutations.h"
+#include "harness/executor/further_walker.h"
 #include "harness/guard/sampler_thread.h"
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
-#include "harness/walk/run_walk.h"
 
 namespace framestorm {
 namespace {
@@ -29,134 +27,7 @@ constexpr Needs kOffered = {Need::halted_world, Need::further_walks,  Need::grou
                             Need::incidents,    Need::guarded_frames, Need::unsafe_calls,
                             Need::trace,        Need::standing_code};
 
-// On the host's stack. Signal context in same-thread mode.
-struct HostedWalk {
-  WalkCall call;
-  WalkRecord* record;
-  Incidents* incidents;
-
-  static void run(void* self) {
-    const auto* walk = static_cast<HostedWalk*>(self);
-    run_walk(walk->call, walk->record, walk->incidents);
-  }
-};
-
-// HotSpot's fatal path notes that it is dying (vmError.cpp, _first_error_tid): a later real error
-// would wait for it for ever. So would whoever wants a lock that an abandoned walk holds. A
-// failed check of ASan's does neither by itself. A walk that had called what a walk must not call
-// was in the midst of something else, often by a wild jump: what it did is not known.
-bool ends_reuse(const WalkRecord& record, const Walker& walker) {
-  const Incidents& incidents = *record.incidents;
-  if (record.end == WalkEnd::returned) {
-    return incidents.contained.locks_held > 0 || incidents.unsafe.locks_held > 0;
-  }
-  // What a profiler had begun to store is begun for good, unless it stores it in the thread.
-  if (walker.traits().keeps_its_traces && !walker.keeps_state_in_thread()) return true;
-  const bool dying = record.end == WalkEnd::terminal_call &&
-                     std::string_view(incidents.fault.function) != sanitizer::kTerminalCall;
-  return dying || incidents.fault.locks_held > 0 || incidents.unsafe.count > 0;
-}
-
 }  // namespace
-
-struct Executor::Prepared {
-  const Input* input = nullptr;
-  Victim* victim = nullptr;
-  Walker* walker = nullptr;
-  WalkTarget target;
-  AppliedMutations mutations;
-  ucontext_t expected_context;
-  GivenContext context;
-  WalkRecord record;
-  Incidents incidents;
-};
-
-// Walks the prepared victim again, with the same mutations, and has these walks judged.
-class Executor::FurtherWalker final : public WalkMaker {
- public:
-  explicit FurtherWalker(Executor* executor) : executor_(*executor) {}
-
-  void begin(const WalkView& first, bool not_reusable) {
-    first_ = &first;
-    kept_count_ = 0;
-    abandoned_ = false;
-    not_reusable_ = not_reusable;
-  }
-
-  const Walker* walker(WalkerId id) const override { return executor_.walker(id); }
-  bool offers(const FurtherWalk& walk) const override { return walker(walk.walker) != nullptr; }
-  const WalkRecord* make(const FurtherWalk& walk) override;
-
-  // A walk did not return, or was one after which the process must not walk on (a lock that it
-  // keeps, the next one would wait for); then no further one is made.
-  bool abandoned() const { return abandoned_; }
-  bool not_reusable() const { return not_reusable_; }
-  std::vector<Finding> take_findings() { return std::exchange(findings_, {}); }
-
- private:
-  struct Kept {
-    WalkRecord record;
-    std::vector<std::byte> frames;
-  };
-  Kept& next_kept() {
-    if (kept_count_ == kept_.size()) kept_.push_back(std::make_unique<Kept>());
-    return *kept_[kept_count_++];
-  }
-
-  Executor& executor_;
-  const WalkView* first_ = nullptr;
-  GivenContext context_;
-  Incidents incidents_;
-  std::vector<std::unique_ptr<Kept>> kept_;  // storage for the next view's
-  size_t kept_count_ = 0;
-  bool abandoned_ = false;
-  bool not_reusable_ = false;
-  std::vector<Finding> findings_;
-};
-
-const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
-  if (abandoned_ || not_reusable_) return nullptr;
-  const Coverage::Aside aside(executor_.coverage_);
-  const Prepared& prepared = *executor_.prepared_;
-  const Walkable& by = executor_.walkable(walk.walker);
-  WalkTarget target = prepared.target;
-  target.options = walk.options;
-  if (!walk.calls) target.drop_calls();
-  context_.set(prepared.expected_context, by.walker->traits().called_as_handler
-                                              ? ContextArg::victim
-                                              : prepared.input->call.context);
-  Kept& kept = next_kept();
-  WalkRecord& record = kept.record;
-  record = first_->record;
-  record.buffer = by.further_frames.get();
-  HostedWalk hosted = {.call = {.walker = by.walker.get(),
-                                .target = &target,
-                                .frames = by.further_frames->place(walk.depth),
-                                .depth = walk.depth,
-                                .context = context_.get(),
-                                .identity = &executor_.jvm_.identity(),
-                                .mask = executor_.mask_of_host(*by.walker),
-                                .stale_words = walk.stale_words},
-                       .record = &record,
-                       .incidents = &incidents_};
-  if (walk.place == FurtherWalk::Place::same) {
-    MigratingLoop::get().call_on_host(&HostedWalk::run, &hosted);
-  } else {
-    HostedWalk::run(&hosted);
-  }
-  abandoned_ = record.end != WalkEnd::returned;
-  by.walker->resolve_methods(hosted.call.frames, record.frame_count());
-  not_reusable_ = not_reusable_ || ends_reuse(record, *by.walker);
-  const FurtherView judged(*first_, walk, record, *by.walker);
-  executor_.oracles_.judge_further(judged.view(), executor_.offered_by(*by.walker),
-                                   executor_.violations_.findings(), &findings_);
-  if (abandoned_) return nullptr;
-  // The next one is made in the same buffer.
-  kept.frames.assign(record.frames,
-                     record.frames + record.frame_count() * by.walker->layout().stride);
-  record.keep_only(kept.frames.data());
-  return &record;
-}
 
 Executor::Executor(Jvm& jvm, Victims& victims)
     : jvm_(jvm),

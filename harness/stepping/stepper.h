@@ -215,6 +215,7 @@ class Stepper {
   StepAnswer take_in_walk(ucontext_t* context, bool single_step);
   StepAnswer take(ucontext_t* context, bool single_step);
   bool run_past(const Registers& now);
+  bool is_wanted(const ucontext_t& context) const;
   void walk_all(const ucontext_t& context);
   bool is_in(const Sample& sample, const Instruction* instruction);
   // Each walker that walks in that mode.
@@ -222,17 +223,9 @@ class Stepper {
   void walk(size_t index, const ucontext_t& context, Instruction* instruction);
   // The walk alone.
   WalkRecord make(size_t index, const ucontext_t& context);
-  // The trace in `frames` of the walk on record.
-  Judgement judge_trace(const Walker& walker, const WalkRecord& record, const std::byte* frames);
-  bool is_said_to_be_cut(const Walker& walker, const WalkRecord& record) const;
-  NotedPlace noted_place();
-  // What is judged anew of one that is not right: a replaced method's other versions are it.
-  Judgement judge_by_versions(const Walker& walker, const Judgement& first, bool cut);
-  // That it gives all frames here.
-  bool is_promised(const Walker& walker, const Judgement& judgement,
-                   const WalkRecord& record) const;
   // In the modes and at the instructions that are wanted.
   void walk_round(const ucontext_t& context, Instruction* instruction);
+  ThreadSubject& subject() { return subjects_[static_cast<size_t>(mode_)]; }
 
   // mutant_walks.cpp
   class MutantWalks;
@@ -256,16 +249,24 @@ class Stepper {
   bool is_so_without(const Plain& plain, size_t column, Verdict verdict) const;
   void keep_event(const Walker& walker, Verdict verdict, Finding finding);
 
+  // step_verdicts.cpp
+  // The trace in `frames` of the walk on record.
+  Judgement judge_trace(const Walker& walker, const WalkRecord& record, const std::byte* frames);
+  bool is_said_to_be_cut(const Walker& walker, const WalkRecord& record) const;
+  NotedPlace noted_place();
+  // What is judged anew of one that is not right: a replaced method's other versions are it.
+  Judgement judge_by_versions(const Walker& walker, const Judgement& first, bool cut);
+  // That it gives all frames here.
+  bool is_promised(const Walker& walker, const Judgement& judgement,
+                   const WalkRecord& record) const;
   void count(const Walker& walker, const Judgement& judgement, const WalkRecord& record,
              Instruction* instruction);
-  ThreadSubject& subject() { return subjects_[static_cast<size_t>(mode_)]; }
   // Of the trace, that JVMTI is about to tell of.
   void wait_for_methods();
   // What is wrong with a trace that is not right.
   Finding finding_of(const Judgement& judgement, const WalkRecord& record) const;
   // What the other oracles say of the walk.
   void ask_oracles(const Walker& walker, const WalkRecord& record);
-  bool is_wanted(const ucontext_t& context) const;
 
   // step_findings.cpp
   void keep(const Walker& walker, Verdict verdict, Finding finding, bool promised);

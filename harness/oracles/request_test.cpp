@@ -1,0 +1,62 @@
+// JFR's requests.
+#include <algorithm>
+
+#include "harness/oracles/walker_oracle_fixture.h"
+
+namespace framestorm::walker_oracle_test {
+namespace {
+
+using jvm_test::clauses_of;
+using stand_in::Defect;
+
+TEST_F(WalkerOracleTest, ARequestOfBytecodesDoesNotSayThatTheyAreNative) {
+  ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
+  control_->stack = [](void* context, stand_in::Frame* out, size_t room) {
+    const size_t size = stack_of_victim(context, out, room);
+    for (size_t i = 0; i < size; ++i) out[i].fp = out[i].sp + 2 * sizeof(uintptr_t);
+    return size;
+  };
+  Input plain = input(WalkerId::jfr_request);
+  plain.scenario = ScenarioId::interpreted_recursion;
+  EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>{});
+  control_->defect = Defect::request_says_native;
+  EXPECT_EQ(clauses_of(walk(plain).findings),
+            std::vector<std::string>{"contract:request-of-no-frame"});
+}
+
+TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
+  ASSERT_TRUE(start_and_stand(ScenarioId::c1));
+  control_->defect = Defect::request_is_biased;
+  const Victim& spinning = victim(ScenarioId::c1);
+  const auto& layout = session().jvm().layout();
+  const auto at = [&](size_t offset) -> uintptr_t& {
+    return *reinterpret_cast<uintptr_t*>(static_cast<std::byte*>(spinning.java_thread) + offset);
+  };
+  const auto stub =
+      session().jvm().code_map().resolve({.kind = CodeKind::stub, .name = "call_stub"});
+  const auto codelet =
+      session().jvm().code_map().resolve({.kind = CodeKind::codelet, .name = "iadd"});
+  ASSERT_TRUE(stub && codelet);
+  const auto reported = [&](uintptr_t sp, uintptr_t pc) {
+    at(layout.last_java_sp) = sp;
+    at(layout.last_java_pc) = pc;
+    const auto clauses = clauses_of(walk(input(WalkerId::jfr_request)).findings);
+    return std::ranges::count(clauses, "contract:biased-in-a-method");
+  };
+  EXPECT_EQ(reported(spinning.sp, spinning.pc), 1);
+  EXPECT_EQ(reported(spinning.sp, *stub), 0);
+  EXPECT_EQ(reported(spinning.sp, *codelet), 0) << "its call may be still to come";
+  EXPECT_EQ(reported(spinning.sp + 8, *codelet), 1);
+  const auto native = session().jvm().feature() < 21 ? "method entry point (kind = native)"
+                                                     : "native method entry point (kind = native)";
+  for (const char* const returns : {"return_register_finalizer", "goto", native}) {
+    const auto place =
+        session().jvm().code_map().resolve({.kind = CodeKind::codelet, .name = returns});
+    ASSERT_TRUE(place) << returns;
+    EXPECT_EQ(reported(spinning.sp + 8, *place), 0) << returns;
+  }
+  at(layout.last_java_sp) = at(layout.last_java_pc) = 0;
+}
+
+}  // namespace
+}  // namespace framestorm::walker_oracle_test
