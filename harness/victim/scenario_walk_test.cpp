@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <bit>
 #include <set>
 
 #include "harness/executor/fake_walker.h"
@@ -62,6 +63,23 @@ bool has_frame(const Victim& victim, const CodeMap& code) {
 bool is_between_frames(const Victim& victim, const CodeMap& code) {
   const CodeEntry* const entry = code.find(victim.pc);
   return entry != nullptr && entry->kind == CodeKind::nmethod && !has_frame(victim, code);
+}
+
+// What AsyncGetCallTrace does to the anchor that the VM's call into Java has saved, where the interpreter had
+// called the VM: it stores the missing pc (corpus/crashes/entry-frame-walk-writes-call-wrapper). A victim may be
+// met there while the VM looks for a native method that it calls for the first time.
+bool only_completes_saved_anchor(const std::vector<Finding>& findings, const Victim& victim,
+                                 const ThreadLayout& layout) {
+  const uintptr_t anchor = victim.saved_anchor(layout);
+  if (anchor == 0 || findings.size() != 1 || findings[0].clause != "victim-changed") return false;
+  const auto word = [](uintptr_t place) { return *reinterpret_cast<const uintptr_t*>(place); };
+  const uintptr_t pc_at = anchor + layout.last_java_pc - layout.last_java_sp;
+  const uintptr_t pc = word(word(anchor) - sizeof(uintptr_t));
+  const uintptr_t first_byte =
+      pc_at - victim.stack_copy_begin + static_cast<size_t>(std::countr_zero(pc)) / 8;
+  return word(pc_at) == 0 &&
+         findings[0].detail ==
+             "the stack above sp differs from its halt at byte " + std::to_string(first_byte);
 }
 
 class ScenarioWalk : public JvmTest, public testing::WithParamInterface<ScenarioId> {
@@ -123,7 +141,8 @@ TEST_P(ScenarioWalk, IsWhatTheTableSays) {
       ++walks;
       if (is_known_defect(GetParam(), victim().thread_state(session().jvm().layout()),
                           has_frame(victim(), session().jvm().code_map()),
-                          clauses_of(walked.findings))) {
+                          clauses_of(walked.findings)) ||
+          only_completes_saved_anchor(walked.findings, victim(), session().jvm().layout())) {
         continue;
       }
       EXPECT_TRUE(walked.findings.empty())
