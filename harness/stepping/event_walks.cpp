@@ -8,7 +8,7 @@ namespace framestorm::stepping {
 namespace {
 
 // A walk that a signal interrupts has executed less than so many instructions.
-constexpr int kLongestWait = 10;  // as a power of two
+constexpr uint64_t kLongestWait = 10;  // as a power of two
 
 constexpr uint64_t kOnTheWay = 2048;  // instructions, about
 
@@ -57,36 +57,55 @@ void Stepper::walk_nested(StepEvent event, const ucontext_t& context, Instructio
   mode_ = Mode::same_thread;
   target_.same_thread = true;
   for (size_t i = 0; i < walkers_.size(); ++i) {
-    Walker& walker = *walkers_[i];
+    const WalkerTraits& traits = walkers_[i]->traits();
     // Their adapters are no walker of anybody's, and have the state of one walk.
-    if (!walker.traits().same_thread || walker.traits().iterator_calls) continue;
-    NestedWalk nested(walker, random_() % (uint64_t{1} << (random_() % kLongestWait)),
-                      event == StepEvent::sigsegv ? &jvm_ : nullptr);
-    events_.begin_in_walk(event);
-    nested_ = &nested;
-    walk(i, context, instruction);
-    nested_ = nullptr;
-    if (nested.happened()) {
-      WalkRecord inner;
-      inner.walker = walker.id();
-      inner.depth = limits_.depth;
-      inner.result = nested.result();
-      const Judgement judgement = judge_trace(walker, inner, nested_frames_.data());
-      count(walker, judgement, inner, instruction);
-      // It is in the walker's code, wherever the thread was.
-      const std::string detail = detail_of(judgement, inner);
-      if (breaks(judgement.verdict)) {
-        keep_event(walker, judgement.verdict,
-                   {.kind = FindingKind::contract,
-                    .clause = std::string(judgement.clause),
-                    .detail = "the inner walk" + detail.substr(detail.find(": ")),
-                    .fault = {},
-                    .input = {},
-                    .oracle = kSequenceOracle});
-      }
+    if (!traits.same_thread || traits.iterator_calls) continue;
+    if (only_.any) {
+      interrupt(i, random_() % kLongestWait, event, context, instruction);
+      continue;
     }
-    events_.end_in_walk(nested.happened());
+    // The place is met once, and where the walk was interrupted there is not known.
+    for (uint64_t power = 0; power < kLongestWait; ++power) {
+      interrupt(i, power, event, context, instruction);
+    }
   }
+}
+
+void Stepper::interrupt(size_t index, uint64_t power, StepEvent event, const ucontext_t& context,
+                        Instruction* instruction) {
+  Walker& walker = *walkers_[index];
+  NestedWalk nested(walker, random_() % (uint64_t{1} << power),
+                    event == StepEvent::sigsegv ? &jvm_ : nullptr, thread_copies_);
+  const auto found = [&](const Judgement& verdict, std::string detail) {
+    keep_event(walker, verdict.verdict,
+               {.kind = FindingKind::contract,
+                .clause = std::string(verdict.clause),
+                .detail = "the inner walk" + std::move(detail),
+                .fault = {},
+                .input = {},
+                .oracle = kSequenceOracle});
+  };
+  events_.begin_in_walk(event);
+  nested_ = &nested;
+  walk(index, context, instruction);
+  nested_ = nullptr;
+  if (nested.happened()) {
+    WalkRecord inner;
+    inner.walker = walker.id();
+    inner.depth = limits_.depth;
+    inner.result = nested.result();
+    const Judgement judgement = judge_trace(walker, inner, nested_frames_.data());
+    count(walker, judgement, inner, instruction);
+    // It is in the walker's code, wherever the thread was.
+    const std::string detail = detail_of(judgement, inner);
+    if (breaks(judgement.verdict)) found(judgement, detail.substr(detail.find(": ")));
+  }
+  if (const auto at = nested.taken_back()) {
+    found({.verdict = Verdict::wrong, .clause = "inner-walk-takes-back"},
+          " took back what the outer one had changed in the JavaThread, at byte " +
+              std::to_string(*at));
+  }
+  events_.end_in_walk(nested.happened());
 }
 
 bool Stepper::is_so_without(const Plain& plain, size_t column, Verdict verdict) const {

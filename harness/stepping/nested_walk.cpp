@@ -1,5 +1,7 @@
 #include "harness/stepping/nested_walk.h"
 
+#include <cstring>
+
 #include "harness/victim/context.h"
 
 namespace framestorm::stepping {
@@ -22,13 +24,20 @@ void fault(const Jvm& jvm, const ucontext_t& where) {
 
 }  // namespace
 
-NestedWalk::NestedWalk(Walker& walker, uint64_t after, const Jvm* faulting)
-    : Walker(walker.traits()), real_(walker), left_(after), faulting_(faulting) {}
+NestedWalk::NestedWalk(Walker& walker, uint64_t after, const Jvm* faulting,
+                       std::span<std::byte> copies)
+    : Walker(walker.traits()),
+      real_(walker),
+      left_(after),
+      faulting_(faulting),
+      before_(copies.first(copies.size() / 2)),
+      between_(copies.subspan(before_.size())) {}
 
 int32_t NestedWalk::walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                          void* ucontext) noexcept {
   depth_ = depth;
   target_ = &target;
+  std::memcpy(before_.data(), target.java_thread, before_.size());
   start_single_step();
   if (faulting_ != nullptr) {
     fault(*faulting_, *static_cast<const ucontext_t*>(ucontext));
@@ -42,7 +51,12 @@ int32_t NestedWalk::walk(const WalkTarget& target, std::byte* frames, int32_t de
 void NestedWalk::on_trap(ucontext_t* context, std::byte* frames) {
   if (left_-- > 0) return;
   happened_ = true;
+  const auto* const thread = static_cast<const std::byte*>(target_->java_thread);
+  std::memcpy(between_.data(), thread, between_.size());
   result_ = real_.walk(*target_, frames, depth_, context);
+  for (size_t i = 0; i < between_.size() && !taken_back_; ++i) {
+    if (between_[i] != before_[i] && thread[i] != between_[i]) taken_back_ = i;
+  }
 }
 
 }  // namespace framestorm::stepping

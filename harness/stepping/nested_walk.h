@@ -10,7 +10,10 @@
 
 #include <ucontext.h>
 
-#include <vector>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 
 #include "harness/jvm/jvm.h"
 #include "harness/walkers/walker.h"
@@ -19,9 +22,10 @@ namespace framestorm::stepping {
 
 class NestedWalk final : public Walker {
  public:
-  // The walk that is made next is the outer one. Borrows both; `faulting`: of the handler that is
-  // interrupted instead of the walk, null: none. Async-signal-safe.
-  NestedWalk(Walker& walker, uint64_t after, const Jvm* faulting);
+  // The walk that is made next is the outer one. Borrows all; `faulting`: of the handler that is
+  // interrupted instead of the walk, null: none. `copies`: room for two copies of a JavaThread.
+  // Async-signal-safe.
+  NestedWalk(Walker& walker, uint64_t after, const Jvm* faulting, std::span<std::byte> copies);
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override;
@@ -34,14 +38,19 @@ class NestedWalk final : public Walker {
   bool happened() const { return happened_; }
   // Of the inner walk.
   int32_t result() const { return result_; }
+  // The byte of the JavaThread that the outer walk had changed, as a flag that a walk goes on, and that the
+  // inner one did not leave so. Bytes that change meanwhile may be another thread's doing.
+  std::optional<size_t> taken_back() const { return taken_back_; }
 
  private:
   Walker& real_;
   uint64_t left_;
   const Jvm* const faulting_;
-  const WalkTarget* target_ = nullptr;  // while it walks
+  const std::span<std::byte> before_, between_;  // the outer walk; the two
+  const WalkTarget* target_ = nullptr;           // while it walks
   int32_t depth_ = 0, result_ = 0;
   bool happened_ = false;
+  std::optional<size_t> taken_back_;
 };
 
 }  // namespace framestorm::stepping

@@ -62,6 +62,7 @@ Stepper::Stepper(Jvm& jvm, std::vector<Walker*> walkers, const StepLimits& limit
     nested_frames_.resize(std::max(nested_frames_.size(),
                                    walker->layout().stride * static_cast<size_t>(limits.depth)));
   }
+  thread_copies_.resize(2 * jvm.layout().java_thread_size);
   frames_.reserve(static_cast<size_t>(limits.depth));
   active = this;
   natives::set_stepping([](JNIEnv* env) { active->begin(env); }, [] { active->end(); });

@@ -240,6 +240,9 @@ class Stepper {
   void inject(const ucontext_t& context, Instruction* instruction);
   StepEvent event_at(uintptr_t pc);
   void walk_nested(StepEvent event, const ucontext_t& context, Instruction* instruction);
+  // One walk, after less than 2^power of its instructions.
+  void interrupt(size_t index, uint64_t power, StepEvent event, const ucontext_t& context,
+                 Instruction* instruction);
   // Whether the same is so without an event.
   struct Plain {
     std::string key;  // of the finding that it is without the event
@@ -307,8 +310,8 @@ class Stepper {
   Mode mode_ = Mode::same_thread;  // of the walk
   NestedWalk* nested_ = nullptr;   // that is being made
   LibjvmMutants* mutants_ = nullptr;
-  std::vector<std::byte> nested_frames_;
-  HaltPoint event_point_;  // where the event in force was injected
+  std::vector<std::byte> nested_frames_, thread_copies_;  // NestedWalk's
+  HaltPoint event_point_;                                 // where the event in force was injected
   uint64_t native_steps_ = 0;
   bool native_before_ = false, call_before_ = false;
   struct Passed {

@@ -359,6 +359,7 @@ TEST_F(StepperTest, AWalkerThatIsWrongFromOutsideOnlyIsFoundAndSteppedToAgain) {
 struct BrokenBy {
   StepEvent event;
   int32_t (*walk)(const FakeWalk& walk);
+  const char* clause;
   const char* detail;
 };
 
@@ -398,9 +399,28 @@ int32_t keeps_methods(const FakeWalk& walk) {
   return replaced && count > 2 ? without_a_caller(walk, count) : count;
 }
 
+constexpr uintptr_t kNote = 1;
+// Has a note in the thread while it walks, in a word of the anchor that means nothing before its sp is there.
+int32_t with_note(const FakeWalk& walk, bool puts_back) {
+  const ThreadLayout& layout = Jvm::get().layout();
+  auto* const thread = static_cast<std::byte*>(walk.target->java_thread);
+  if (read_at<uintptr_t>(thread, layout.last_java_sp) != 0) return walk.right();
+  auto* const note = reinterpret_cast<volatile uintptr_t*>(thread + layout.last_java_fp);
+  const uintptr_t before = *note;
+  *note = kNote;
+  const int32_t count = walk.right();
+  *note = puts_back || before != kNote ? before : 0;
+  return count;
+}
+int32_t takes_back(const FakeWalk& walk) { return with_note(walk, /*puts_back=*/false); }
+int32_t puts_back(const FakeWalk& walk) { return with_note(walk, /*puts_back=*/true); }
+
+constexpr const char* kTakesBack = "inner-walk-takes-back";
+
 constexpr BrokenBy kBroken[] = {
-    {StepEvent::signal, &not_reentrant, "signal: "},
-    {StepEvent::redefine, &keeps_methods, "redefine: "},
+    {StepEvent::signal, &not_reentrant, "caller-left-out", "signal: "},
+    {StepEvent::signal, &takes_back, kTakesBack, "signal: "},
+    {StepEvent::redefine, &keeps_methods, "caller-left-out", "redefine: "},
 };
 
 TEST_F(StepperTest, AWalkerThatOnlyAnEventBreaksIsFoundAndSteppedToAgain) {
@@ -411,7 +431,7 @@ TEST_F(StepperTest, AWalkerThatOnlyAnEventBreaksIsFoundAndSteppedToAgain) {
     FakeWalker fake(asgct(), one.walk);
     const auto is_it = [&](const auto& entry) {
       return entry.second.event == one.event && entry.second.verdict == Verdict::wrong &&
-             entry.second.finding.clause == "caller-left-out" &&
+             entry.second.finding.clause == one.clause &&
              entry.second.finding.detail.starts_with(one.detail);
     };
     StepLimits limits = kSteps;
@@ -441,6 +461,20 @@ TEST_F(StepperTest, AWalkerThatOnlyAnEventBreaksIsFoundAndSteppedToAgain) {
     ASSERT_EQ(step(stepper, ScenarioId::c1, place), "");
     EXPECT_TRUE(std::ranges::any_of(stepper.findings(), is_it)) << name_of(one.event);
   }
+}
+
+TEST_F(StepperTest, AnInnerWalkThatPutsBackWhatItHasFoundIsNotReported) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  FakeWalker fake(asgct(), &puts_back);
+  StepLimits limits = kSteps;
+  limits.outside = {};
+  limits.events = {StepEvent::signal};
+  Stepper stepper(session().jvm(), {&fake}, limits);
+  ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+  stepper.settle();
+  EXPECT_GT(stepper.events().counts().at(ScenarioId::c1).at(StepEvent::signal).effective, 100U);
+  EXPECT_FALSE(clauses_of(stepper).contains(kTakesBack));
 }
 
 // And the stack stays known.
