@@ -2,26 +2,52 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "harness/input/canonical.h"
 
 namespace framestorm {
+namespace {
+
+// A frame that returns there is unwound in a way of its own, or not at all (frame_x86.cpp,
+// frame::safe_for_sender and frame::sender_raw). HotSpot compares some with the exact address.
+constexpr std::string_view kReturnedTo[] = {"call_stub",          "upcall_stub",
+                                            "cont_returnBarrier", "cont return barrier",
+                                            "DeoptimizationBlob", "return entry points"};
+
+bool is_returned_to(std::string_view name) {
+  return std::ranges::any_of(kReturnedTo, [name](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  });
+}
+
+}  // namespace
 
 void CodeNameList::clear() {
   blobs_.clear();
+  returned_to_.clear();
   nmethods_.clear();
 }
 
 void CodeNameList::add(NamedCode code) {
-  (code.ref.kind == CodeKind::nmethod ? nmethods_ : blobs_).push_back(std::move(code));
+  if (code.ref.kind == CodeKind::nmethod) {
+    nmethods_.push_back(std::move(code));
+    return;
+  }
+  if (is_returned_to(code.ref.name)) returned_to_.push_back(blobs_.size());
+  blobs_.push_back(std::move(code));
 }
 
 const NamedCode* CodeNameList::pick(Rng& rng) const {
+  if (!returned_to_.empty() && rng.one_in(16)) {
+    return &blobs_[returned_to_[rng.below(returned_to_.size())]];
+  }
   const auto& from = (rng.one_in(2) && !nmethods_.empty()) || blobs_.empty() ? nmethods_ : blobs_;
   return from.empty() ? nullptr : &from[rng.below(from.size())];
 }
@@ -59,6 +85,7 @@ bool CodeNameList::load(const std::filesystem::path& file) {
   }
   if (!in.eof()) return false;
   blobs_ = std::move(loaded.blobs_);
+  returned_to_ = std::move(loaded.returned_to_);
   nmethods_ = std::move(loaded.nmethods_);
   return true;
 }

@@ -2,6 +2,7 @@
 // and AFL++'s custom mutator, which runs in a process without a JVM, from a file the driver wrote.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <vector>
 
@@ -18,7 +19,8 @@ class CodeNameList final : public CodeNames {
   void add(NamedCode code);
   bool empty() const { return blobs_.empty() && nmethods_.empty(); }
 
-  // Nmethods are few among thousands of blobs: half of the picks are theirs.
+  // Nmethods are few among thousands of blobs: half of the picks are theirs. One in sixteen is of the few
+  // blobs that HotSpot knows return addresses by.
   const NamedCode* pick(Rng& rng) const override;
 
   // Replaces the file as a whole, so that a reader never sees a part. Throws std::system_error.
@@ -29,6 +31,7 @@ class CodeNameList final : public CodeNames {
 
  private:
   std::vector<NamedCode> blobs_;
+  std::vector<size_t> returned_to_;  // of blobs_
   std::vector<NamedCode> nmethods_;
 };
 

@@ -56,6 +56,32 @@ TEST_F(CodeNameListTest, KeepsWhatItHasWhenTheFileIsNoList) {
   EXPECT_EQ(picks(list), (std::set<std::string>{"kept 0 1"}));
 }
 
+TEST_F(CodeNameListTest, WhatFramesReturnToIsPickedOftenAmongThousands) {
+  CodeNameList list;
+  for (int i = 0; i < 4000; ++i) {
+    list.add(named(CodeKind::stub, 0, "vtable stub " + std::to_string(i), 32));
+  }
+  list.add(named(CodeKind::stub, 0, "cont_returnBarrier", 300));
+  list.save(file_);
+  CodeNameList loaded;
+  ASSERT_TRUE(loaded.load(file_));
+  EXPECT_TRUE(picks(list).contains("cont_returnBarrier 0 300"));
+  EXPECT_TRUE(picks(loaded).contains("cont_returnBarrier 0 300"));
+}
+
+TEST_F(CodeNameListTest, TheExactEntryIsPickedOften) {
+  CodeNameList list;
+  list.add(named(CodeKind::stub, 0, "cont_returnBarrier", 300));
+  Rng rng(1);
+  int exact = 0;
+  for (int i = 0; i < 200; ++i) {
+    SymbolicValue value;
+    pick_code(&list, rng, &value);
+    exact += value.code.anchor == CodeAnchor::entry && value.delta == 0 ? 1 : 0;
+  }
+  EXPECT_GT(exact, 10);
+}
+
 TEST_F(CodeNameListTest, PicksNothingFromNothing) {
   EXPECT_TRUE(CodeNameList().empty());
   EXPECT_TRUE(picks(CodeNameList()).empty());

@@ -241,12 +241,12 @@ void pick_code(const CodeNames* names, Rng& rng, SymbolicValue* value) {
     case 1:
       value->code.anchor =
           named->ref.kind == CodeKind::nmethod ? CodeAnchor::deopt_handler : CodeAnchor::entry;
-      value->delta = static_cast<int32_t>(rng.below(32)) - 8;
+      value->delta = rng.one_in(2) ? 0 : static_cast<int32_t>(rng.below(32)) - 8;
       break;
     case 2:
       value->code.anchor =
           named->ref.kind == CodeKind::nmethod ? CodeAnchor::verified_entry : CodeAnchor::entry;
-      value->delta = static_cast<int32_t>(rng.below(32));
+      value->delta = rng.one_in(2) ? 0 : static_cast<int32_t>(rng.below(32));
       break;
     case 3:
       // Before the entry: the header, constants and relocations of a blob.
