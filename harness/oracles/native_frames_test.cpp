@@ -119,7 +119,7 @@ TEST_F(WalkerOracleTest, FramesOfCHaveTheirPcInCodeWhateverIsMutated) {
   mutated.mutations[0].reg = Register::r3;
   mutated.mutations[0].value.delta = 8;
   const auto in_no_code = [&] { return times_reported(mutated, "cpp-frame-in-no-code"); };
-  made.c_frame_pc = c_code;
+  made.c_frame_pc = kPcOfC;
   EXPECT_EQ(in_no_code(), 0);
   static const int data = 0;
   made.c_frame_pc = reinterpret_cast<uintptr_t>(&data);

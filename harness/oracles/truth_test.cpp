@@ -50,7 +50,8 @@ TEST_F(WalkerOracleTest, ATraceThatSeesTheHeapHasAllOfIt) {
       const ThreadIdentity::Scoped as_victim(Jvm::get().identity(), target.java_thread);
       if (asgct_->walk(target, reinterpret_cast<std::byte*>(&real), 1, context) != 1) return 0;
       std::memset(frames, 0, layout().stride);
-      std::memcpy(frames + layout().method, &real.method, sizeof real.method);
+      std::memcpy(frames + layout().method, static_cast<const void*>(&real.method),
+                  sizeof(jmethodID));
       std::memcpy(frames + layout().bci, &real.bci, sizeof real.bci);
       return 1;
     }

@@ -22,7 +22,7 @@ const Control* control = nullptr;
 }  // namespace
 
 MadeStack made;
-const uintptr_t c_code = reinterpret_cast<uintptr_t>(&abort) + 1;
+const uintptr_t kPcOfC = reinterpret_cast<uintptr_t>(&abort) + 1;
 
 size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
   struct RealFrame {
@@ -47,7 +47,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     sp = made.c_frames[i].sp + 16;
   }
   if (first == 0 && (made.c_frame_pc != 0 || made.stub_without_stack != 0)) {
-    out[first++] = {.tier = -1, .type = Type::cpp, .pc = c_code, .sp = sp - 8};
+    out[first++] = {.tier = -1, .type = Type::cpp, .pc = kPcOfC, .sp = sp - 8};
   }
   if (made.c_frame_pc != 0) out[0].pc = made.c_frame_pc;
   for (size_t i = 0; i <= java; ++i) {
@@ -59,7 +59,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     to.method = c ? nullptr : frame.method;
     to.bci = c || frame.bci < 0 ? -1 : frame.bci;
     to.tier = c ? -1 : 0;
-    to.pc = c ? c_code : to.type == Type::native ? made.native_pc : 0x200 + i;
+    to.pc = c ? kPcOfC : to.type == Type::native ? made.native_pc : 0x200 + i;
     to.sp = sp + 32 * i;
   }
   stand_in::Frame* const top = out + first;

@@ -51,7 +51,7 @@ struct MadeStack {
 extern MadeStack made;
 
 // Where the made-up frames of C stand.
-extern const uintptr_t c_code;
+extern const uintptr_t kPcOfC;
 
 // AsyncGetCallTrace's frames with made-up registers, between those of C. For Control::stack.
 size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room);

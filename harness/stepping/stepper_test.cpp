@@ -561,7 +561,9 @@ class AsAdded : public Walker {
     for (int32_t i = 0; i < count; ++i) {
       std::byte* const to = frames + static_cast<size_t>(i) * layout().stride;
       std::memset(to, 0, layout().stride);
-      std::memcpy(to + layout().method, &real[static_cast<size_t>(i)].method, sizeof(jmethodID));
+      std::memcpy(to + layout().method,
+                  static_cast<const void*>(&real[static_cast<size_t>(i)].method),
+                  sizeof(jmethodID));
       std::memcpy(to + layout().bci, &real[static_cast<size_t>(i)].bci, sizeof(jint));
       std::memcpy(to + layout().type, &kCompiled, sizeof kCompiled);
     }
