@@ -17,9 +17,10 @@ namespace {
 
 // A frame that returns there is unwound in a way of its own, or not at all (frame_x86.cpp,
 // frame::safe_for_sender and frame::sender_raw). HotSpot compares some with the exact address.
-constexpr std::string_view kReturnedTo[] = {"call_stub",          "upcall_stub",
-                                            "cont_returnBarrier", "cont return barrier",
-                                            "DeoptimizationBlob", "return entry points"};
+// Parts of their names; upcall_stub's is among them.
+constexpr std::string_view kReturnedTo[] = {"call_stub", "cont_returnBarrier",
+                                            "cont return barrier", "DeoptimizationBlob",
+                                            "return entry points"};
 
 bool is_returned_to(std::string_view name) {
   return std::ranges::any_of(kReturnedTo, [name](std::string_view part) {

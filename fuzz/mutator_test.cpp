@@ -248,7 +248,7 @@ TEST_P(EachProfile, OnlyAPinHoldsTheScenario) {
 TEST_P(EachProfile, EveryWalkerHasItsShare) {
   std::map<WalkerId, size_t> inputs;
   size_t all = 0;
-  // Inputs descend from sixteen, so that the shares of one run drift: in one of six, one falls below the bound.
+  // Inputs descend from sixteen, so that shares drift: in one run of five, one falls below the bound.
   for (uint64_t seed = 1; seed <= 16; ++seed) {
     run(Mutator(profile(), &fake_code()), seed, kRounds, [&](const Input& input) {
       ++inputs[input.walker];

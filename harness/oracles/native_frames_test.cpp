@@ -112,12 +112,8 @@ TEST_F(WalkerOracleTest, FramesOfCHaveNoPcInCodeTheVmMade) {
 
 TEST_F(WalkerOracleTest, FramesOfCHaveTheirPcInCodeWhateverIsMutated) {
   ASSERT_TRUE(start_and_stand(ScenarioId::c1));
-  Input mutated = input(WalkerId::asgst_iterator);
+  Input mutated = mutated_input(WalkerId::asgst_iterator);
   mutated.call.options = kIncludeCFrames;
-  mutated.mutations.resize(1);
-  mutated.mutations[0].kind = MutationKind::set_register;
-  mutated.mutations[0].reg = Register::r3;
-  mutated.mutations[0].value.delta = 8;
   const auto in_no_code = [&] { return times_reported(mutated, "cpp-frame-in-no-code"); };
   made.c_frame_pc = kPcOfC;
   EXPECT_EQ(in_no_code(), 0);
@@ -184,8 +180,7 @@ void WalkerOracleTest::expect_frames_of_c_below(ScenarioId scenario, std::string
   ASSERT_FALSE(HasFatalFailure());
   const Victim& walked = victim(scenario);
   const CodeMap& code = session().jvm().code_map();
-  const uintptr_t stub =
-      code.resolve({.kind = CodeKind::stub, .name = std::string(entry)}).value_or(0);
+  const uintptr_t stub = entry_of(CodeKind::stub, std::string(entry));
   ASSERT_NE(stub, 0U);
   const auto word_at = [](uintptr_t place) { return *reinterpret_cast<const uintptr_t*>(place); };
   uintptr_t place = walked.sp;

@@ -32,11 +32,6 @@ TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
   const auto at = [&](size_t offset) -> uintptr_t& {
     return *reinterpret_cast<uintptr_t*>(static_cast<std::byte*>(spinning.java_thread) + offset);
   };
-  const auto entry_of = [&](CodeKind kind, const char* name) {
-    const auto place = session().jvm().code_map().resolve({.kind = kind, .name = name});
-    EXPECT_TRUE(place) << name;
-    return place.value_or(0);
-  };
   const uintptr_t stub = entry_of(CodeKind::stub, "call_stub");
   const uintptr_t codelet = entry_of(CodeKind::codelet, "iadd");
   const auto reported = [&](uintptr_t sp, uintptr_t pc) {

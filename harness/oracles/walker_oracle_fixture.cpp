@@ -147,9 +147,7 @@ void WalkerOracleTest::stand_by(ScenarioId scenario) {
       walked_thread.context,
       [](const void*, uintptr_t pc) { return Jvm::get().code_map().in_code_cache(pc); }, nullptr);
   made.c_frames.assign(of_c.begin(), of_c.end());
-  const CodeRef entry = {.kind = CodeKind::codelet,
-                         .name = "method entry point (kind = zerolocals)"};
-  made.native_pc = session().jvm().code_map().resolve(entry).value_or(0);
+  made.native_pc = entry_of(CodeKind::codelet, "method entry point (kind = zerolocals)");
   ASSERT_NE(made.native_pc, 0U);
 }
 
@@ -177,6 +175,21 @@ Input WalkerOracleTest::input(WalkerId walker, Mode mode) {
   input.walker = walker;
   input.mode = mode;
   return input;
+}
+
+Input WalkerOracleTest::mutated_input(WalkerId walker) {
+  Input mutated = input(walker);
+  mutated.mutations.resize(1);
+  mutated.mutations[0].kind = MutationKind::set_register;
+  mutated.mutations[0].reg = Register::r3;
+  mutated.mutations[0].value.delta = 8;
+  return mutated;
+}
+
+uintptr_t WalkerOracleTest::entry_of(CodeKind kind, const std::string& name) {
+  const auto place = session().jvm().code_map().resolve({.kind = kind, .name = name});
+  EXPECT_TRUE(place) << name;
+  return place.value_or(0);
 }
 
 Walker* WalkerOracleTest::asgct() { return walked_thread.asgct; }

@@ -51,10 +51,7 @@ TEST_F(WalkerOracleTest, OnlyAMethodBeingEnteredHasNothingOnTheStack) {
   Input plain = input(WalkerId::asgst_iterator);
   plain.scenario = ScenarioId::interpreted_recursion;
   const auto clauses_in = [&](const char* codelet) {
-    const auto place =
-        session().jvm().code_map().resolve({.kind = CodeKind::codelet, .name = codelet});
-    EXPECT_TRUE(place) << codelet;
-    made.top_without_stack = place.value_or(0);
+    made.top_without_stack = entry_of(CodeKind::codelet, codelet);
     return clauses_of(walk(plain).findings);
   };
   EXPECT_EQ(clauses_in("method entry point (kind = zerolocals)"), std::vector<std::string>());
@@ -76,9 +73,7 @@ TEST_F(WalkerOracleTest, OnlyTheStubThatThawsHasNothingOnTheStackWhenItCalls) {
   // The frame of C above Java code is another oracle's.
   const std::string of_c = "contract:wrong-c-frames";
   const auto clauses_in = [&](const char* stub) {
-    const auto place = session().jvm().code_map().resolve({.kind = CodeKind::stub, .name = stub});
-    EXPECT_TRUE(place) << stub;
-    made.stub_without_stack = place.value_or(0);
+    made.stub_without_stack = entry_of(CodeKind::stub, stub);
     return clauses_of(walk(plain).findings);
   };
   EXPECT_EQ(clauses_in("cont_thaw"), std::vector<std::string>{of_c});
@@ -140,56 +135,61 @@ struct WrongWalker {
 
 class EachWrongWalker : public WalkerOracleTest, public testing::WithParamInterface<WrongWalker> {};
 
-constexpr auto kAsgst = WalkerId::asgst;
-
 INSTANTIATE_TEST_SUITE_P(
     Defects, EachWrongWalker,
     testing::Values(
-        WrongWalker{"CollectsWithoutCause", Defect::says_collecting, kAsgst,
+        WrongWalker{"CollectsWithoutCause", Defect::says_collecting, WalkerId::asgst,
                     "collection-without-cause"},
         WrongWalker{"RequestOfNoFrame", Defect::request_of_no_frame, WalkerId::jfr_request,
                     "request-of-no-frame"},
         WrongWalker{"BiasedInAMethod", Defect::request_is_biased, WalkerId::jfr_request,
                     "biased-in-a-method"},
-        WrongWalker{"UnknownType", Defect::unknown_type, kAsgst, "frame-type-out-of-range"},
-        WrongWalker{"TierOutOfRange", Defect::tier_out_of_range, kAsgst, "tier-out-of-range"},
-        WrongWalker{"InlinedIntoNative", Defect::inlined_into_native, kAsgst,
+        WrongWalker{"UnknownType", Defect::unknown_type, WalkerId::asgst,
+                    "frame-type-out-of-range"},
+        WrongWalker{"TierOutOfRange", Defect::tier_out_of_range, WalkerId::asgst,
+                    "tier-out-of-range"},
+        WrongWalker{"InlinedIntoNative", Defect::inlined_into_native, WalkerId::asgst,
                     "tier-disagrees-with-type"},
-        WrongWalker{"EndsWithInlined", Defect::ends_with_inlined, kAsgst, "inlined-without-caller"},
-        WrongWalker{"TwoKinds", Defect::two_kinds, kAsgst, "kind-out-of-range"},
+        WrongWalker{"EndsWithInlined", Defect::ends_with_inlined, WalkerId::asgst,
+                    "inlined-without-caller"},
+        WrongWalker{"TwoKinds", Defect::two_kinds, WalkerId::asgst, "kind-out-of-range"},
         WrongWalker{"KindNotAccepted",
                     Defect::kind_not_accepted,
-                    kAsgst,
+                    WalkerId::asgst,
                     "kind-not-accepted",
                     {.accepted_kinds = 2}},
-        WrongWalker{"WrongKindWithoutCause", Defect::wrong_kind_without_cause, kAsgst,
+        WrongWalker{"WrongKindWithoutCause", Defect::wrong_kind_without_cause, WalkerId::asgst,
                     "wrong-kind-without-cause"},
         WrongWalker{"StateNotAccepted",
                     Defect::state_not_accepted,
-                    kAsgst,
+                    WalkerId::asgst,
                     "state-not-accepted",
                     {.accepted_states = 0x400}},
-        WrongWalker{"WrongStateWithoutCause", Defect::wrong_state_without_cause, kAsgst,
+        WrongWalker{"WrongStateWithoutCause", Defect::wrong_state_without_cause, WalkerId::asgst,
                     "wrong-state-without-cause"},
-        WrongWalker{"StateWithAnUntoldBit", Defect::state_with_parked, kAsgst,
+        WrongWalker{"StateWithAnUntoldBit", Defect::state_with_parked, WalkerId::asgst,
                     "state-out-of-range"},
-        WrongWalker{"StateNotAlive", Defect::state_not_alive, kAsgst,
+        WrongWalker{"StateNotAlive", Defect::state_not_alive, WalkerId::asgst,
                     "state-disagrees-with-victim"},
-        WrongWalker{"EnvOfNobody", Defect::env_of_nobody, kAsgst, "env-of-another-thread"},
-        WrongWalker{"LosesTheThread", Defect::loses_the_thread, kAsgst, "thread-not-found"},
-        WrongWalker{"UnknownBitMatters", Defect::unknown_bit_matters, kAsgst,
+        WrongWalker{"EnvOfNobody", Defect::env_of_nobody, WalkerId::asgst, "env-of-another-thread"},
+        WrongWalker{"LosesTheThread", Defect::loses_the_thread, WalkerId::asgst,
+                    "thread-not-found"},
+        WrongWalker{"UnknownBitMatters", Defect::unknown_bit_matters, WalkerId::asgst,
                     "unknown-option-matters"},
-        WrongWalker{"CFramesCostAJavaFrame", Defect::c_frames_cost_a_java_frame, kAsgst,
+        WrongWalker{"CFramesCostAJavaFrame", Defect::c_frames_cost_a_java_frame, WalkerId::asgst,
                     "c-frames-change-java-frames"},
-        WrongWalker{"CFramesUnasked", Defect::c_frames_unasked, kAsgst, "cpp-frame-unasked"},
-        WrongWalker{"ContainsAndDoesNotTell", Defect::contains_and_does_not_tell, kAsgst,
+        WrongWalker{"CFramesUnasked", Defect::c_frames_unasked, WalkerId::asgst,
+                    "cpp-frame-unasked"},
+        WrongWalker{"ContainsAndDoesNotTell", Defect::contains_and_does_not_tell, WalkerId::asgst,
                     "contained-fault-untold"},
-        WrongWalker{"LeavesOutAFrame", Defect::leaves_out_a_frame, kAsgst, "disagrees-with-asgct"},
-        WrongWalker{"RefusesAStandingFrame", Defect::refuses, kAsgst, "refuses-a-standing-frame"},
-        WrongWalker{"Refuses", Defect::refuses, kAsgst, "refuses-what-asgct-walks"},
-        WrongWalker{"NotWalkableWithoutReason", Defect::not_walkable_without_reason, kAsgst,
-                    "not-walkable-without-reason"},
-        WrongWalker{"NoFrameAndStopped", Defect::no_frame_and_stopped, kAsgst,
+        WrongWalker{"LeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgst,
+                    "disagrees-with-asgct"},
+        WrongWalker{"RefusesAStandingFrame", Defect::refuses, WalkerId::asgst,
+                    "refuses-a-standing-frame"},
+        WrongWalker{"Refuses", Defect::refuses, WalkerId::asgst, "refuses-what-asgct-walks"},
+        WrongWalker{"NotWalkableWithoutReason", Defect::not_walkable_without_reason,
+                    WalkerId::asgst, "not-walkable-without-reason"},
+        WrongWalker{"NoFrameAndStopped", Defect::no_frame_and_stopped, WalkerId::asgst,
                     "no-frame-and-stopped"},
         WrongWalker{"EnvLeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgst_env,
                     "disagrees-with-asgct"},
@@ -214,8 +214,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "disagrees-with-asgct"},
         WrongWalker{"StubOutsideTheCodeCache", Defect::cpp_as_stub, WalkerId::asgct2_packed,
                     "made-frame-outside-code-cache"},
-        WrongWalker{"SaysCut", Defect::says_cut, kAsgst, "says-cut-where-whole"},
-        WrongWalker{"SaysFrozen", Defect::says_frozen, kAsgst, "says-cut-where-whole"},
+        WrongWalker{"SaysCut", Defect::says_cut, WalkerId::asgst, "says-cut-where-whole"},
+        WrongWalker{"SaysFrozen", Defect::says_frozen, WalkerId::asgst, "says-cut-where-whole"},
         WrongWalker{"SpOfInlinedDiffers", Defect::sp_of_inlined_differs, WalkerId::asgst_iterator,
                     "sp-of-inlined-frame"},
         WrongWalker{"HandlerCalledTwice", Defect::calls_handlers_twice, WalkerId::asgst_iterator,
@@ -248,12 +248,8 @@ TEST_F(WalkerOracleTest, AJavaFrameOfAMutatedContextIsInCode) {
   EXPECT_FALSE(code.is_beside_code(compiled->begin));
   EXPECT_FALSE(code.is_beside_code(compiled->end - 1));
   EXPECT_TRUE(code.is_beside_code(compiled->end));
-  Input mutated = input(WalkerId::asgst_iterator);
+  Input mutated = mutated_input(WalkerId::asgst_iterator);
   mutated.iterator_calls = {{IteratorCallKind::drain}};
-  mutated.mutations.resize(1);
-  mutated.mutations[0].kind = MutationKind::set_register;
-  mutated.mutations[0].reg = Register::r3;
-  mutated.mutations[0].value.delta = 8;
   const auto reported = [&](uintptr_t pc) {
     made.top_pc = pc;
     return times_reported(mutated, "pc-beside-code");
@@ -280,7 +276,7 @@ TEST_F(WalkerOracleTest, AnInterpretedFrameIsOfSomething) {
 TEST_F(WalkerOracleTest, AFaultThatTheVmContainedIsAFault) {
   ASSERT_TRUE(start_and_stand(ScenarioId::c1));
   control_->defect = Defect::contains_a_fault;
-  const Walked walked = walk(input(kAsgst));
+  const Walked walked = walk(input(WalkerId::asgst));
   EXPECT_EQ(walked.outcome.end, WalkEnd::returned);
   EXPECT_EQ(clauses_of(walked.findings), std::vector<std::string>{"fault:contained"})
       << explain(walked);

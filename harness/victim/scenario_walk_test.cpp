@@ -65,14 +65,16 @@ bool is_between_frames(const Victim& victim, const CodeMap& code) {
   return entry != nullptr && entry->kind == CodeKind::nmethod && !has_frame(victim, code);
 }
 
-// What AsyncGetCallTrace does to the anchor that the VM's call into Java has saved, where the interpreter had
-// called the VM: it stores the missing pc (corpus/crashes/entry-frame-walk-writes-call-wrapper). A victim may be
-// met there while the VM looks for a native method that it calls for the first time.
+// What AsyncGetCallTrace does to the anchor that the VM's call into Java has saved, where the
+// interpreter had called the VM: it stores the missing pc (corpus/crashes,
+// entry-frame-walk-writes-call-wrapper). A victim may be met there while the VM looks for a native
+// method that it calls for the first time.
 bool only_completes_saved_anchor(const std::vector<Finding>& findings, const Victim& victim,
                                  const ThreadLayout& layout) {
-  const uintptr_t anchor = victim.saved_anchor(layout);
-  if (anchor == 0 || findings.size() != 1 || findings[0].clause != "victim-changed") return false;
+  if (findings.size() != 1 || findings[0].clause != "victim-changed") return false;
   const auto word = [](uintptr_t place) { return *reinterpret_cast<const uintptr_t*>(place); };
+  const uintptr_t anchor = victim.saved_anchor(layout);
+  if (anchor == 0 || word(anchor) == 0) return false;
   const uintptr_t pc_at = anchor + layout.last_java_pc - layout.last_java_sp;
   const uintptr_t pc = word(word(anchor) - sizeof(uintptr_t));
   const uintptr_t first_byte =
