@@ -292,6 +292,7 @@ Outcome Executor::execute(const Input& input) {
     const Needs offered = offered_by(*prepared.walker);
     oracles_.judge(view, *further_, is_costly() ? offered : offered.without({Need::further_walks}),
                    &violations_);
+    if (outcome.has_request && outcome.unmutated) outcome.requested = frames_of_request(view);
     outcome.not_reusable = further_->not_reusable();
   }
   if (!undo_.revert()) {
@@ -310,6 +311,22 @@ Outcome Executor::execute(const Input& input) {
   for (Finding& finding : outcome.findings) finding.input = input;
   std::ranges::move(further_->take_findings(), std::back_inserter(outcome.findings));
   return outcome;
+}
+
+std::vector<JavaFrame> Executor::frames_of_request(const WalkView& view) {
+  std::vector<JavaFrame> frames;
+  for (const WalkerTraits& other : kWalkers) {
+    if (other.is_added() && other.is_compared() && other.gives_java_frames &&
+        tells_inlined(other) && other.walks_in(view.subject.input->mode) &&
+        walker(other.id) != nullptr) {
+      const WalkRecord* const walk = further_->make(FurtherWalk::as(view, other.id, 0));
+      if (walk == nullptr || walk->result >= walk->depth) break;  // cut: outermost frames lack
+      read_java_frames(other, walk->frames, walk->frame_count(), jvm_.code_map(), jvm_.methods(),
+                       &frames);
+      break;
+    }
+  }
+  return frames;
 }
 
 bool Executor::prepare_bare(const Input& input, BareWalk* out) {

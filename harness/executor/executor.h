@@ -14,6 +14,7 @@
 #include "harness/executor/write_watching.h"
 #include "harness/input/input.h"
 #include "harness/jvm/coverage.h"
+#include "harness/oracles/java_frame.h"
 #include "harness/oracles/oracle_set.h"
 #include "harness/victim/migrating_loop.h"
 #include "harness/victim/undo_log.h"
@@ -41,6 +42,9 @@ struct Outcome {
   bool kept = true;
   // The walker noted a request that the victim answers once it runs on (poll_answer.h).
   bool has_request = false;
+  // Where nothing is mutated: the Java frames that the request is of, by another walker that tells
+  // which are inlined, outermost last. Empty where there is no such walker.
+  std::vector<JavaFrame> requested;
   bool put_together = false;      // WalkFacts::put_together
   uint32_t contained_faults = 0;  // by the walker itself
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
@@ -142,6 +146,7 @@ class Executor {
   static int32_t depth_of(const Input& input, const Victim& victim);
   bool check_victim(const Prepared& prepared);
   bool keep_state(const Prepared& prepared, bool unmutated);
+  std::vector<JavaFrame> frames_of_request(const WalkView& view);
 
   Jvm& jvm_;
   Victims& victims_;

@@ -26,6 +26,26 @@ std::string why_wrong(const std::vector<std::string>& names, const ScenarioInfo&
   return why;
 }
 
+// Which frame is called compiled and is inlined, or the reverse; empty: none. Compared are those that the
+// thread still has, which are the outermost, up to where a method or its bci differs. Whether one is
+// interpreted may have changed since: it may have been deoptimised, or replaced on the stack.
+std::string why_unlike(JavaFrames answered, JavaFrames requested) {
+  // A carrier's frames are not in a virtual thread's trace.
+  while (!requested.empty() && !requested.back().has_method_of(answered.back())) {
+    requested = requested.first(requested.size() - 1);
+  }
+  for (size_t i = 1; i <= std::min(answered.size(), requested.size()); ++i) {
+    const JavaFrame& now = answered[answered.size() - i];
+    const JavaFrame& then = requested[requested.size() - i];
+    if (!now.has_method_of(then) || !now.has_bci_of(then)) break;
+    if (now.is_compiled() && then.is_compiled() && now.is_inlined() != then.is_inlined()) {
+      return "frame " + std::to_string(answered.size() - i) + " is " + how_it_runs(now) +
+             ", and was " + how_it_runs(then) + " where it was requested";
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Outcome answer_at_poll(Session& session, const Input& input, const Outcome& walked) {
@@ -57,6 +77,13 @@ Outcome answer_at_poll(Session& session, const Input& input, const Outcome& walk
     const std::string why =
         why_wrong(names, scenario_info(input.scenario), walker.traits(), is_of_now);
     if (!why.empty()) violations.broken("wrong-frames", why + ", answered at a poll");
+    if (is_of_now && why.empty()) {
+      std::vector<JavaFrame> answered;
+      read_java_frames(walker.traits(), memory, frames.size(), session.jvm().code_map(),
+                       session.jvm().methods(), &answered);
+      const std::string unlike = why_unlike(answered, walked.requested);
+      if (!unlike.empty()) violations.broken("wrong-frame-types", unlike + ", answered at a poll");
+    }
   } else if (is_of_now || !walker.documented_error(*count)) {
     violations.broken("no-answer-at-poll",
                       "the thread answered " + std::string(walker.error_name(*count)));

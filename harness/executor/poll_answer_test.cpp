@@ -1,7 +1,9 @@
 // Answers of threads in Java, by a walker that gives whatever a test says.
 #include "harness/executor/poll_answer.h"
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "harness/executor/jvm_fixture.h"
 
@@ -23,6 +25,7 @@ class Answering final : public Walker {
   struct Answer {
     bool faults = false;
     std::vector<jmethodID> methods;
+    std::map<size_t, FrameType> types;  // of frames that are not interpreted
   };
   explicit Answering(const Answer* given) : Walker(WalkerId::jfr_trace), given_(*given) {}
   int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
@@ -35,6 +38,10 @@ class Answering final : public Walker {
       std::byte* const frame = frames + i * layout().stride;
       std::memset(frame, 0, layout().stride);
       *reinterpret_cast<jmethodID*>(frame + layout().method) = given_.methods[i];
+      const auto type = given_.types.find(i);
+      if (type == given_.types.end()) continue;
+      const auto number = std::ranges::find(layout().types, type->second) - layout().types.begin();
+      frame[layout().type] = static_cast<std::byte>(number);
     }
     return given_.methods.empty() ? kWrongState : static_cast<int32_t>(given_.methods.size());
   }
@@ -63,7 +70,10 @@ class PollAnswer : public JvmTest {
     const Walked walked = walk(input_);
     EXPECT_TRUE(walked.findings.empty()) << explain(walked);
     EXPECT_TRUE(walked.outcome.has_request);
-    return clauses_of(answer_at_poll(session(), input_, walked.outcome).findings);
+    return clauses(walked.outcome);
+  }
+  Clauses clauses(const Outcome& walked) {
+    return clauses_of(answer_at_poll(session(), input_, walked).findings);
   }
   void make_stale() {
     Mutation mutation;
@@ -82,6 +92,24 @@ TEST_F(PollAnswer, TheThreadsFramesAreRight) { EXPECT_EQ(clauses(), Clauses{}); 
 TEST_F(PollAnswer, AFrameThatIsMissingIsFound) {
   methods().erase(methods().begin());
   EXPECT_EQ(clauses(), Clauses{"contract:wrong-frames"});
+}
+
+// The halted thread's second frame was inlined, and the answer has the same methods and bcis.
+TEST_F(PollAnswer, AnInlinedFrameThatIsCalledCompiledIsFound) {
+  Outcome walked = walk(input_).outcome;
+  for (const jmethodID method : methods()) {
+    JavaFrame frame;
+    frame.method = method;
+    frame.type = walked.requested.size() == 1 ? FrameType::inlined : FrameType::compiled;
+    walked.requested.push_back(frame);
+  }
+  for (const auto& [type, found] : {std::pair(FrameType::inlined, Clauses{}),
+                                    {FrameType::interpreted, Clauses{}},
+                                    {FrameType::compiled, {"contract:wrong-frame-types"}}}) {
+    answer_.types[1] = type;
+    halt_in_java(ScenarioId::c1);
+    EXPECT_EQ(clauses(walked), found);
+  }
 }
 
 TEST_F(PollAnswer, AStaleRequestMayBeOfAnOuterFrame) {

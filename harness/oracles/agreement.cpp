@@ -62,6 +62,7 @@
 #include "harness/base/hex.h"
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
+#include "harness/oracles/java_frame.h"
 #include "harness/oracles/oracle.h"
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"
@@ -142,30 +143,6 @@ bool is_exempt(const WalkerTraits& walker, const WalkView& view, int32_t result,
     return walker.*exemption.trait && exemption.applies(view, result, stopped);
   });
 }
-
-// A Java frame as every walker sees it: with bci kNoBci also for native methods.
-struct JavaFrame : Frame {
-  bool native = false;
-  bool tells_inlined = false;
-
-  bool is_inlined() const { return type == FrameType::inlined; }
-  bool is_interpreted() const { return type == FrameType::interpreted || tier == 0; }
-  bool is_compiled() const { return type == FrameType::compiled || is_inlined() || tier > 0; }
-  // Of the same method.
-  bool runs_unlike(const JavaFrame& other) const {
-    if (native || other.native || bci == kNoBci || other.bci == kNoBci) return false;
-    const bool tiers = tier != kNoTier && other.tier != kNoTier && tier != other.tier;
-    const bool both_tell = tells_inlined && other.tells_inlined;
-    return tiers || (both_tell && is_inlined() != other.is_inlined()) ||
-           (is_interpreted() && other.is_compiled()) || (is_compiled() && other.is_interpreted());
-  }
-  // `anywhere`: whatever the pcs.
-  bool has_method_of(const JavaFrame& other, bool anywhere = false) const {
-    if (!unnamed && !other.unnamed) return method == other.method;
-    return native && other.native && (anywhere || pc == other.pc || pc == 0 || other.pc == 0);
-  }
-};
-using JavaFrames = std::span<const JavaFrame>;
 
 class AgreementOracle final : public Oracle {
  public:
@@ -258,22 +235,8 @@ class AgreementOracle final : public Oracle {
 
   static void java_frames(const WalkView& view, const Walker& walker, const WalkRecord& record,
                           std::vector<JavaFrame>* out) {
-    out->clear();
-    const CodeMap& code = view.subject.jvm->code_map();
-    const bool tells_inlined =
-        !is_somebody_elses(walker.traits()) && in_types(walker.layout(), FrameType::inlined);
-    for (size_t i = 0; i < record.frame_count(); ++i) {
-      JavaFrame frame = {read_frame(walker.layout(), record.frames, i, code)};
-      if (is_machine(frame.type)) continue;
-      if (is_somebody_elses(walker.traits())) {
-        if (frame.method == nullptr) continue;
-        frame.pc = 0;
-      }
-      frame.bci = std::max(frame.bci, kNoBci);
-      frame.tells_inlined = tells_inlined && frame.type != FrameType::none;
-      frame.native = frame.unnamed || view.subject.methods->is_native(frame.method);
-      out->push_back(frame);
-    }
+    read_java_frames(walker.traits(), record.frames, record.frame_count(),
+                     view.subject.jvm->code_map(), *view.subject.methods, out);
   }
 
   // Where the innermost frame may not stand as its code's description says: in C code, in stubs, and in
@@ -387,8 +350,7 @@ class AgreementOracle final : public Oracle {
   static std::string compare(const WalkView& view, JavaFrames mine, JavaFrames theirs,
                              bool innermost_is_guessed) {
     for (size_t i = 0; i < std::min(mine.size(), theirs.size()); ++i) {
-      const bool same_bci = mine[i].bci == theirs[i].bci || mine[i].bci == kNoBci ||
-                            theirs[i].bci == kNoBci || (i == 0 && innermost_is_guessed);
+      const bool same_bci = mine[i].has_bci_of(theirs[i]) || (i == 0 && innermost_is_guessed);
       if (!mine[i].has_method_of(theirs[i], i == 0 && innermost_is_guessed) || !same_bci) {
         return "Java frame " + std::to_string(i) + " is " + named(view, mine[i]) + ", there " +
                named(view, theirs[i]);
@@ -425,17 +387,6 @@ class AgreementOracle final : public Oracle {
   static std::string named(const WalkView& view, const JavaFrame& frame) {
     return method_name(frame, *view.subject.methods) + "@" + std::to_string(frame.bci) +
            (frame.unnamed ? " at pc " + hex(frame.pc) : "");
-  }
-
-  static std::string how_it_runs(const JavaFrame& frame) {
-    const std::string how = frame.is_inlined()       ? "inlined"
-                            : frame.is_interpreted() ? "interpreted"
-                                                     : "compiled";
-    return how + (frame.tier == kNoTier ? "" : ", tier " + std::to_string(frame.tier));
-  }
-
-  static bool in_types(const FrameLayout& layout, FrameType type) {
-    return std::ranges::find(layout.types, type) != layout.types.end();
   }
 
   std::vector<JavaFrame> mine_;

@@ -204,16 +204,19 @@ TEST_F(JfrAnswerTest, TracesOfThreadsInJavaAreWhole) {
 
 // As fuzzing and replay do it.
 TEST_F(JfrAnswerTest, AWalkInJavaIsAnsweredOnceTheThreadRunsOn) {
-  start({ScenarioId::c1, ScenarioId::interpreted_recursion});
+  start({ScenarioId::c1, ScenarioId::c2_inlined, ScenarioId::interpreted_recursion});
   ASSERT_FALSE(HasFatalFailure());
-  for (const char* lines : {"scenario c1\n", "scenario interpreted-recursion\n",
-                            "scenario c1\noptions 0x20\nregister sp = real-sp - 4096\n",
-                            "scenario c1\noptions 0x20\nregister sp = real-sp + 64\n"}) {
+  for (const char* lines :
+       {"scenario c1\n", "scenario c2-inlined\n", "scenario interpreted-recursion\n",
+        "scenario c1\noptions 0x20\nregister sp = real-sp - 4096\n",
+        "scenario c1\noptions 0x20\nregister sp = real-sp + 64\n"}) {
     const Input input = input_of("walker jfr-trace\n" + std::string(lines));
     halt_in_java(input.scenario);
     ASSERT_FALSE(HasFatalFailure());
     const Walked walked = walk(input);
     ASSERT_TRUE(walked.outcome.has_request) << lines << error_of(walked);
+    const auto inlined = std::ranges::count_if(walked.outcome.requested, &JavaFrame::is_inlined);
+    EXPECT_EQ(inlined, input.scenario == ScenarioId::c2_inlined ? 3 : 0) << lines;
     const Outcome answer = answer_at_poll(session(), input, walked.outcome);
     EXPECT_GT(answer.result, 0) << lines;
     EXPECT_TRUE(answer.findings.empty()) << lines << answer.findings.front().detail;
