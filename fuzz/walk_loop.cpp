@@ -24,7 +24,9 @@ constexpr uint64_t kMostContained = 1'000'000;
 uint64_t used_ns() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 // Of walks with a request, one is answered when the halt ends: the first, or one of so many later ones.
-constexpr uint64_t kAskedShare = 64;
+constexpr uint32_t kAskedShare = 64;
+// Unmutated ones are as rare as that, and of their answers more is known.
+constexpr uint32_t kAskedShareOfUnmutated = 2;
 
 }  // namespace
 
@@ -56,7 +58,8 @@ Feedback::Ending WalkLoop::walk(const Input& input, std::span<const uint8_t> byt
     }
   }
   counts_.note(input, outcome);
-  if (outcome.has_request && (!asked_ || rng_.one_in(kAskedShare))) asked_ = input;
+  const uint32_t asked_one_in = outcome.unmutated ? kAskedShareOfUnmutated : kAskedShare;
+  if (outcome.has_request && (!asked_ || rng_.one_in(asked_one_in))) asked_ = input;
   survey_.take(input, outcome);
   if (mutants_) mutants_->look(input, outcome);
   const bool spoiled = mutants_ && mutants_->spoiled();
