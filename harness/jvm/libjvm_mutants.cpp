@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "harness/base/error.h"
 
@@ -62,17 +63,21 @@ std::vector<size_t> LibjvmMutants::to_try(size_t most, const std::vector<uint8_t
            (tried.fate == LibjvmMutantFile::kOpen || tried.fate == LibjvmMutantFile::kSuspect) &&
            (!new_only || tried.tries == 0);
   };
+  const auto is_suspect = [&](size_t number) {
+    return file_->tried[number].fate == LibjvmMutantFile::kSuspect;
+  };
   std::vector<size_t> acting;
-  for (size_t i = 0; i < acted_.size() - 1 && acting.size() < most; ++i) {
-    const size_t number = 1 + (next_ + i) % (acted_.size() - 1);
-    if (!is_worth_it(number)) continue;
-    if (file_->tried[number].fate == LibjvmMutantFile::kSuspect) {
-      if (acting.empty()) acting.push_back(number);
-      break;
-    }
-    acting.push_back(number);
+  for (size_t number = 1; number < acted_.size(); ++number) {
+    if (is_worth_it(number)) acting.push_back(number);
   }
-  if (!acting.empty()) next_ = acting.back();
+  // So that what acts rarely is tried whenever it does.
+  std::ranges::sort(acting, {}, [&](size_t number) {
+    return std::tuple(tries[number], file_->tried[number].tries, number);
+  });
+  const auto suspect = std::ranges::find_if(acting, is_suspect);
+  const auto before = static_cast<size_t>(suspect - acting.begin());
+  const bool alone = before == 0 && suspect != acting.end();
+  acting.resize(alone ? 1 : std::min(most, before));
   return acting;
 }
 

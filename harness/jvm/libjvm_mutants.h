@@ -73,8 +73,9 @@ class LibjvmMutants {
 
   // Before a walk with none in force.
   void begin();
-  // After it, where it found nothing: tries `most` of the mutants that it made act. What makes walks differ for
-  // a mutant is its `situation`, a small number: in each it is tried so often that there is time for others.
+  // After it, where it found nothing: tries `most` of the mutants that it made act, those first that were tried
+  // least. What makes walks differ for a mutant is its `situation`, a small number: in each it is tried so often
+  // that there is time for others.
   // `new_only`: of those that were tried nowhere.
   void try_acting(Walks& walks, size_t most, size_t situation, bool new_only = false);
   // Whether one that is not in force any more may have left something behind, when a walk that should find
@@ -96,7 +97,6 @@ class LibjvmMutants {
   LibjvmMutantFile* file_;
   std::vector<uint64_t> acted_;              // by number: how often, before the walk
   std::vector<std::vector<uint8_t>> tries_;  // by situation and number
-  size_t next_ = 0;                          // who is tried first
   bool tried_ = false;
   bool spoiled_ = false;
 };
