@@ -10,18 +10,13 @@
 //
 // It is also the native half of MarkCases.java and MarkCost.java; with the option `natives` it is
 // nothing else.
-#include <jvmti.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "harness/hotspot/queue_test/sampling_agent.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -242,15 +237,8 @@ void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread) {
     }
   }
   of_thread = self;
-  sigevent event{};
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = SIGPROF;
-  event._sigev_un._tid = gettid();
-  timer_create(CLOCK_MONOTONIC, &event, &self->timer);
-  itimerspec every{};
-  every.it_interval = {interval_us / 1000000, interval_us % 1000000 * 1000};
-  every.it_value = every.it_interval;
-  timer_settime(self->timer, 0, &every, nullptr);
+  self->timer = sampling_agent::make_timer();
+  sampling_agent::set_timer(self->timer, interval_us, interval_us);
 }
 
 void JNICALL on_thread_end(jvmtiEnv*, JNIEnv*, jthread) {
@@ -423,14 +411,9 @@ JNIEXPORT jint JNICALL Java_MarkCases_wrongCallers(JNIEnv*, jclass) { return wro
 
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
   const std::string options = text == nullptr ? "" : text;
-  if (const size_t at = options.find("interval="); at != std::string::npos) {
-    interval_us = std::atol(options.c_str() + at + 9);
-  }
-  if (const size_t at = options.find("output="); at != std::string::npos) {
-    output = options.substr(at + 7, options.find(',', at) - at - 7);
-  }
   jvmtiEnv* jvmti = nullptr;
-  if (interval_us <= 0 || (ASGST_Capabilities() & ASGST_MARK_FRAME) == 0 ||
+  if (!sampling_agent::parse(options, &interval_us, &output) ||
+      (ASGST_Capabilities() & ASGST_MARK_FRAME) == 0 ||
       vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11) != JNI_OK) {
     return JNI_ERR;
   }
@@ -441,21 +424,12 @@ JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
     jvmti_of_cases = jvmti;
     return jvmti->AddCapabilities(&capabilities) == JVMTI_ERROR_NONE ? JNI_OK : JNI_ERR;
   }
-  // Threads of another agent may start before the VM is initialised.
-  struct sigaction action{};
-  action.sa_sigaction = &on_signal;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigaction(SIGPROF, &action, nullptr);
   jvmtiEventCallbacks callbacks{};
   callbacks.VMInit = &on_vm_init;
   callbacks.VMDeath = &on_vm_death;
   callbacks.ThreadStart = &on_thread_start;
   callbacks.ThreadEnd = &on_thread_end;
-  jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks));
-  for (const jvmtiEvent event : {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH,
-                                 JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END}) {
-    jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr);
-  }
+  sampling_agent::start(jvmti, &on_signal, callbacks);
   return JNI_OK;
 }
 

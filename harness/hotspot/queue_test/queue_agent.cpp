@@ -8,18 +8,13 @@
 // program gets that time however long its walks are. A thread whose queue is full waits, and so does one
 // without Java frames mostly: it is left alone for longer. The file says when the program ended:
 // how many were enqueued, told right, told as errors, told wrong, and not told.
-#include <jvmti.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "harness/hotspot/queue_test/sampling_agent.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -217,13 +212,6 @@ void on_sample(ASGST_Iterator* iterator, void*, void* argument) {
 }
 
 // Async-signal-safe.
-void set_timer(const OfThread& thread, long us) {
-  itimerspec once{};
-  once.it_value = {us / 1000000, us % 1000000 * 1000};
-  timer_settime(thread.timer, 0, &once, nullptr);
-}
-
-// Async-signal-safe.
 void on_signal(int, siginfo_t*, void* ucontext) {
   const int saved = errno;
   OfThread* const self = of_thread;
@@ -242,7 +230,7 @@ void on_signal(int, siginfo_t*, void* ucontext) {
     } else {
       refused.fetch_add(1);
     }
-    set_timer(*self, next_us);
+    sampling_agent::set_timer(self->timer, next_us);
   }
   errno = saved;
 }
@@ -259,12 +247,8 @@ void JNICALL on_thread_start(jvmtiEnv*, JNIEnv* jni, jthread) {
     const std::lock_guard lock(threads_mutex);
     threads[gettid()] = self;
   }
-  sigevent event{};
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = SIGPROF;
-  event._sigev_un._tid = gettid();
-  timer_create(CLOCK_MONOTONIC, &event, &self->timer);
-  set_timer(*self, interval_us);
+  self->timer = sampling_agent::make_timer();
+  sampling_agent::set_timer(self->timer, interval_us);
 }
 
 void JNICALL on_thread_end(jvmtiEnv*, JNIEnv*, jthread) {
@@ -303,32 +287,16 @@ void JNICALL on_vm_death(jvmtiEnv*, JNIEnv*) {
 }  // namespace
 
 extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
-  const std::string options = text == nullptr ? "" : text;
-  if (const size_t at = options.find("interval="); at != std::string::npos) {
-    interval_us = std::atol(options.c_str() + at + 9);
-  }
-  if (const size_t at = options.find("output="); at != std::string::npos) {
-    output = options.substr(at + 7, options.find(',', at) - at - 7);
-  }
   jvmtiEnv* jvmti = nullptr;
-  if (interval_us <= 0 ||
+  if (!sampling_agent::parse(text == nullptr ? "" : text, &interval_us, &output) ||
       vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_11) != JNI_OK) {
     return JNI_ERR;
   }
-  // Threads of another agent may start before the VM is initialised.
-  struct sigaction action{};
-  action.sa_sigaction = &on_signal;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigaction(SIGPROF, &action, nullptr);
   jvmtiEventCallbacks callbacks{};
   callbacks.VMInit = &on_vm_init;
   callbacks.VMDeath = &on_vm_death;
   callbacks.ThreadStart = &on_thread_start;
   callbacks.ThreadEnd = &on_thread_end;
-  jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks));
-  for (const jvmtiEvent event : {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH,
-                                 JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END}) {
-    jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr);
-  }
+  sampling_agent::start(jvmti, &on_signal, callbacks);
   return JNI_OK;
 }
