@@ -40,16 +40,21 @@ void MutantWalks::look(const Input& input, const Outcome& outcome) {
   input_ = &input;
   executor.set_rigour(Rigour::everything);
   const size_t most = outcome.unmutated ? kTriesOfUnmutated : kTriesOfInput;
-  const size_t situation =
-      2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
-  mutants_.try_acting(*this, deep ? 1 : most, situation, deep);
+  situation_ = 2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
+  mutants_.try_acting(*this, deep ? 1 : most, situation_, deep);
   executor.set_rigour(Rigour::per_walk);
 }
 
-void MutantWalks::begin_try(bool first) {
+// Once in each situation, as soon as there is time.
+void MutantWalks::begin_try(size_t number) {
   try_ns_ = monotonic_ns();
-  watches_ = first && watched_ns_ * kWatchedShare <= try_ns_ - began_ns_;
-  if (watches_) session_.executor().watch_writes(WriteWatching::Pace::each_walk);
+  if (watched_.size() <= situation_) watched_.resize(situation_ + 1);
+  std::vector<bool>& watched = watched_[situation_];
+  if (watched.size() <= number) watched.resize(number + 1);
+  watches_ = !watched[number] && watched_ns_ * kWatchedShare <= try_ns_ - began_ns_;
+  if (!watches_) return;
+  watched[number] = true;
+  session_.executor().watch_writes(WriteWatching::Pace::each_walk);
 }
 
 void MutantWalks::end_try() {

@@ -25,7 +25,7 @@ class MutantWalks final : LibjvmMutants::Walks {
   bool spoiled() const { return mutants_.spoiled(); }
 
  private:
-  void begin_try(bool first) override;
+  void begin_try(size_t number) override;
   void end_try() override;
   std::vector<uint64_t> walk() override;
   uint64_t answer() const override { return session_.executor().last_answer(); }
@@ -37,6 +37,8 @@ class MutantWalks final : LibjvmMutants::Walks {
   RunWriter& writer_;
   Signatures& signatures_;
   const Input* input_ = nullptr;
+  size_t situation_ = 0;
+  std::vector<std::vector<bool>> watched_;  // by situation and number
   // Nanoseconds: since when mutants are tried, since when this one is, and for how long walks were watched.
   uint64_t began_ns_ = 0, try_ns_ = 0, watched_ns_ = 0;
   bool watches_ = false;

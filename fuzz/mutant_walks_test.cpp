@@ -127,7 +127,7 @@ int32_t walk_that_writes(const FakeWalk& walk) {
   return walk.right();
 }
 
-TEST_F(MutantWalksTest, OneThatOnlyWritesIsKilledAsItsFirstTryIsWatched) {
+TEST_F(MutantWalksTest, OneThatOnlyWritesIsKilledAsOneTryIsWatched) {
   halt_for(&walk_that_writes);
   ASSERT_FALSE(HasFatalFailure());
   env = session().jvm().env();

@@ -88,7 +88,8 @@ void LibjvmMutants::try_acting(Walks& walks, size_t most, size_t situation, bool
   const uint64_t unmutated = walks.answer();
   for (const size_t number : acting) {
     if (!walks.goes_on()) break;
-    walks.begin_try(tries[number]++ == 0);
+    ++tries[number];
+    walks.begin_try(number);
     try_one(number, unmutated, walks);
     walks.end_try();
   }

@@ -48,8 +48,8 @@ class LibjvmMutants {
   class Walks {
    public:
     virtual ~Walks() = default;
-    // The walks that follow try one mutant, the `first` time in its situation.
-    virtual void begin_try(bool first) = 0;
+    // The walks that follow try this one.
+    virtual void begin_try(size_t number) = 0;
     // Those that follow try none.
     virtual void end_try() = 0;
     // The same walk once more. The keys of what that finds.

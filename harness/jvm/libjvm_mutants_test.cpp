@@ -13,7 +13,7 @@ using jvm_test::MutantFile;
 // Of which no mutant shows.
 class EqualWalks final : public LibjvmMutants::Walks {
  public:
-  void begin_try(bool) override {}
+  void begin_try(size_t) override {}
   void end_try() override {}
   std::vector<uint64_t> walk() override { return {}; }
   uint64_t answer() const override { return 0; }

@@ -32,7 +32,7 @@ class Stepper::MutantWalks final : public LibjvmMutants::Walks {
   size_t confirmations() const override {
     return stepper_.events_.in_force() == StepEvent::none ? kConfirmations : kConfirmationsInEvent;
   }
-  void begin_try(bool /*first*/) override {}
+  void begin_try(size_t /*number*/) override {}
   void end_try() override {}
 
   // No walk leaves a stepped thread such that none may follow.
