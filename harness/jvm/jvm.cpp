@@ -212,22 +212,6 @@ void Jvm::set_thread_end_callback(std::function<void(jvmtiEnv*, JNIEnv*)> callba
   on_thread_end_ = std::move(callback);
 }
 
-std::vector<Jvm::ThreadEntry> Jvm::java_threads() const {
-  std::vector<ThreadEntry> result;
-  const auto* list_static = structs_->static_address("ThreadsSMRSupport", "_java_thread_list");
-  if (list_static == nullptr) return result;
-  const auto* list = read_at<const std::byte*>(list_static);
-  const auto length = read_at<uint32_t>(list, structs_->required_offset("ThreadsList", "_length"));
-  const auto* threads =
-      read_at<const std::byte*>(list, structs_->required_offset("ThreadsList", "_threads"));
-  for (uint32_t i = 0; i < length; ++i) {
-    auto* thread = read_at<std::byte*>(threads, i * sizeof(void*));
-    if (read_at<const void*>(thread, layout_.osthread) == nullptr) continue;
-    result.push_back({thread, tid_of(thread)});
-  }
-  return result;
-}
-
 void Jvm::check_exception(const std::string& doing) const {
   const jthrowable exception = env_->ExceptionOccurred();
   if (exception == nullptr) return;

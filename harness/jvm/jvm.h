@@ -108,13 +108,6 @@ class Jvm {
   // OS thread id of HotSpot's Thread*; 0 when it is null, or has no OS thread (yet).
   int tid_of(const void* java_thread) const;
 
-  // HotSpot's Thread* of the live Java threads, with their OS thread ids. VM running.
-  struct ThreadEntry {
-    void* thread = nullptr;
-    int tid = 0;
-  };
-  std::vector<ThreadEntry> java_threads() const;
-
   // Throws SetupError with the pending Java exception's text, if there is one.
   void check_exception(const std::string& doing) const;
 

@@ -47,8 +47,7 @@ class EventThread {
 
   // Any context.
   bool under_way() const { return under_way_.load(std::memory_order_acquire); }
-  // Of the last one, once it is over: whether it took effect. Otherwise why not, static storage.
-  bool took_effect() const { return why_not_ == nullptr; }
+  // Of the last one, once it is over: why it took no effect, static storage; null: it did.
   const char* why_not() const { return why_not_; }
 
  private:

@@ -20,7 +20,6 @@ class Access:
 
     action: str  # "read", "write", "read or write"
     base: str  # register name, or ""
-    displacement: int
     address: int | None  # effective; None when a register's value is not known
 
 
@@ -85,7 +84,6 @@ def access(code: str, start: int, pc_offset: int, registers: dict[str, str]) -> 
         return Access(
             actions.get(operand.access, "read or write"),
             base or "",
-            memory.disp,
             None if address is None else address & 0xFFFFFFFFFFFFFFFF,
         )
     return None

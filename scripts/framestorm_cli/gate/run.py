@@ -68,7 +68,7 @@ class Gate:
         """Adds to the verdict step by step."""
         change, base = self._build()
         names.check_names(change.tools, self._request.walker, (), ())
-        self._budget = budget = Budget(self._options.minutes * 60, base is not None)
+        budget = Budget(self._options.minutes * 60, base is not None)
         known, self.outcome.baseline = read_known(
             self._options.baseline,
             change.tools.jdk,

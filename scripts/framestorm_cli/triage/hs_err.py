@@ -13,7 +13,6 @@ _INTERNAL = re.compile(r"^#\s+Internal Error \(([^)]*)\)", re.MULTILINE)
 _MESSAGE = re.compile(r"^#\s+((?:guarantee|assert|fatal error|Error:?)\b.*)$", re.MULTILINE)
 _OUT_OF_MEMORY = re.compile(r"^# There is insufficient memory", re.MULTILINE)
 _JRE = re.compile(r"^# JRE version: (.*)$", re.MULTILINE)
-_VM = re.compile(r"^# Java VM: (.*)$", re.MULTILINE)
 _PROBLEMATIC = re.compile(r"^# Problematic frame:\s*\n# (.*)$", re.MULTILINE)
 _SIGINFO = re.compile(r"^siginfo: (.*)$", re.MULTILINE)
 _ADDRESS = re.compile(r"si_addr: (0x[0-9a-f]+)")
@@ -53,7 +52,6 @@ class HsErr:
     si_code: int
     siginfo: str
     jre: str
-    vm: str
     problematic_frame: str
     thread: str
     registers: dict[str, str] = field(default_factory=dict)
@@ -135,7 +133,6 @@ def parse(path: Path) -> HsErr:
         si_code=int(code[1]) if code else 0,
         siginfo=siginfo,
         jre=_first(_JRE, text),
-        vm=_first(_VM, text),
         problematic_frame=problematic,
         thread=_first(_THREAD, text),
         registers={
