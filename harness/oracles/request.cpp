@@ -12,7 +12,8 @@
 // Compared with a walker that tells where frames are, of an unmutated victim. A request without a
 // frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
 // compiled code of a method, anywhere; or in the interpreter, where its frame is whole and the call that the
-// anchor is of has been made.
+// anchor is of has been made. In native code a thread has an anchor, and both are so. An anchor without a pc
+// has it below its sp (build_from_ljf, jfrSampleRequest.cpp).
 #include <algorithm>
 #include <cstdio>
 
@@ -95,17 +96,23 @@ class RequestOracle final : public Oracle {
 
   static bool is_biased_in_a_method(const WalkView& view) {
     const WalkRecord& record = view.record;
+    const bool in_native = record.thread_state == kThreadInNative;
     if (!is_plain_request(view) || record.result != 0 || record.depth <= 0 ||
-        record.thread_state != kThreadInJava) {
+        (record.thread_state != kThreadInJava && !in_native) ||
+        (in_native && sp_of_anchor(view) == 0)) {
       return false;
     }
     const CodeEntry* const code = starting_code(view);
     if (code == nullptr) return false;
     if (code->kind == CodeKind::nmethod) return true;
-    // The interpreter's anchor may be there before its call is.
+    return code->kind == CodeKind::codelet && has_called(view) &&
+           (in_native || !may_give_none(*code));
+  }
+
+  // The interpreter's anchor may be there before its call is.
+  static bool has_called(const WalkView& view) {
     const uintptr_t anchor_sp = sp_of_anchor(view);
-    const bool called = anchor_sp == 0 || view.subject.victim->sp < anchor_sp;
-    return code->kind == CodeKind::codelet && called && !may_give_none(*code);
+    return anchor_sp == 0 || view.subject.victim->sp < anchor_sp;
   }
 
   // Where the interpreter takes a frame down, or moves it to compiled code at a branch, it is in JFR's
@@ -123,8 +130,15 @@ class RequestOracle final : public Oracle {
 
   // Null: of no method.
   static const CodeEntry* starting_code(const WalkView& view) {
-    return view.subject.jvm->code_map().find(sp_of_anchor(view) != 0 ? view.record.last_java_pc
-                                                                     : view.subject.victim->pc);
+    const Victim& victim = *view.subject.victim;
+    const uintptr_t anchor_sp = sp_of_anchor(view);
+    uintptr_t pc = anchor_sp != 0 ? view.record.last_java_pc : victim.pc;
+    // Below the thread's sp there are the walk's own frames.
+    if (pc == 0 && has_called(view) && anchor_sp <= victim.stack_base &&
+        anchor_sp % sizeof(uintptr_t) == 0) {
+      pc = *reinterpret_cast<const uintptr_t*>(anchor_sp - sizeof(uintptr_t));
+    }
+    return view.subject.jvm->code_map().find(pc);
   }
 
   static Frame frame_of(const WalkRecord& walk, size_t index) {

@@ -1,6 +1,8 @@
 // JFR's requests.
 #include <algorithm>
+#include <utility>
 
+#include "harness/input/thread_state.h"
 #include "harness/oracles/walker_oracle_fixture.h"
 
 namespace framestorm::walker_oracle_test {
@@ -34,7 +36,8 @@ TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
   };
   const uintptr_t stub = entry_of(CodeKind::stub, "call_stub");
   const uintptr_t codelet = entry_of(CodeKind::codelet, "iadd");
-  const auto reported = [&](uintptr_t sp, uintptr_t pc) {
+  const auto reported = [&](uintptr_t sp, uintptr_t pc, uint32_t state = kThreadInJava) {
+    *reinterpret_cast<uint32_t*>(&at(layout.state)) = state;
     at(layout.last_java_sp) = sp;
     at(layout.last_java_pc) = pc;
     const auto clauses = clauses_of(walk(input(WalkerId::jfr_request)).findings);
@@ -49,6 +52,15 @@ TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
   for (const char* const returns : {"return_register_finalizer", "goto", native}) {
     EXPECT_EQ(reported(spinning.sp + 8, entry_of(CodeKind::codelet, returns)), 0) << returns;
   }
+  uintptr_t& below = *reinterpret_cast<uintptr_t*>(spinning.sp + 8);
+  const uintptr_t was = std::exchange(below, spinning.pc);
+  EXPECT_EQ(reported(spinning.sp + 16, 0), 1) << "the anchor's pc is below its sp";
+  below = stub;
+  EXPECT_EQ(reported(spinning.sp + 16, 0), 0);
+  below = was;
+  EXPECT_EQ(reported(spinning.sp + 8, entry_of(CodeKind::codelet, native), kThreadInNative), 1);
+  EXPECT_EQ(reported(0, 0, kThreadInNative), 0) << "it has no Java frames";
+  *reinterpret_cast<uint32_t*>(&at(layout.state)) = kThreadInJava;
   at(layout.last_java_sp) = at(layout.last_java_pc) = 0;
 }
 
