@@ -23,11 +23,13 @@ constexpr uint32_t kBlockedOnMonitor = 0x400;
 constexpr uint32_t kStates =
     kAlive | 0x4 | kBlockedOnMonitor | 0x80 | 0x10 | 0x20 | 0x40 | 0x100 | 0x100000 | 0x400000;
 
-uint32_t kinds_of(const Victim& victim) {
+uint32_t kinds_of(const WalkView& view) {
+  const Victim& victim = *view.subject.victim;
   switch (victim.scenario) {
     case ScenarioId::gc_thread:
-    case ScenarioId::vm_thread:
-      return kGc | kCpp;
+      return kGc;
+    case ScenarioId::vm_thread:  // it collects while a collection has stopped the world
+      return (view.record.outside_collection ? 0 : kGc) | (view.record.in_collection ? 0 : kCpp);
     case ScenarioId::compiler_thread:
     // Known by their stack while they do not know themselves what they are.
     case ScenarioId::thread_starting:
@@ -89,7 +91,7 @@ class KindsOracle final : public Oracle {
     } else if (walk.error != "wrong_kind" && !accepted) {
       out->broken("kind-not-accepted", values);
     }
-    if (walk.plain && (walk.kind & kinds_of(*walk.view.subject.victim)) == 0) {
+    if (walk.plain && (walk.kind & kinds_of(walk.view)) == 0) {
       out->broken("kind-disagrees-with-victim", "kind " + hex(walk.kind));
     }
   }

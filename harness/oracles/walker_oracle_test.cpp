@@ -94,6 +94,29 @@ TEST_F(WalkerOracleTest, MasksOfARightWalkerAreNotReported) {
   }
 }
 
+TEST_F(WalkerOracleTest, AThreadOfTheVmIsOfItsKind) {
+  start({ScenarioId::gc_thread, ScenarioId::vm_thread});
+  ASSERT_FALSE(HasFatalFailure());
+  constexpr int32_t kCpp = 2, kGc = 4;
+  for (const auto& [scenario, kind] :
+       {std::pair(ScenarioId::gc_thread, kGc), {ScenarioId::vm_thread, kCpp}}) {
+    halt(scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    *control_ = {};
+    control_->stack = [](void*, stand_in::Frame* out, size_t) -> size_t {
+      *out = {.type = stand_in::Type::cpp, .pc = kPcOfC};
+      return 1;
+    };
+    Input plain = input(WalkerId::asgst);
+    plain.scenario = scenario;
+    plain.call.options = kIncludeCFrames | kIncludeNonJavaThreads;
+    control_->kind = kind;
+    EXPECT_EQ(times_reported(plain, "kind-disagrees-with-victim"), 0) << name_of(scenario);
+    control_->kind = kGc + kCpp - kind;
+    EXPECT_EQ(times_reported(plain, "kind-disagrees-with-victim"), 1) << name_of(scenario);
+  }
+}
+
 TEST_F(WalkerOracleTest, AWalkerIsOnlyWalkedInItsModes) {
   ASSERT_TRUE(start_and_stand(ScenarioId::c1));
   EXPECT_EQ(walk(input(WalkerId::asgst_env, Mode::same_thread)).outcome.status,
