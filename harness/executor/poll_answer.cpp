@@ -1,5 +1,6 @@
 #include "harness/executor/poll_answer.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ std::string why_wrong(const std::vector<std::string>& names, const ScenarioInfo&
 // interpreted may have changed since: it may have been deoptimised, or replaced on the stack.
 std::string why_unlike(JavaFrames answered, JavaFrames requested) {
   // A carrier's frames are not in a virtual thread's trace.
-  while (!requested.empty() && !requested.back().has_method_of(answered.back())) {
+  while (!answered.empty() && !requested.empty() &&
+         !requested.back().has_method_of(answered.back())) {
     requested = requested.first(requested.size() - 1);
   }
   for (size_t i = 1; i <= std::min(answered.size(), requested.size()); ++i) {
