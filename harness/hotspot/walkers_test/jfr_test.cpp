@@ -65,6 +65,25 @@ TEST_F(JfrTest, RequestsInTheInterpreterHaveABytecode) {
   }
 }
 
+// build() of jfrSampleRequest.cpp reads it in the frame, where the last call or poll has left it;
+// build_from_context(), of the other sampler only, in the register.
+TEST_F(JfrTest, TheCpuTimeSamplerTakesAnOldBytecodePointerInTheInterpreter) {
+  start({ScenarioId::interpreted_recursion});
+  const auto bci_by = [&](WalkerId walker, uint32_t options = 0) {
+    const Walked walked = walk(plain(ScenarioId::interpreted_recursion, walker, options));
+    return walked.frames.empty() ? kNoBci : walked.frames[0].bci;
+  };
+  int old = 0;
+  for (int i = 0; i < 100 && old == 0; ++i) {
+    halt_in_java(ScenarioId::interpreted_recursion);
+    ASSERT_FALSE(HasFatalFailure());
+    const int32_t bci = bci_by(WalkerId::asgst_iterator);
+    EXPECT_EQ(bci_by(WalkerId::jfr_request, kJavaSampler), bci);
+    old += bci_by(WalkerId::jfr_request) != bci ? 1 : 0;
+  }
+  EXPECT_GT(old, 0);
+}
+
 TEST_F(JfrTest, OnlyOneSamplerAsksInNativeCode) {
   start({ScenarioId::native_method});
   halt(ScenarioId::native_method);
