@@ -371,6 +371,8 @@ def test_garbage_artifacts_are_2(framestorm: Run, fakes: FakePrograms, tmp_path:
         assert code == 2
         assert "not an artifact of framestorm" in err
         assert ("--force" in err) == ("decode" in command)  # which alone has it
+    code, out, _ = framestorm("decode", "--force", path)
+    assert (code, out.splitlines()[0]) == (0, "framestorm-input 1")
     assert fakes.starts("replay") == []
 
 

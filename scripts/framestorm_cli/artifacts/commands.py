@@ -24,7 +24,7 @@ def decode(artifact: Path, force: bool) -> None:
 
     program = toolchain.native_program()
     try:
-        click.echo(codec.decode(program, artifact, *(("--force",) if force else ())), nl=False)
+        click.echo(codec.decode(program, artifact, force=force), nl=False)
     except FramestormError as error:
         raise FramestormError(f"{error.message}{'' if force else _FORCE_HINT}") from error
 
