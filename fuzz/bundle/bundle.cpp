@@ -77,6 +77,7 @@ int read_bundle(std::string_view target, FuzzOptions* options) {
     if (!line.empty()) arguments.push_back(line);
   }
   std::vector<char*> argv;
+  argv.reserve(arguments.size());
   for (std::string& argument : arguments) argv.push_back(argument.data());
   options->bundled = true;
   return parse_options(target, static_cast<int>(argv.size()), argv.data(), options);
