@@ -48,13 +48,9 @@ void MutantWalks::look(const Input& input, const Outcome& outcome) {
 // Once in each situation, as soon as there is time.
 void MutantWalks::begin_try(size_t number) {
   try_ns_ = monotonic_ns();
-  if (watched_.size() <= situation_) watched_.resize(situation_ + 1);
-  std::vector<bool>& watched = watched_[situation_];
-  if (watched.size() <= number) watched.resize(number + 1);
-  watches_ = !watched[number] && watched_ns_ * kWatchedShare <= try_ns_ - began_ns_;
-  if (!watches_) return;
-  watched[number] = true;
-  session_.executor().watch_writes(WriteWatching::Pace::each_walk);
+  const bool has_time = watched_ns_ * kWatchedShare <= try_ns_ - began_ns_;
+  watches_ = has_time && watched_.emplace(situation_, number).second;
+  if (watches_) session_.executor().watch_writes(WriteWatching::Pace::each_walk);
 }
 
 void MutantWalks::end_try() {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "harness/executor/run_writer.h"
@@ -38,7 +40,7 @@ class MutantWalks final : LibjvmMutants::Walks {
   Signatures& signatures_;
   const Input* input_ = nullptr;
   size_t situation_ = 0;
-  std::vector<std::vector<bool>> watched_;  // by situation and number
+  std::set<std::pair<size_t, size_t>> watched_;  // situation and number
   // Nanoseconds: since when mutants are tried, since when this one is, and for how long walks were watched.
   uint64_t began_ns_ = 0, try_ns_ = 0, watched_ns_ = 0;
   bool watches_ = false;

@@ -315,17 +315,11 @@ Outcome Executor::execute(const Input& input) {
 
 std::vector<JavaFrame> Executor::frames_of_request(const WalkView& view) {
   std::vector<JavaFrame> frames;
-  for (const WalkerTraits& other : kWalkers) {
-    if (other.is_added() && other.is_compared() && other.gives_java_frames &&
-        tells_inlined(other) && other.walks_in(view.subject.input->mode) &&
-        walker(other.id) != nullptr) {
-      const WalkRecord* const walk = further_->make(FurtherWalk::as(view, other.id, 0));
-      if (walk == nullptr || walk->result >= walk->depth) break;  // cut: outermost frames lack
-      read_java_frames(other, walk->frames, walk->frame_count(), jvm_.code_map(), jvm_.methods(),
-                       &frames);
-      break;
-    }
-  }
+  if (walker(kWitness.id) == nullptr || !kWitness.walks_in(view.subject.input->mode)) return frames;
+  const WalkRecord* const walk = further_->make(FurtherWalk::by_witness(view));
+  if (walk == nullptr || walk->result >= walk->depth) return frames;  // cut: outermost frames lack
+  read_java_frames(kWitness, walk->frames, walk->frame_count(), jvm_.code_map(), jvm_.methods(),
+                   &frames);
   return frames;
 }
 

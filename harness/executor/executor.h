@@ -42,8 +42,8 @@ struct Outcome {
   bool kept = true;
   // The walker noted a request that the victim answers once it runs on (poll_answer.h).
   bool has_request = false;
-  // Where nothing is mutated: the Java frames that the request is of, by another walker that tells
-  // which are inlined, outermost last. Empty where there is no such walker.
+  // Where nothing is mutated: the Java frames that the request is of, by kWitness, outermost last.
+  // Empty where it is not there, and of a stack that is too deep for it.
   std::vector<JavaFrame> requested;
   bool put_together = false;      // WalkFacts::put_together
   uint32_t contained_faults = 0;  // by the walker itself

@@ -459,6 +459,12 @@ inline constexpr auto kFuzzedWalkers = walker_table::ids_where<&WalkerTraits::is
 
 // What inputs and command lines mean that name no walker.
 inline constexpr WalkerId kDefaultWalker = WalkerId::asgct;
+// Whose word is taken of what another walker does not tell: where each frame is, and how it runs.
+inline constexpr const WalkerTraits& kWitness =
+    *std::ranges::find_if(kWalkers, [](const WalkerTraits& walker) {
+      return walker.is_compared() && walker.layout.sp >= 0 && walker.layout.pc >= 0 &&
+             walker.layout.tier >= 0 && !walker.needs_registers_only;
+    });
 // Whose trace is taken for right: HotSpot's own, of a thread that stands still for it.
 inline constexpr WalkerId kReferenceWalker = WalkerId::gst;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {
@@ -15,6 +16,11 @@ FurtherWalk FurtherWalk::again(const WalkView& first) {
 
 FurtherWalk FurtherWalk::as(const WalkView& first, WalkerId walker, uint32_t options, Place place) {
   return {.walker = walker, .depth = first.record.depth, .options = options, .place = place};
+}
+
+FurtherWalk FurtherWalk::by_witness(const WalkView& first) {
+  constexpr int32_t kDepth = 1024;
+  return as(first, kWitness.id, 0).with_depth(kDepth);
 }
 
 FurtherWalk FurtherWalk::with_depth(int32_t other) const {

@@ -34,6 +34,8 @@ struct FurtherWalk {
   // Without iterator calls, which change a trace's frames.
   static FurtherWalk as(const WalkView& first, WalkerId walker, uint32_t options,
                         Place place = Place::same);
+  // By kWitness, whatever the first one's depth.
+  static FurtherWalk by_witness(const WalkView& first);
   FurtherWalk with_depth(int32_t other) const;
   FurtherWalk aside() const;
   FurtherWalk over(uint32_t other_stale_words) const;

@@ -12,17 +12,14 @@ bool JavaFrame::runs_unlike(const JavaFrame& other) const {
          (is_interpreted() && other.is_compiled()) || (is_compiled() && other.is_interpreted());
 }
 
-bool tells_inlined(const WalkerTraits& walker) {
-  return walker.origin != WalkerOrigin::shared_object &&
-         std::ranges::find(walker.layout.types, FrameType::inlined) != walker.layout.types.end();
-}
-
 void read_java_frames(const WalkerTraits& walker, const std::byte* frames, size_t count,
                       const CodeMap& code, const MethodTable& methods,
                       std::vector<JavaFrame>* out) {
   out->clear();
   const bool is_somebody_elses = walker.origin == WalkerOrigin::shared_object;
-  const bool tells = tells_inlined(walker);
+  const auto& types = walker.layout.types;
+  const bool tells_inlined =
+      !is_somebody_elses && std::ranges::find(types, FrameType::inlined) != types.end();
   for (size_t i = 0; i < count; ++i) {
     JavaFrame frame = {read_frame(walker.layout, frames, i, code)};
     if (is_machine(frame.type)) continue;
@@ -31,7 +28,7 @@ void read_java_frames(const WalkerTraits& walker, const std::byte* frames, size_
       frame.pc = 0;
     }
     frame.bci = std::max(frame.bci, kNoBci);
-    frame.tells_inlined = tells && frame.type != FrameType::none;
+    frame.tells_inlined = tells_inlined && frame.type != FrameType::none;
     frame.native = frame.unnamed || methods.is_native(frame.method);
     out->push_back(frame);
   }

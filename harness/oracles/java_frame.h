@@ -35,8 +35,6 @@ struct JavaFrame : Frame {
 };
 using JavaFrames = std::span<const JavaFrame>;
 
-bool tells_inlined(const WalkerTraits& walker);
-
 // Of `count` frames that the walker wrote, those of Java methods, into *out.
 void read_java_frames(const WalkerTraits& walker, const std::byte* frames, size_t count,
                       const CodeMap& code, const MethodTable& methods, std::vector<JavaFrame>* out);

@@ -24,16 +24,10 @@
 namespace framestorm {
 namespace {
 
-constexpr bool tells_places(const WalkerTraits& walker) {
-  return walker.is_compared() && walker.layout.sp >= 0 && walker.layout.pc >= 0 &&
-         walker.layout.tier >= 0 && !walker.needs_registers_only;
-}
-constexpr const WalkerTraits& kWitness = *std::ranges::find_if(kWalkers, tells_places);
-
 class RequestOracle final : public Oracle {
  public:
   static void ask(const WalkView& view, FurtherWalks* out) {
-    if (applies(view)) out->add(FurtherWalk::as(view, kWitness.id, 0).with_depth(kDepth));
+    if (applies(view)) out->add(FurtherWalk::by_witness(view));
   }
 
   void check(const WalkView& view, Further& further, Violations* out) override {
@@ -41,8 +35,7 @@ class RequestOracle final : public Oracle {
       out->broken("biased-in-a-method", "the thread is in " + starting_code(view)->name);
     }
     if (!applies(view)) return;
-    const WalkRecord* const walk =
-        further.make(FurtherWalk::as(view, kWitness.id, 0).with_depth(kDepth));
+    const WalkRecord* const walk = further.make(FurtherWalk::by_witness(view));
     if (walk == nullptr || walk->result <= 0) return;
     const Frame request = view.frame(0);
     const bool interpreted = request.bcp != 0;
@@ -81,7 +74,6 @@ class RequestOracle final : public Oracle {
   }
 
  private:
-  static constexpr int32_t kDepth = 1024;
   static constexpr uintptr_t kBcpOfNative = 1;  // build_for_interpreter, jfrSampleRequest.cpp
 
   static bool is_plain_request(const WalkView& view) {
