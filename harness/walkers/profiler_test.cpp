@@ -186,8 +186,7 @@ TEST_P(EachProfiler, ARecoveryThatKeepsALockIsFound) {
 }
 
 TEST_P(EachProfiler, AnAllocationInTheHandlerIsFound) {
-  start_with("malloc");
-  const auto clauses = clauses_of(walk_at_a_halt(input()).findings);
+  const auto clauses = clauses_of_a_fault("malloc");
   EXPECT_TRUE(std::ranges::count(clauses, "unsafe_call:malloc"));
 }
 

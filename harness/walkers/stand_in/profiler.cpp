@@ -8,7 +8,8 @@
 //   unrecovered  it passes faults on
 //   mask         it recovers by a jump that leaves a signal blocked
 //   lock         it recovers while it holds a lock
-//   malloc       it allocates in its handler
+//   malloc       it allocates in its handler with the frame pointer of the test: the samples of its own
+//                timer halt threads within malloc, where it would wait for itself
 //   drop         it stores a trace without its innermost frame
 //   twice        it stores the innermost frame twice
 //   nothing      it stores nothing
@@ -93,16 +94,20 @@ void read_frames(const ucontext_t* context) {
   }
 }
 
+bool is_tests(const ucontext_t* context) {
+  return static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RBP]) == kTestsOwn;
+}
+
 void walk(const void* raw_context) {
-  if (has("malloc")) {
+  const auto* const context = static_cast<const ucontext_t*>(raw_context);
+  if (has("malloc") && is_tests(context)) {
     auto* volatile block = static_cast<char*>(std::malloc(100));
     std::free(block);
   }
   sigjmp_buf here;
   if (sigsetjmp(here, 0) == 0) {
     recovery = &here;
-    const auto* const context = static_cast<const ucontext_t*>(raw_context);
-    const bool locks = has("lock") && context->uc_mcontext.gregs[REG_RBP] == kTestsOwn;
+    const bool locks = has("lock") && is_tests(context);
     if (locks) pthread_mutex_lock(&lock);
     read_frames(context);
     if (locks) pthread_mutex_unlock(&lock);
@@ -188,9 +193,9 @@ int64_t now_ns() {
 
 // Null for a context that is no test's: such a thread runs on.
 uintptr_t* below_tests_sp(const void* raw_context) {
-  const auto& registers = static_cast<const ucontext_t*>(raw_context)->uc_mcontext.gregs;
-  if (registers[REG_RBP] != kTestsOwn) return nullptr;
-  return reinterpret_cast<uintptr_t*>(registers[REG_RSP]) - 1;
+  const auto* const context = static_cast<const ucontext_t*>(raw_context);
+  if (!is_tests(context)) return nullptr;
+  return reinterpret_cast<uintptr_t*>(context->uc_mcontext.gregs[REG_RSP]) - 1;
 }
 
 void sample(Stoppable* of) {
