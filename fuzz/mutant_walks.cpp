@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/clock.h"
+#include "harness/executor/poll_answer.h"
 
 namespace framestorm {
 namespace {
@@ -15,8 +16,55 @@ constexpr size_t kTriesOfUnmutated = 64;
 constexpr int32_t kDeep = 1000;
 // Of the time, for tries whose walks are watched for writes: such a try takes as long as a hundred others.
 constexpr uint64_t kWatchedShare = 4;
+// The same for answers at polls, each of which has a halt of its own.
+constexpr uint64_t kAnswersShare = 4;
+constexpr size_t kTriesOfAnswer = 4;
+// The thread is elsewhere in each halt.
+constexpr size_t kConfirmationsOfAnswer = 4;
+
+size_t situation_of(const Input& input, const Outcome& outcome) {
+  return 2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
+}
 
 }  // namespace
+
+// In force while the thread runs to a poll and answers there, and not while it is halted and its request is made.
+class MutantWalks::Answers final : public LibjvmMutants::Walks {
+ public:
+  Answers(MutantWalks& mutants, const Input& input, uint64_t random)
+      : mutants_(mutants), session_(mutants.session_), input_(input), random_(random) {}
+
+  void begin_try(size_t /*number*/) override {}
+  void end_try() override {}
+  // From halt to halt answers differ by themselves.
+  uint64_t answer() const override { return 0; }
+  size_t confirmations() const override { return kConfirmationsOfAnswer; }
+  bool goes_on() const override { return !session_.executor().not_reusable(); }
+
+  void before_walk() override {
+    session_.on_control_thread([&] { session_.halt_world(input_.scenario, {}, random_++); });
+    walked_ = session_.executor().execute(input_);
+    if (goes_on()) session_.on_control_thread([&] { session_.release_world(); });
+  }
+
+  std::vector<uint64_t> walk() override {
+    mutants_.found_.clear();
+    if (goes_on() && walked_.has_request) {
+      session_.on_control_thread(
+          [&] { mutants_.found_ = answer_at_poll(session_, input_, walked_).findings; });
+    }
+    return mutants_.keys_of_found();
+  }
+
+  void killed(size_t number, uint64_t key) override { mutants_.killed(number, key); }
+
+ private:
+  MutantWalks& mutants_;
+  Session& session_;
+  const Input& input_;
+  uint64_t random_;
+  Outcome walked_;
+};
 
 MutantWalks::MutantWalks(const std::filesystem::path& counts, Session& session, RunWriter& writer,
                          Signatures& signatures)
@@ -40,9 +88,20 @@ void MutantWalks::look(const Input& input, const Outcome& outcome) {
   input_ = &input;
   executor.set_rigour(Rigour::everything);
   const size_t most = outcome.unmutated ? kTriesOfUnmutated : kTriesOfInput;
-  situation_ = 2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
+  situation_ = situation_of(input, outcome);
   mutants_.try_acting(*this, deep ? 1 : most, situation_, deep);
   executor.set_rigour(Rigour::per_walk);
+}
+
+void MutantWalks::look_at_answer(const Input& input, const Outcome& answer, uint64_t random) {
+  const uint64_t begin_ns = monotonic_ns();
+  const bool has_time = answers_ns_ * kAnswersShare <= begin_ns - began_ns_;
+  if (!has_time || !answer.findings.empty()) return;
+  const Coverage::Aside aside(session_.executor().coverage());
+  Answers answers(*this, input, random);
+  const size_t walked = 2 * kScenarios;  // situations of walks
+  mutants_.try_acting(answers, kTriesOfAnswer, walked + situation_of(input, answer));
+  answers_ns_ += monotonic_ns() - begin_ns;
 }
 
 // Once in each situation, as soon as there is time.
@@ -61,6 +120,10 @@ void MutantWalks::end_try() {
 
 std::vector<uint64_t> MutantWalks::walk() {
   found_ = session_.executor().execute(*input_).findings;
+  return keys_of_found();
+}
+
+std::vector<uint64_t> MutantWalks::keys_of_found() {
   std::vector<uint64_t> keys;
   keys.reserve(found_.size());
   for (const Finding& finding : found_) keys.push_back(signatures_.key_of(finding));

@@ -1,4 +1,4 @@
-// Inputs that kill a libjvm's mutants (harness/jvm/libjvm_mutants.h). Loop's stack, world halted.
+// Inputs that kill a libjvm's mutants (harness/jvm/libjvm_mutants.h). Loop's stack.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +19,13 @@ class MutantWalks final : LibjvmMutants::Walks {
   MutantWalks(const std::filesystem::path& counts, Session& session, RunWriter& writer,
               Signatures& signatures);
 
-  // Before the walk of an input.
+  // Before the walk of an input, or the answer to one.
   void begin() { mutants_.begin(); }
-  // After it. Coverage counters stay as they are. The process may not be reusable afterwards.
+  // After it, with the world halted. Coverage counters stay as they are. The process may not be reusable afterwards.
   void look(const Input& input, const Outcome& outcome);
+  // After an answer at a poll (harness/executor/poll_answer.h), with the world released, as it is afterwards: where
+  // there is time, the world is halted again for each answer. `random`: for those halts.
+  void look_at_answer(const Input& input, const Outcome& answer, uint64_t random);
   // Whether a mutant that is not in force any more has left something behind.
   bool spoiled() const { return mutants_.spoiled(); }
 
@@ -34,6 +37,10 @@ class MutantWalks final : LibjvmMutants::Walks {
   bool goes_on() const override { return !session_.executor().not_reusable(); }
   void killed(size_t number, uint64_t key) override;
 
+  class Answers;
+
+  std::vector<uint64_t> keys_of_found();
+
   LibjvmMutants mutants_;
   Session& session_;
   RunWriter& writer_;
@@ -41,8 +48,9 @@ class MutantWalks final : LibjvmMutants::Walks {
   const Input* input_ = nullptr;
   size_t situation_ = 0;
   std::set<std::pair<size_t, size_t>> watched_;  // situation and number
-  // Nanoseconds: since when mutants are tried, since when this one is, and for how long walks were watched.
-  uint64_t began_ns_ = 0, try_ns_ = 0, watched_ns_ = 0;
+  // Nanoseconds: since when mutants are tried, since when this one is, and for how long walks were watched, and
+  // answers asked for.
+  uint64_t began_ns_ = 0, try_ns_ = 0, watched_ns_ = 0, answers_ns_ = 0;
   bool watches_ = false;
   std::vector<Finding> found_;  // by the last walk
 };

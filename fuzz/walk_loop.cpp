@@ -97,11 +97,16 @@ void WalkLoop::answer_asked() {
   const Outcome walked = session_.executor().execute(input);
   if (session_.executor().not_reusable()) wear_out();
   if (!walked.has_request) return;
+  Outcome answer;
   session_.on_control_thread([&] {
-    const Outcome answer = answer_at_poll(session_, input, walked);
+    if (mutants_) mutants_->begin();
+    answer = answer_at_poll(session_, input, walked);
     counts_.note_answer(input, answer);
     survey_.take_unminimized(answer);
   });
+  if (!mutants_) return;
+  mutants_->look_at_answer(input, answer, rng_.next());
+  if (session_.executor().not_reusable() || mutants_->spoiled()) wear_out();
 }
 
 void WalkLoop::judge_recorded() {

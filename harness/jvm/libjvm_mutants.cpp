@@ -97,6 +97,7 @@ void LibjvmMutants::try_acting(Walks& walks, size_t most, size_t situation, bool
 }
 
 std::vector<uint64_t> LibjvmMutants::walk(size_t number, Walks& walks) {
+  walks.before_walk();
   file_->trying = number;
   file_->in_force = number == 0 ? LibjvmMutantFile::kNone : static_cast<int64_t>(number);
   std::vector<uint64_t> found = walks.walk();

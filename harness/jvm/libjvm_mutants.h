@@ -52,6 +52,8 @@ class LibjvmMutants {
     virtual void begin_try(size_t number) = 0;
     // Those that follow try none.
     virtual void end_try() = 0;
+    // Before each walk, while none is in force.
+    virtual void before_walk() {}
     // The same walk once more. The keys of what that finds.
     virtual std::vector<uint64_t> walk() = 0;
     // What the last walk answered: the same number for the same. Before walk(), that with none in force.
