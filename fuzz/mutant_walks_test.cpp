@@ -6,6 +6,7 @@
 #include "harness/base/test_folder.h"
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
+#include "harness/executor/poll_answer.h"
 #include "harness/jvm/mutant_file_fixture.h"
 
 namespace framestorm {
@@ -142,6 +143,63 @@ TEST_F(MutantWalksTest, OneThatOnlyWritesIsKilledAsOneTryIsWatched) {
   });
   EXPECT_EQ(file_->tried[kWrites].fate, LibjvmMutantFile::kKilled);
   EXPECT_EQ(file_->tried[kWrites].differed, 0U);
+}
+
+// As JFR's, of a thread in Java, which gives no trace and notes a request: its answer may be none, and may not
+// fault.
+class Answering final : public Walker {
+ public:
+  static constexpr int32_t kWrongState = -3;
+  Answering() : Walker(WalkerId::jfr_trace) {}
+  int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
+    walks_with_a_mutant += (*file)->in_force == LibjvmMutantFile::kNone ? 0 : 1;
+    return kWrongState;
+  }
+  bool has_request() const override { return true; }
+  std::optional<int32_t> answer(JNIEnv*, void*, std::byte*, int32_t) override {
+    file->act({kRefuses, kIsEquivalent, kFickle});
+    const int64_t in_force = (*file)->in_force;
+    if (in_force == kRefuses || (in_force == kFickle && turns++ == 0)) return std::nullopt;
+    return kWrongState;
+  }
+  static int walks_with_a_mutant;
+};
+int Answering::walks_with_a_mutant = 0;
+
+TEST_F(MutantWalksTest, TheOneThatShowsInAnAnswerIsKilled) {
+  halt_for(&walk_with_mutants);
+  ASSERT_FALSE(HasFatalFailure());
+  executor().replace_walker(std::make_unique<Answering>());
+  RunCounts counts;
+  Signatures signatures;
+  RunWriter writer({}, session(), counts);
+  MutantWalks mutants(file_.path(), session(), writer, signatures);
+  Input input = plain();
+  input.walker = WalkerId::jfr_trace;
+  Mutation mutation;
+  mutation.reg = Register::sp;
+  mutation.value.kind = ValueKind::real_sp;
+  mutation.value.delta = -64;
+  input.mutations.push_back(mutation);
+  turns = 0;
+  loop([&] {
+    const Outcome walked = executor().execute(input);
+    Outcome answer;
+    session().on_control_thread([&] {
+      mutants.begin();
+      answer = answer_at_poll(session(), input, walked);
+    });
+    mutants.look_at_answer(input, answer, 1);
+  });
+  EXPECT_EQ(file_->tried[kRefuses].fate, LibjvmMutantFile::kKilled);
+  for (const int64_t number : {kIsEquivalent, kFickle}) {
+    EXPECT_EQ(file_->tried[number].fate, LibjvmMutantFile::kOpen) << number;
+    EXPECT_EQ(file_->tried[number].tries, 1U) << number;
+    EXPECT_EQ(file_->tried[number].differed, 0U) << number;
+  }
+  EXPECT_EQ(file_->tried[kNeverActs].tries, 0U);
+  EXPECT_EQ(Answering::walks_with_a_mutant, 0);
+  EXPECT_FALSE(mutants.spoiled());
 }
 
 TEST_F(MutantWalksTest, OneThatEndedTheProcessIsNotTriedAgain) {

@@ -7,7 +7,9 @@
 //                nmethod has no debug information: JFR then takes the frame's own
 //   not null     sp is the frame pointer of an interpreted frame. Whether bcp is in its method JFR
 //                looks at when it answers, and if it is not, takes the frame's own; where it is,
-//                that is where the frame is. 1 stands for a native method, and for no other
+//                that is where the frame is. 1 stands for a native method, and for no other.
+//                Of an interrupted frame it is the register's (old-bytecode: it is what the frame
+//                had at its last call or poll)
 //
 // Compared with a walker that tells where frames are, of an unmutated victim. A request without a
 // frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
@@ -66,15 +68,23 @@ class RequestOracle final : public Oracle {
       report(view, request, "is of no interpreted frame", out);
     } else if (request.bcp == kBcpOfNative && frame.type != FrameType::native) {
       report(view, request, "says that its method is native", out);
-    } else if (request.bci >= 0 && frame.bci >= 0 && i > 0 && request.bci != frame.bci) {
-      report(view, request,
-             "has bci " + std::to_string(request.bci) + ", its frame " + std::to_string(frame.bci),
-             out);
+    } else if (request.bci >= 0 && frame.bci >= 0 && request.bci != frame.bci) {
+      const std::string bci = std::to_string(request.bci);
+      const std::string its = std::to_string(frame.bci);
+      if (i == 0 && frame.pc == view.subject.victim->pc && !is_by_java_sampler(view)) {
+        out->broken("old-bytecode", "the request has bci " + bci + ", the thread is at " + its);
+      } else {
+        report(view, request, "has bci " + bci + ", its frame " + its, out);
+      }
     }
   }
 
  private:
   static constexpr uintptr_t kBcpOfNative = 1;  // build_for_interpreter, jfrSampleRequest.cpp
+
+  static bool is_by_java_sampler(const WalkView& view) {
+    return (view.record.options & kJavaSampler) != 0;
+  }
 
   static bool is_plain_request(const WalkView& view) {
     return view.subject.unmutated && view.subject.walker->layout().bcp >= 0 &&

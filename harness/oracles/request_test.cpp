@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/input/thread_state.h"
+#include "harness/input/walker_table.h"
 #include "harness/oracles/walker_oracle_fixture.h"
 
 namespace framestorm::walker_oracle_test {
@@ -11,13 +12,37 @@ namespace {
 using jvm_test::clauses_of;
 using stand_in::Defect;
 
+size_t stack_with_frame_pointers(void* context, stand_in::Frame* out, size_t room) {
+  const size_t size = stack_of_victim(context, out, room);
+  for (size_t i = 0; i < size; ++i) out[i].fp = out[i].sp + 2 * sizeof(uintptr_t);
+  return size;
+}
+
+TEST_F(WalkerOracleTest, AnInterruptedFrameIsAtTheBytecodeOfTheRegister) {
+  ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
+  control_->stack = &stack_with_frame_pointers;
+  Input plain = input(WalkerId::jfr_request);
+  plain.scenario = ScenarioId::interpreted_recursion;
+  const auto clauses = [&](uint32_t sampler) {
+    plain.call.options = sampler;
+    return clauses_of(walk(plain).findings);
+  };
+  const uintptr_t interrupted = victim(ScenarioId::interpreted_recursion).pc;
+  for (const uintptr_t pc : {interrupted, uintptr_t{0}}) {
+    made.top_pc = pc;
+    control_->defect = Defect::none;
+    EXPECT_EQ(clauses(0), std::vector<std::string>{});
+    EXPECT_EQ(clauses(kJavaSampler), std::vector<std::string>{});
+    control_->defect = Defect::request_has_another_bci;
+    EXPECT_EQ(clauses(0), std::vector<std::string>{pc != 0 ? "contract:old-bytecode"
+                                                           : "contract:request-of-no-frame"});
+    EXPECT_EQ(clauses(kJavaSampler), std::vector<std::string>{"contract:request-of-no-frame"});
+  }
+}
+
 TEST_F(WalkerOracleTest, ARequestOfBytecodesDoesNotSayThatTheyAreNative) {
   ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
-  control_->stack = [](void* context, stand_in::Frame* out, size_t room) {
-    const size_t size = stack_of_victim(context, out, room);
-    for (size_t i = 0; i < size; ++i) out[i].fp = out[i].sp + 2 * sizeof(uintptr_t);
-    return size;
-  };
+  control_->stack = &stack_with_frame_pointers;
   Input plain = input(WalkerId::jfr_request);
   plain.scenario = ScenarioId::interpreted_recursion;
   EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>{});

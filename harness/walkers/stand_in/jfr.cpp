@@ -45,8 +45,9 @@ jint JfrWalk_BuildRequest(void* ucontext, int sampler, JfrWalk_Request* request)
                 !interpreted ? nullptr
                 : native     ? reinterpret_cast<void*>(1)
                              : static_cast<void*>(&stack[i]),
-                -1};
+                interpreted && !native ? stack[i].bci : -1};
     if (control.defect == Defect::request_of_no_frame) request->pc = request->sp;
+    if (control.defect == Defect::request_has_another_bci) ++request->bci;
     return 1;
   }
   return JFR_WALK_BIASED;

@@ -117,6 +117,7 @@ enum class Defect : uint8_t {
   // JFR
   request_of_no_frame,
   request_says_native,
+  request_has_another_bci,
   request_is_biased
 };
 
