@@ -11,7 +11,8 @@
 //                Of an interrupted frame it is the register's (old-bytecode: it is what the frame
 //                had at its last call or poll)
 //
-// Compared with a walker that tells where frames are, of an unmutated victim. A request without a
+// Compared with a walker that tells where frames are, of an unmutated victim. Further in there may be one frame, of
+// an interpreted method that is entered or left just now (request-skips-frames). A request without a
 // frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
 // compiled code of a method, anywhere; or in the interpreter, where its frame is whole and the call that the
 // anchor is of has been made. In native code a thread has an anchor, and both are so. An anchor without a pc
@@ -22,6 +23,7 @@
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
+#include "harness/victim/context.h"
 
 namespace framestorm {
 namespace {
@@ -56,22 +58,28 @@ class RequestOracle final : public Oracle {
       return;
     }
     const Frame frame = frame_of(*walk, i);
+    if (skips_frames(view, *walk, i)) {
+      out->broken("request-skips-frames",
+                  "the request is of a frame further out than the innermost");
+    }
     if (!interpreted) {
       if (frame.pc != request.pc && !in_stubs_of(view, frame.pc, request.pc)) {
         report(view, request, "is not where the frame at sp is", out);
       }
       return;
     }
+    const bool is_interrupted = i == 0 && frame.pc == view.subject.victim->pc;
     const bool is_interpreted =
         !is_machine(frame.type) && frame.type != FrameType::inlined && frame.tier == 0;
     if (!is_interpreted || frame.sp > request.sp) {
       report(view, request, "is of no interpreted frame", out);
-    } else if (request.bcp == kBcpOfNative && frame.type != FrameType::native) {
+    } else if (request.bcp == kBcpOfNative && frame.type != FrameType::native &&
+               !(is_interrupted && is_by_java_sampler(view) && has_no_bytecode(view))) {
       report(view, request, "says that its method is native", out);
     } else if (request.bci >= 0 && frame.bci >= 0 && request.bci != frame.bci) {
       const std::string bci = std::to_string(request.bci);
       const std::string its = std::to_string(frame.bci);
-      if (i == 0 && frame.pc == view.subject.victim->pc && !is_by_java_sampler(view)) {
+      if (is_interrupted && !is_by_java_sampler(view)) {
         out->broken("old-bytecode", "the request has bci " + bci + ", the thread is at " + its);
       } else {
         report(view, request, "has bci " + bci + ", its frame " + its, out);
@@ -81,6 +89,24 @@ class RequestOracle final : public Oracle {
 
  private:
   static constexpr uintptr_t kBcpOfNative = 1;  // build_for_interpreter, jfrSampleRequest.cpp
+
+  // Whether a Java frame that stands is further in than that at `index`.
+  static bool skips_frames(const WalkView& view, const WalkRecord& walk, size_t index) {
+    size_t partly = 0;
+    for (size_t i = 0; i < index; ++i) {
+      const Frame frame = frame_of(walk, i);
+      if (is_machine(frame.type)) continue;
+      const bool is_interpreted = frame.type == FrameType::native || frame.tier == 0;
+      if (!is_interpreted || view.frame_stands() || ++partly > 1) return true;
+    }
+    return false;
+  }
+
+  // The sampler that reads the register takes a method for native while it is null, and when it answers looks at the
+  // method.
+  static bool has_no_bytecode(const WalkView& view) {
+    return get_bytecode_pointer(view.subject.victim->context_copy) == 0;
+  }
 
   static bool is_by_java_sampler(const WalkView& view) {
     return (view.record.options & kJavaSampler) != 0;

@@ -40,6 +40,37 @@ TEST_F(WalkerOracleTest, AnInterruptedFrameIsAtTheBytecodeOfTheRegister) {
   }
 }
 
+TEST_F(WalkerOracleTest, ARequestIsOfTheInnermostFrameThatStands) {
+  ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
+  Victim& spinning = session().victims().of(ScenarioId::interpreted_recursion);
+  static int32_t innermost_tier = 0;
+  control_->stack = [](void* context, stand_in::Frame* out, size_t room) {
+    const size_t size = stack_with_frame_pointers(context, out, room);
+    out[0].tier = innermost_tier;
+    return size;
+  };
+  Input plain = input(WalkerId::jfr_request);
+  plain.scenario = ScenarioId::interpreted_recursion;
+  const auto is_reported = [&](uintptr_t pc, size_t left_out, int32_t of_tier) {
+    spinning.pc = pc;
+    innermost_tier = of_tier;
+    control_->request_from = left_out;
+    const auto clauses = clauses_of(walk(plain).findings);
+    return std::ranges::count(clauses, "contract:request-skips-frames") == 1;
+  };
+  const uintptr_t was = spinning.pc;
+  const uintptr_t inside = entry_of(CodeKind::codelet, "iadd");
+  const uintptr_t leaving = entry_of(CodeKind::codelet, "ireturn");
+  constexpr int32_t kInterpreted = 0;
+  constexpr int32_t kC1 = 1;
+  EXPECT_FALSE(is_reported(inside, 0, kInterpreted));
+  EXPECT_TRUE(is_reported(inside, 1, kInterpreted));
+  EXPECT_FALSE(is_reported(leaving, 1, kInterpreted));
+  EXPECT_TRUE(is_reported(leaving, 2, kInterpreted));
+  EXPECT_TRUE(is_reported(leaving, 1, kC1));
+  spinning.pc = was;
+}
+
 TEST_F(WalkerOracleTest, ARequestOfBytecodesDoesNotSayThatTheyAreNative) {
   ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
   control_->stack = &stack_with_frame_pointers;

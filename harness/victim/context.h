@@ -17,6 +17,9 @@ uintptr_t get_register(const ucontext_t& context, Register reg);
 // `registers`: those of a context, as they were copied from it.
 uintptr_t get_register(const greg_t (&registers)[NGREG], Register reg);
 void set_register(ucontext_t* context, Register reg, uintptr_t value);
+// Of a context in HotSpot's interpreter: where its bytecode is (os::fetch_bcp_from_context). It may use that
+// register otherwise for a moment.
+uintptr_t get_bytecode_pointer(const ucontext_t& context);
 
 // Bytes below sp that a leaf function may use and a signal handler leaves alone (System V ABI).
 inline constexpr uintptr_t kRedZone = 128;

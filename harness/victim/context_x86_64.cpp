@@ -32,6 +32,10 @@ void set_register(ucontext_t* context, Register reg, uintptr_t value) {
   context->uc_mcontext.gregs[kRegisters[static_cast<size_t>(reg)]] = static_cast<greg_t>(value);
 }
 
+uintptr_t get_bytecode_pointer(const ucontext_t& context) {
+  return static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_R13]);
+}
+
 void copy_context(const ucontext_t& from, ucontext_t* to) {
   // The kernel's part of ucontext_t ends with a signal mask of 8 bytes; the rest is glibc's own
   // use.

@@ -35,7 +35,7 @@ jint JfrWalk_BuildRequest(void* ucontext, int sampler, JfrWalk_Request* request)
   if (control.defect == Defect::request_is_biased) return JFR_WALK_BIASED;
   static std::array<Frame, 4096> stack;
   const size_t size = control.stack(ucontext, stack.data(), stack.size());
-  for (size_t i = 0; i < size; ++i) {
+  for (size_t i = control.request_from; i < size; ++i) {
     if (stack[i].type == Type::cpp) continue;
     const bool interpreted = stack[i].tier == 0 && stack[i].fp != 0;
     const bool native =

@@ -131,6 +131,7 @@ struct Control {
   int end = 0;                 // what iterators return after the last frame
   bool leaves_frames = false;  // marked frames have been left
   bool in_sample = false;      // the stack is for framestorm_run_with_sample
+  size_t request_from = 0;     // how many frames requests leave out
 
   // What the last call was given.
   uint32_t options = 0;
