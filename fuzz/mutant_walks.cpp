@@ -44,7 +44,6 @@ class MutantWalks::Answers final : public LibjvmMutants::Walks {
   void before_walk() override {
     session_.on_control_thread([&] { session_.halt_world(input_.scenario, {}, random_++); });
     walked_ = session_.executor().execute(input_);
-    if (goes_on()) session_.on_control_thread([&] { session_.release_world(); });
   }
 
   std::vector<uint64_t> walk() override {

@@ -292,7 +292,10 @@ Outcome Executor::execute(const Input& input) {
     const Needs offered = offered_by(*prepared.walker);
     oracles_.judge(view, *further_, is_costly() ? offered : offered.without({Need::further_walks}),
                    &violations_);
-    if (outcome.has_request && outcome.unmutated) outcome.requested = frames_of_request(view);
+    if (outcome.has_request && outcome.unmutated) {
+      outcome.requested = frames_of_request(view);
+      outcome.requested_stands = !outcome.requested.empty() && view.frame_stands();
+    }
     outcome.not_reusable = further_->not_reusable();
   }
   if (!undo_.revert()) {

@@ -45,6 +45,8 @@ struct Outcome {
   // Where nothing is mutated: the Java frames that the request is of, by kWitness, outermost last.
   // Empty where it is not there, and of a stack that is too deep for it.
   std::vector<JavaFrame> requested;
+  // The thread was in the first of them, which had its frame (WalkView::frame_stands()).
+  bool requested_stands = false;
   bool put_together = false;      // WalkFacts::put_together
   uint32_t contained_faults = 0;  // by the walker itself
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack

@@ -1,11 +1,16 @@
 #include "harness/executor/poll_answer.h"
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "harness/base/clock.h"
 #include "harness/input/walker_table.h"
 #include "harness/victim/scenario.h"
+#include "harness/victim/world.h"
 #include "harness/walk/frame_buffer.h"
 
 namespace framestorm {
@@ -48,16 +53,131 @@ std::string why_unlike(JavaFrames answered, JavaFrames requested) {
   return {};
 }
 
+// Whether an answer begins with these.
+bool begins_with(JavaFrames answered, std::span<const DebugInfo::JavaFrame> compiled) {
+  if (compiled.empty() || answered.size() < compiled.size()) return false;
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    const bool is_known = answered[i].method != nullptr && answered[i].bci != kNoBci &&
+                          compiled[i].method != nullptr && compiled[i].bci >= 0;
+    if (is_known &&
+        (answered[i].method != compiled[i].method || answered[i].bci != compiled[i].bci)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether an answer has all frames that were requested but some innermost ones.
+bool skips_frames(JavaFrames answered, JavaFrames requested) {
+  if (answered.empty() || answered.size() >= requested.size()) return false;
+  return std::ranges::equal(answered, requested.last(answered.size()),
+                            [](const JavaFrame& now, const JavaFrame& then) {
+                              return now.has_method_of(then, /*anywhere=*/true);
+                            });
+}
+
+// What an answer begins with instead of the frame that the thread was in; empty: with that. No frame is left
+// without a poll but by an exception, where its bci is not known, or by a virtual thread that unmounts. An
+// interpreted one has gone on to another bytecode, which JFR may take from it; of a compiled one JFR gives the next
+// place with debug information.
+std::string why_elsewhere(JavaFrames answered, JavaFrames requested, const CodeMap& code) {
+  const JavaFrame& then = requested.front();
+  const JavaFrame& now = answered.front();
+  if (then.bci == kNoBci) return {};
+  const CodeEntry* const entry = code.find(then.pc);
+  bool is_there = now.has_method_of(then);
+  if (then.is_compiled() && entry != nullptr && entry->debug != nullptr &&
+      entry->debug->has_places()) {
+    is_there = begins_with(answered, entry->debug->at(then.pc)) ||
+               begins_with(answered, entry->debug->after(then.pc));
+  }
+  if (is_there) return {};
+  return "frame 0 is not the one that was requested, " + how_it_runs(then) + ", at bci " +
+         std::to_string(then.bci) + ", but has bci " + std::to_string(now.bci);
+}
+
+// Releases the world once the victim's poll is armed, so that it answers at the first one that it comes to.
+class ReleaseWhenArmed {
+ public:
+  explicit ReleaseWhenArmed(const Victim& victim)
+      : thread_(static_cast<const std::byte*>(victim.java_thread)),
+        halted_(thread_, thread_ + victim.thread_copy.size()),
+        releasing_([this](const std::stop_token& answered) {
+          const uint64_t begin_ns = monotonic_ns();
+          while (!answered.stop_requested() && !is_armed() &&
+                 monotonic_ns() - begin_ns < kPatienceNs) {
+          }
+          World::get().release_all();
+        }) {}
+
+ private:
+  // A VM thread that was halted in a safepoint keeps the handshake from beginning.
+  static constexpr uint64_t kPatienceNs = 2'000'000;
+  // From the operation in the thread's queue to the armed poll (HandshakeState::add_operation).
+  static constexpr uint64_t kArmingNs = 20'000;
+
+  // While the world is halted nobody else writes to a JavaThread.
+  bool is_armed() {
+    if (changed_ns_ == 0 && std::memcmp(halted_.data(), thread_, halted_.size()) != 0) {
+      changed_ns_ = monotonic_ns();
+    }
+    return changed_ns_ != 0 && monotonic_ns() - changed_ns_ > kArmingNs;
+  }
+
+  const std::byte* thread_;
+  std::vector<std::byte> halted_;
+  uint64_t changed_ns_ = 0;
+  std::jthread releasing_;
+};
+
+// Of an answer with frames. `is_of_now`: to a request of where the thread was.
+void judge(Session& session, const Input& input, const Outcome& walked, bool is_of_now,
+           const std::byte* memory, size_t count, Violations* out) {
+  Executor& executor = session.executor();
+  const WalkerTraits& walker = traits_of(input.walker);
+  const ScenarioInfo& scenario = scenario_info(input.scenario);
+  std::vector<Frame> frames(count);
+  for (size_t i = 0; i < count; ++i) frames[i] = read_frame(walker.layout, memory, i);
+  std::vector<std::string> names;
+  for (auto& frame : executor.name_frames(frames)) names.push_back(std::move(frame.method));
+  const std::string wrong = why_wrong(names, scenario, walker, is_of_now);
+  if (!is_of_now) {
+    if (!wrong.empty()) out->broken("wrong-frames", wrong + ", answered at a poll");
+    return;
+  }
+  const CodeMap& code = session.jvm().code_map();
+  std::vector<JavaFrame> answered;
+  read_java_frames(walker, memory, count, code, session.jvm().methods(), &answered);
+  if (!wrong.empty()) {
+    if (skips_frames(answered, walked.requested)) {
+      out->broken("sample-skips-frames",
+                  "the answer begins with a frame further out than the innermost");
+    } else {
+      out->broken("wrong-frames", wrong + ", answered at a poll");
+    }
+    return;
+  }
+  const std::string unlike = why_unlike(answered, walked.requested);
+  if (!unlike.empty()) out->broken("wrong-frame-types", unlike + ", answered at a poll");
+  const bool may_unmount = !scenario.thawed_trace.empty();
+  if (!walked.requested_stands || may_unmount || answered.empty()) return;
+  const std::string elsewhere = why_elsewhere(answered, walked.requested, code);
+  if (!elsewhere.empty()) out->broken("sample-elsewhere", elsewhere);
+}
+
 }  // namespace
 
 Outcome answer_at_poll(Session& session, const Input& input, const Outcome& walked) {
-  Executor& executor = session.executor();
-  Walker& walker = *executor.walker(input.walker);
-  void* const thread = session.victims().of(input.scenario).java_thread;
-  session.release_world();
+  Walker& walker = *session.executor().walker(input.walker);
+  const Victim& victim = session.victims().of(input.scenario);
   FrameBuffer buffer(walker.layout().stride, kDepth);
   std::byte* const memory = buffer.place(kDepth);
-  const std::optional<int32_t> count = walker.answer(session.jvm().env(), thread, memory, kDepth);
+  std::optional<int32_t> count;
+  {
+    const ReleaseWhenArmed releasing(victim);
+    count = walker.answer(session.jvm().env(), victim.java_thread, memory, kDepth);
+  }
+  session.release_world();
   session.jvm().methods().absorb();
 
   // What the registers say as they are is no request that JFR makes.
@@ -70,22 +190,7 @@ Outcome answer_at_poll(Session& session, const Input& input, const Outcome& walk
   if (!count) {
     violations.broken("fault-at-poll", "a fault while the thread answered at a poll");
   } else if (*count > 0) {
-    std::vector<Frame> frames(static_cast<size_t>(*count));
-    for (size_t i = 0; i < frames.size(); ++i) {
-      frames[i] = read_frame(walker.layout(), memory, i);
-    }
-    std::vector<std::string> names;
-    for (auto& frame : executor.name_frames(frames)) names.push_back(std::move(frame.method));
-    const std::string why =
-        why_wrong(names, scenario_info(input.scenario), walker.traits(), is_of_now);
-    if (!why.empty()) violations.broken("wrong-frames", why + ", answered at a poll");
-    if (is_of_now && why.empty()) {
-      std::vector<JavaFrame> answered;
-      read_java_frames(walker.traits(), memory, frames.size(), session.jvm().code_map(),
-                       session.jvm().methods(), &answered);
-      const std::string unlike = why_unlike(answered, walked.requested);
-      if (!unlike.empty()) violations.broken("wrong-frame-types", unlike + ", answered at a poll");
-    }
+    judge(session, input, walked, is_of_now, memory, static_cast<size_t>(*count), &violations);
   } else if (is_of_now || !walker.documented_error(*count)) {
     violations.broken("no-answer-at-poll",
                       "the thread answered " + std::string(walker.error_name(*count)));

@@ -26,6 +26,7 @@ class Answering final : public Walker {
     bool faults = false;
     std::vector<jmethodID> methods;
     std::map<size_t, FrameType> types;  // of frames that are not interpreted
+    int32_t innermost_bci = 0;          // the others have 0
   };
   explicit Answering(const Answer* given) : Walker(WalkerId::jfr_trace), given_(*given) {}
   int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
@@ -38,6 +39,9 @@ class Answering final : public Walker {
       std::byte* const frame = frames + i * layout().stride;
       std::memset(frame, 0, layout().stride);
       *reinterpret_cast<jmethodID*>(frame + layout().method) = given_.methods[i];
+      if (i == 0) {
+        *reinterpret_cast<int32_t*>(frame + layout().bci) = given_.innermost_bci;
+      }
       const auto type = given_.types.find(i);
       if (type == given_.types.end()) continue;
       const auto number = std::ranges::find(layout().types, type->second) - layout().types.begin();
@@ -94,6 +98,19 @@ TEST_F(PollAnswer, AFrameThatIsMissingIsFound) {
   EXPECT_EQ(clauses(), Clauses{"contract:wrong-frames"});
 }
 
+TEST_F(PollAnswer, FramesThatAreLostBeforeTheFirstAreToldFromWrongOnes) {
+  Outcome walked = walk(input_).outcome;
+  for (const jmethodID method : methods()) {
+    walked.requested.emplace_back();
+    walked.requested.back().method = method;
+  }
+  methods().erase(methods().begin());
+  EXPECT_EQ(clauses(walked), Clauses{"contract:sample-skips-frames"});
+  walked.requested.back().method = nullptr;
+  halt_in_java(ScenarioId::c1);
+  EXPECT_EQ(clauses(walked), Clauses{"contract:wrong-frames"});
+}
+
 // The halted thread's second frame was inlined, and the answer has the same methods and bcis.
 TEST_F(PollAnswer, AnInlinedFrameThatIsCalledCompiledIsFound) {
   Outcome walked = walk(input_).outcome;
@@ -109,6 +126,45 @@ TEST_F(PollAnswer, AnInlinedFrameThatIsCalledCompiledIsFound) {
     answer_.types[1] = type;
     halt_in_java(ScenarioId::c1);
     EXPECT_EQ(clauses(walked), found);
+  }
+}
+
+// The thread was in the outer one of the two frames that the answer begins with, and cannot have left it.
+TEST_F(PollAnswer, AnAnswerThatDoesNotBeginWithTheThreadsFrameIsFound) {
+  Outcome walked = walk(input_).outcome;
+  walked.requested.resize(1);
+  JavaFrame& then = walked.requested.front();
+  then = {};
+  then.tier = 0;
+  for (const size_t at : {0U, 1U}) {
+    then.method = methods()[at];
+    for (const bool stands : {false, true}) {
+      walked.requested_stands = stands;
+      const bool is_elsewhere = at == 1 && stands;
+      halt_in_java(ScenarioId::c1);
+      EXPECT_EQ(clauses(walked), is_elsewhere ? Clauses{"contract:sample-elsewhere"} : Clauses{});
+    }
+  }
+}
+
+TEST_F(PollAnswer, AnAnswerAtAnotherPlaceOfCompiledCodeIsFound) {
+  Outcome walked = walk(input_).outcome;
+  walked.requested.resize(1);
+  JavaFrame& then = walked.requested.front();
+  then = {};
+  then.pc = victim(ScenarioId::c1).pc;
+  then.tier = 1;
+  then.bci = 0;
+  walked.requested_stands = true;
+  const CodeEntry* const code = session().jvm().code_map().find(then.pc);
+  ASSERT_TRUE(code != nullptr && code->debug != nullptr && code->debug->has_places());
+  const auto next = code->debug->after(then.pc);
+  ASSERT_FALSE(next.empty());
+  answer_.types[0] = FrameType::compiled;
+  for (const int32_t away : {0, 1000}) {
+    answer_.innermost_bci = next.front().bci + away;
+    halt_in_java(ScenarioId::c1);
+    EXPECT_EQ(clauses(walked), away == 0 ? Clauses{} : Clauses{"contract:sample-elsewhere"});
   }
 }
 

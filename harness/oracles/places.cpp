@@ -3,9 +3,9 @@
 //
 //   frame                        demanded
 //   ──────────────────────────── ───────────────────────────────────────────────────────────────────
-//   any that has an sp           the sp is on the stack of the thread that was walked; where nothing
-//                                is mutated, not below the thread's: but a word, where the frame has
-//                                nothing on the stack and its caller is at it
+//   any that has an sp           the sp is that of a word on the stack of the thread that was walked;
+//                                where nothing is mutated, not below the thread's: but a word, where
+//                                the frame has nothing on the stack and its caller is at it
 //   compiled, with its inlined   its Java frames are those that the code's debug information has at pc
 //                                or, where there is none, at the next place that has some
 //   compiled, a caller           pc has debug information, or stands behind a call (of a leaf)
@@ -70,7 +70,7 @@ class PlacesOracle final : public Oracle {
   }
 
   static bool is_on_stack(const Victim& victim, uintptr_t sp) {
-    return sp >= victim.stack_end && sp <= victim.stack_base;
+    return sp >= victim.stack_end && sp < victim.stack_base && sp % sizeof(uintptr_t) == 0;
   }
 
   static bool is_live(const WalkView& view, size_t index, const Frame& frame) {

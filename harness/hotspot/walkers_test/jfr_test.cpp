@@ -258,6 +258,23 @@ TEST_F(JfrAnswerTest, AWalkInJavaIsAnsweredOnceTheThreadRunsOn) {
   EXPECT_EQ(faulted.findings[0].clause, "fault-at-poll");
 }
 
+// No method returns before it has polled. One that ran on first would have returned: these are short.
+TEST_F(JfrAnswerTest, TheThreadAnswersAtTheFirstPollThatItComesTo) {
+  start({ScenarioId::math_stubs});
+  ASSERT_FALSE(HasFatalFailure());
+  const Input input = plain(ScenarioId::math_stubs, WalkerId::jfr_trace);
+  int stood = 0;
+  for (uint64_t i = 0; i < 600; ++i) {
+    session().halt_world(input.scenario, {}, 7919 * i);
+    const Outcome walked = walk(input).outcome;
+    if (!walked.requested_stands) continue;
+    ++stood;
+    const auto clauses = clauses_of(answer_at_poll(session(), input, walked).findings);
+    EXPECT_EQ(std::ranges::count(clauses, "contract:sample-elsewhere"), 0);
+  }
+  EXPECT_GT(stood, 10);
+}
+
 // The frame that was sampled is gone, or was never there.
 TEST_F(JfrAnswerTest, SamplesOfFramesThatAreGoneGiveTheThreadsFrames) {
   start({ScenarioId::c1});
