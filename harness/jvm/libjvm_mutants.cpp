@@ -85,6 +85,8 @@ void LibjvmMutants::try_acting(Walks& walks, size_t most, size_t situation, bool
   std::vector<uint8_t>& tries = tries_in(situation);
   const std::vector<size_t> acting = to_try(most, tries, new_only);
   if (acting.empty()) return;
+  // What finds something with none in force, too, tells nothing: more oracles may look now than did before.
+  if (!walk(0, walks).empty() || !walks.goes_on()) return;
   const uint64_t unmutated = walks.answer();
   for (const size_t number : acting) {
     if (!walks.goes_on()) break;

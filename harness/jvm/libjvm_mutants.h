@@ -56,7 +56,7 @@ class LibjvmMutants {
     virtual void before_walk() {}
     // The same walk once more. The keys of what that finds.
     virtual std::vector<uint64_t> walk() = 0;
-    // What the last walk answered: the same number for the same. Before walk(), that with none in force.
+    // What the last walk answered: the same number for the same.
     virtual uint64_t answer() const = 0;
     // How often in a row a walk has to find something with a mutant in force, and nothing with none: where
     // other threads run meanwhile, two walks may differ by chance.
