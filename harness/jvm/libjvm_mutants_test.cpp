@@ -15,10 +15,12 @@ class EqualWalks final : public LibjvmMutants::Walks {
  public:
   void begin_try(size_t) override {}
   void end_try() override {}
-  std::vector<uint64_t> walk() override { return {}; }
+  std::vector<uint64_t> walk() override { return found; }
   uint64_t answer() const override { return 0; }
   bool goes_on() const override { return true; }
   void killed(size_t, uint64_t) override {}
+
+  std::vector<uint64_t> found;  // by each walk
 };
 
 class LibjvmMutantsTest : public ::testing::Test {
@@ -43,6 +45,14 @@ TEST_F(LibjvmMutantsTest, OneThatActsRarelyIsTriedWheneverItActs) {
   for (size_t number = 1; number < kRare; ++number) EXPECT_EQ(tries(number), 3U) << number;
   for (int i = 0; i < 3; ++i) walk({1, 2, 3, 4, 5, 6, 7, 8, kRare}, 1);
   EXPECT_EQ(tries(kRare), 3U);
+}
+
+// The walk before the tries was looked at by fewer oracles.
+TEST_F(LibjvmMutantsTest, WhatIsFoundWithNoneInForceIsLeftBehindByNone) {
+  walks_.found = {1};
+  walk({1}, 1);
+  EXPECT_EQ(tries(1), 0U);
+  EXPECT_FALSE(mutants_.spoiled());
 }
 
 TEST_F(LibjvmMutantsTest, ASuspectIsTriedAlone) {
