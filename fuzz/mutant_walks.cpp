@@ -21,6 +21,7 @@ constexpr uint64_t kAnswersShare = 4;
 constexpr size_t kTriesOfAnswer = 4;
 // The thread is elsewhere in each halt.
 constexpr size_t kConfirmationsOfAnswer = 4;
+constexpr int kMostHalts = 20;
 
 size_t situation_of(const Input& input, const Outcome& outcome) {
   return 2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
@@ -41,9 +42,13 @@ class MutantWalks::Answers final : public LibjvmMutants::Walks {
   size_t confirmations() const override { return kConfirmationsOfAnswer; }
   bool goes_on() const override { return !session_.executor().not_reusable(); }
 
+  // A thread that is halted in the VM makes no request.
   void before_walk() override {
-    session_.on_control_thread([&] { session_.halt_world(input_.scenario, {}, random_++); });
-    walked_ = session_.executor().execute(input_);
+    walked_ = {};
+    for (int i = 0; i < kMostHalts && goes_on() && !walked_.has_request; ++i) {
+      session_.on_control_thread([&] { session_.halt_world(input_.scenario, {}, random_++); });
+      walked_ = session_.executor().execute(input_);
+    }
   }
 
   std::vector<uint64_t> walk() override {
