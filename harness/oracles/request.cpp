@@ -92,12 +92,14 @@ class RequestOracle final : public Oracle {
 
   // Whether a Java frame that stands is further in than that at `index`.
   static bool skips_frames(const WalkView& view, const WalkRecord& walk, size_t index) {
+    const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
+    const bool stands = view.frame_stands() && !is_entered_or_left(*code);
     size_t partly = 0;
     for (size_t i = 0; i < index; ++i) {
       const Frame frame = frame_of(walk, i);
       if (is_machine(frame.type)) continue;
       const bool is_interpreted = frame.type == FrameType::native || frame.tier == 0;
-      if (!is_interpreted || view.frame_stands() || ++partly > 1) return true;
+      if (!is_interpreted || stands || ++partly > 1) return true;
     }
     return false;
   }
@@ -143,13 +145,17 @@ class RequestOracle final : public Oracle {
     return anchor_sp == 0 || view.subject.victim->sp < anchor_sp;
   }
 
+  // The name of native methods' entries is another one since JDK 21.
+  static bool is_entered_or_left(const CodeEntry& codelet) {
+    return may_be_partly_there(codelet) || codelet.name.starts_with("native method entry point");
+  }
+
   // Where the interpreter takes a frame down, or moves it to compiled code at a branch, it is in JFR's
   // critical section (enter_jfr_critical_section, interp_masm_x86.cpp): JFR then gives none of its frames.
   static bool may_give_none(const CodeEntry& codelet) {
     const auto begins = [&](std::string_view name) { return codelet.name.starts_with(name); };
-    return may_be_partly_there(codelet) || begins("native method entry point") ||
-           begins("exception handling") || begins("earlyret entry points") || begins("if") ||
-           begins("goto") || begins("jsr");
+    return is_entered_or_left(codelet) || begins("exception handling") ||
+           begins("earlyret entry points") || begins("if") || begins("goto") || begins("jsr");
   }
 
   static uintptr_t sp_of_anchor(const WalkView& view) {

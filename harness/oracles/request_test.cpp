@@ -18,6 +18,11 @@ size_t stack_with_frame_pointers(void* context, stand_in::Frame* out, size_t roo
   return size;
 }
 
+const char* native_entry() {
+  return Jvm::get().feature() < 21 ? "method entry point (kind = native)"
+                                   : "native method entry point (kind = native)";
+}
+
 TEST_F(WalkerOracleTest, AnInterruptedFrameIsAtTheBytecodeOfTheRegister) {
   ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
   control_->stack = &stack_with_frame_pointers;
@@ -66,6 +71,9 @@ TEST_F(WalkerOracleTest, ARequestIsOfTheInnermostFrameThatStands) {
   EXPECT_FALSE(is_reported(inside, 0, kInterpreted));
   EXPECT_TRUE(is_reported(inside, 1, kInterpreted));
   EXPECT_FALSE(is_reported(leaving, 1, kInterpreted));
+  const uintptr_t entering_native = entry_of(CodeKind::codelet, native_entry());
+  EXPECT_FALSE(is_reported(entering_native, 1, kInterpreted));
+  EXPECT_TRUE(is_reported(entering_native, 2, kInterpreted));
   EXPECT_TRUE(is_reported(leaving, 2, kInterpreted));
   EXPECT_TRUE(is_reported(leaving, 1, kC1));
   spinning.pc = was;
@@ -103,8 +111,7 @@ TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
   EXPECT_EQ(reported(spinning.sp, stub), 0);
   EXPECT_EQ(reported(spinning.sp, codelet), 0) << "its call may be still to come";
   EXPECT_EQ(reported(spinning.sp + 8, codelet), 1);
-  const auto native = session().jvm().feature() < 21 ? "method entry point (kind = native)"
-                                                     : "native method entry point (kind = native)";
+  const char* const native = native_entry();
   for (const char* const returns : {"return_register_finalizer", "goto", native}) {
     EXPECT_EQ(reported(spinning.sp + 8, entry_of(CodeKind::codelet, returns)), 0) << returns;
   }
