@@ -23,8 +23,8 @@ class MutantWalks final : LibjvmMutants::Walks {
   void begin() { mutants_.begin(); }
   // After it, with the world halted. Coverage counters stay as they are. The process may not be reusable afterwards.
   void look(const Input& input, const Outcome& outcome);
-  // After an answer at a poll (harness/executor/poll_answer.h), with the world released, as it is afterwards: where
-  // there is time, the world is halted again for each answer. `random`: for those halts.
+  // After an answer at a poll (harness/executor/poll_answer.h), with the world released: where there is time, it is
+  // halted again for each answer, and may be afterwards. `random`: for those halts.
   void look_at_answer(const Input& input, const Outcome& answer, uint64_t random);
   // Whether a mutant that is not in force any more has left something behind.
   bool spoiled() const { return mutants_.spoiled(); }

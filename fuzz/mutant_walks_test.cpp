@@ -145,17 +145,13 @@ TEST_F(MutantWalksTest, OneThatOnlyWritesIsKilledAsOneTryIsWatched) {
   EXPECT_EQ(file_->tried[kWrites].differed, 0U);
 }
 
-// As JFR's, of a thread in Java, which gives no trace and notes a request: its answer may be none, and may not
-// fault.
-class Answering final : public Walker {
+// Its answer to a stale request may be none, and may not fault.
+class Answering final : public jvm_test::AnsweringWalker {
  public:
-  static constexpr int32_t kWrongState = -3;
-  Answering() : Walker(WalkerId::jfr_trace) {}
   int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
     walks_with_a_mutant += (*file)->in_force == LibjvmMutantFile::kNone ? 0 : 1;
     return kWrongState;
   }
-  bool has_request() const override { return true; }
   std::optional<int32_t> answer(JNIEnv*, void*, std::byte*, int32_t) override {
     file->act({kRefuses, kIsEquivalent, kFickle});
     const int64_t in_force = (*file)->in_force;

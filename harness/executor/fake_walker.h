@@ -81,4 +81,17 @@ class FakeWalker final : public Walker {
 
 inline constexpr WalkerTraits FakeWalker::kTraits = FakeWalker::traits_of_fake();
 
+// As JFR's, of a thread in Java: its walk gives no trace and notes a request. What it answers a test says.
+class AnsweringWalker : public Walker {
+ public:
+  static constexpr int32_t kWrongState = -3;
+
+  AnsweringWalker() : Walker(WalkerId::jfr_trace) {}
+
+  int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
+    return kWrongState;
+  }
+  bool has_request() const override { return true; }
+};
+
 }  // namespace framestorm::jvm_test

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
 
 namespace framestorm {
@@ -17,22 +18,15 @@ using jvm_test::Walked;
 
 using Clauses = std::vector<std::string>;
 
-// As JFR's, of a thread in Java: its walk gives no trace and notes a request.
-class Answering final : public Walker {
+class Answering final : public jvm_test::AnsweringWalker {
  public:
-  static constexpr int32_t kWrongState = -3;
-
   struct Answer {
     bool faults = false;
     std::vector<jmethodID> methods;
     std::map<size_t, FrameType> types;  // of frames that are not interpreted
     int32_t innermost_bci = 0;          // the others have 0
   };
-  explicit Answering(const Answer* given) : Walker(WalkerId::jfr_trace), given_(*given) {}
-  int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
-    return kWrongState;
-  }
-  bool has_request() const override { return true; }
+  explicit Answering(const Answer* given) : given_(*given) {}
   std::optional<int32_t> answer(JNIEnv*, void*, std::byte* frames, int32_t) override {
     if (given_.faults) return std::nullopt;
     for (size_t i = 0; i < given_.methods.size(); ++i) {
