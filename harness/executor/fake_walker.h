@@ -86,7 +86,7 @@ class AnsweringWalker : public Walker {
  public:
   static constexpr int32_t kWrongState = -3;
 
-  AnsweringWalker() : Walker(WalkerId::jfr_trace) {}
+  AnsweringWalker() : Walker(*std::ranges::find_if(kWalkers, &WalkerTraits::at_polls_only)) {}
 
   int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
     return kWrongState;

@@ -1,7 +1,9 @@
 #include "harness/executor/jvm_fixture.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -26,6 +28,17 @@ std::vector<std::string> clauses_of(const std::vector<Finding>& findings) {
     clauses.insert(std::string(name_of(finding.kind)) + ":" + finding.clause);
   }
   return {clauses.begin(), clauses.end()};
+}
+
+std::vector<Finding> not_known(const Input& input, const std::vector<Finding>& findings) {
+  if (!traits_of(input.walker).chooses_its_threads) return findings;
+  const bool is_of_cpu_time = (input.call.options & kJavaSampler) == 0;
+  std::vector<Finding> others;
+  std::ranges::copy_if(findings, std::back_inserter(others), [&](const Finding& finding) {
+    return !(is_of_cpu_time && finding.clause == "old-bytecode") &&
+           finding.clause != "request-skips-frames";
+  });
+  return others;
 }
 
 std::string explain(const Walked& walked) {

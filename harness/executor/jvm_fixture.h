@@ -29,6 +29,9 @@ struct Walked {
 
 // "contract:bci-out-of-range", "fault:", each once.
 std::vector<std::string> clauses_of(const std::vector<Finding>& findings);
+// Of an unmutated walk, without the known defects of JFR's requests, which are HotSpot's own (corpus/crashes:
+// jfr-cpu-time-bytecode-is-old, interpreted-method-entry-loses-compiled-frames).
+std::vector<Finding> not_known(const Input& input, const std::vector<Finding>& findings);
 // Clauses with their sentences, for failure messages.
 std::string explain(const Walked& walked);
 

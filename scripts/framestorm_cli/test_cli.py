@@ -505,7 +505,7 @@ def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
 def test_scenarios_that_do_not_walk(
     framestorm: Run, fakes: FakePrograms, changed: dict[str, Any], problem: str
 ) -> None:
-    c1 = {
+    c1: dict[str, Any] = {
         "name": "c1",
         "available": True,
         "walks": 100,
@@ -514,10 +514,12 @@ def test_scenarios_that_do_not_walk(
         "expected_percent": 99,
         "by_walker": {"asgct": {"walks": 100, "succeeded": 99}},
     }
-    fakes.answer("scenarios", [{**c1, "wrong": ["asgct: contract wrong-frames: x"]}])
+    jfr = {"jfr-request": {"walks": 40, "succeeded": 40, "chooses": True}}
+    wrong = ["asgct: contract wrong-frames: x", "jfr-request: contract old-bytecode: x"]
+    fakes.answer("scenarios", [{**c1, "by_walker": {**c1["by_walker"], **jfr}, "wrong": wrong}])
     code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
-    assert code == 0, "what AsyncGetCallTrace gets wrong is shown only"
-    assert "asgct: contract wrong-frames: x" in out
+    assert code == 0, "what AsyncGetCallTrace and JFR get wrong is shown only"
+    assert all(one in out for one in wrong)
     fakes.answer("scenarios", [{**c1, **changed}])
     code, out, _ = framestorm("scenarios", "--jdk", fakes.tools.jdk.home)
     assert code == 1

@@ -18,8 +18,9 @@ from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.profilers import outside
 
 _SHOWN_WRONG = 3
-# Walkers that are not the project's own, and have known defects in states that threads have.
-_JUDGED = ("asgct", "jfr-request", outside.PROFILER)
+# Not the project's own, and with known defects in states that threads have; so are JFR's stages, which say
+# nothing of threads of their choice.
+_JUDGED = ("asgct", outside.PROFILER)
 _WHERE = ", halted at "  # ends what was wrong (scripts/native/replay.cpp)
 
 
@@ -67,13 +68,14 @@ def _shares(by_walker: dict[str, dict[str, Any]]) -> str:
     return ", ".join([*few, f"others {most}" if few else most]) + _stored(by_walker)
 
 
-def _is_a_problem(wrong: object) -> bool:
-    return str(wrong).split(":")[0] not in _JUDGED
+def _is_a_problem(wrong: str, by_walker: dict[str, dict[str, Any]]) -> bool:
+    name = wrong.split(":", maxsplit=1)[0]
+    return name not in _JUDGED and not by_walker.get(name, {}).get("chooses")
 
 
 def _problems(row: dict[str, Any]) -> list[str]:
-    """What makes a scenario fail. Not what AsyncGetCallTrace, JFR's request or a profiler got wrong: that is
-    what framestorm finds."""
+    """What makes a scenario fail. Not what AsyncGetCallTrace, JFR or a profiler got wrong: that is what
+    framestorm finds."""
     by_walker = row.get("by_walker", {})
     problems = []
     walks, succeeded = int(row.get("walks", 0)), int(row.get("succeeded", 0))
@@ -87,7 +89,7 @@ def _problems(row: dict[str, Any]) -> list[str]:
             if name != "asgct" and _traces(counts) == 0 and not counts.get("chooses")
         ]
         problems += [f"no frames by {name}" for name in silent]
-    if any(map(_is_a_problem, row.get("wrong", ()))):
+    if any(_is_a_problem(wrong, by_walker) for wrong in row.get("wrong", ())):
         problems.append("wrong walks")
     return problems
 
@@ -112,13 +114,16 @@ def scenarios_command(
         if not row["available"]:
             state = f"unavailable: {row.get('reason') or 'no reason given'}"
         else:
-            state = _shares(row.get("by_walker", {}))
+            by_walker = row.get("by_walker", {})
+            state = _shares(by_walker)
             if problems := _problems(row):
                 bad.append(row["name"])
                 state += f"  ({'; '.join(problems)})"
             wrongs = Counter(str(wrong).split(_WHERE)[0] for wrong in row.get("wrong", ()))
-            problems_first = sorted(wrongs.most_common(), key=lambda one: not _is_a_problem(one[0]))
-            for wrong, times in problems_first[:_SHOWN_WRONG]:
+            shown = sorted(
+                wrongs.most_common(), key=lambda one: not _is_a_problem(one[0], by_walker)
+            )
+            for wrong, times in shown[:_SHOWN_WRONG]:
                 state += f"\n{wrong}" + (f" ({times} times)" if times > 1 else "")
         table.add_row(row["name"], state, row.get("description", ""))
     results_console().print(table)
