@@ -480,8 +480,8 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .top_tier = 4},
     {.id = ScenarioId::native_untabled,
      .name = "native-untabled",
-     .description =
-         "a native method below C code that has no unwind table and keeps a frame pointer",
+     .description = "a native method below C code with unusual unwind tables, and some with none "
+                    "and a frame pointer",
      .trace = "framestorm/Harness.spinBelowUntabled framestorm/NativeUntabled.call "
               "framestorm/NativeUntabled.run framestorm/Victim.run",
      .top = TopCode::native},

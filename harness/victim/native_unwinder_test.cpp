@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/victim/context.h"
+#include "harness/victim/odd_tables.h"
 #include "harness/victim/untabled.h"
 #include "harness/victim/world_fixture.h"
 
@@ -51,6 +52,9 @@ class NativeUnwinderTest : public WorldTest {
     innermost_frame = 0;
   }
 
+  template <typename Call>
+  void expect_frames_below(Call call, bool (*is_of_it)(uintptr_t), size_t count);
+
   TestThread thread_;
   ThreadSlot* slot_ = nullptr;
   NativeUnwinder unwinder_;
@@ -86,27 +90,39 @@ TEST_F(NativeUnwinderTest, EndsWhereItIsTold) {
   EXPECT_EQ(frames.size(), static_cast<size_t>(std::ranges::find(pcs, outer) - pcs.begin()));
 }
 
-const std::atomic<bool>* stop_below_untabled = nullptr;
+const std::atomic<bool>* stop_below = nullptr;
 
-TEST_F(NativeUnwinderTest, GoesOnBelowCodeThatHasNoTable) {
+// Of a thread that spins below what `call` calls it by.
+template <typename Call>
+void NativeUnwinderTest::expect_frames_below(Call call, bool (*is_of_it)(uintptr_t), size_t count) {
   world().release(slot_);
   innermost_frame = 0;
-  const TestThread thread([](const std::atomic<bool>& stop) {
-    stop_below_untabled = &stop;
+  const TestThread thread([&](const std::atomic<bool>& stop) {
+    stop_below = &stop;
     outermost_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-    call_untabled([] { spin(*stop_below_untabled, static_cast<int>(kDepth)); });
+    call([] { spin(*stop_below, static_cast<int>(kDepth)); });
   });
   while (innermost_frame == 0) std::this_thread::yield();
   ASSERT_TRUE(world().halt(thread.tid()));
   slot_ = world().find(thread.tid());
   const auto frames = unwinder_.unwind(*slot_->context, &is_never, nullptr);
-  const auto untabled =
-      std::ranges::find_if(frames, [](const NativeFrame& frame) { return is_untabled(frame.pc); });
-  ASSERT_NE(untabled, frames.end());
-  EXPECT_GT(untabled - frames.begin(), static_cast<ptrdiff_t>(kDepth));
-  ASSERT_GT(frames.end() - untabled, 2) << "its callers, too";
+  const auto is_one = [&](const NativeFrame& frame) { return is_of_it(frame.pc); };
+  const auto first = std::ranges::find_if(frames, is_one);
+  ASSERT_NE(first, frames.end());
+  EXPECT_GT(first - frames.begin(), static_cast<ptrdiff_t>(kDepth));
+  const auto behind = std::find_if_not(first, frames.end(), is_one);
+  EXPECT_EQ(behind - first, static_cast<ptrdiff_t>(count));
+  EXPECT_GT(frames.end() - behind, 1) << "its callers, too";
   for (size_t i = 1; i < frames.size(); ++i) EXPECT_GT(frames[i].sp, frames[i - 1].sp) << i;
   EXPECT_GT(frames.back().sp, outermost_frame) << "down to the thread's first frame";
+}
+
+TEST_F(NativeUnwinderTest, GoesOnBelowCodeThatHasNoTable) {
+  expect_frames_below(&call_untabled, &is_untabled, 1);
+}
+
+TEST_F(NativeUnwinderTest, FollowsUnusualTables) {
+  expect_frames_below(&call_oddly_tabled, &is_oddly_tabled, kOddlyTabled);
 }
 
 TEST_F(NativeUnwinderTest, GoesOnByItself) {

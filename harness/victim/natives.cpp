@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "harness/victim/odd_tables.h"
 #include "harness/victim/untabled.h"
 #include "harness/victim/world.h"
 
@@ -147,8 +148,12 @@ void JNICALL leave(JNIEnv*, jclass) {
 void JNICALL spin_in_native(JNIEnv*, jclass) { spin(); }
 
 void JNICALL spin_below_untabled(JNIEnv*, jclass) {
-  call_untabled(&spin);
-  asm volatile("" ::: "memory");  // no tail call: it has a frame
+  // No tail calls: each has a frame.
+  call_untabled([] {
+    call_oddly_tabled(&spin);
+    asm volatile("" ::: "memory");
+  });
+  asm volatile("" ::: "memory");
 }
 
 void JNICALL call_back(JNIEnv* env, jclass, jobject runnable) {
