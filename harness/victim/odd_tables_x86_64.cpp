@@ -11,7 +11,7 @@
 //   function     table                                                                         rbp
 //   ──────────── ───────────────────────────────────────────────────────────────────────────── ───────────────
 //   set_loc      CIE of version 3 with eight letters; rows begin where set_loc says            0
-//   remembered   nine rows remembered, one in another, after a CFA that does not last          frame pointer
+//   remembered   nine rows remembered, of which the last is right and restored                  frame pointer
 //   letters      CIE with nine letters                                                         frame pointer
 //   base         CFA by rbx; where rbp and rsp were is said by it, too                         frame pointer
 //   cfa          CFA by an expression that multiplies                                          frame pointer
@@ -90,17 +90,10 @@ framestorm_odd_tables:
   .cfi_remember_state
   .cfi_remember_state
   .cfi_remember_state
-  .cfi_remember_state
-  .cfi_restore_state
-  .cfi_restore_state
-  .cfi_restore_state
-  .cfi_restore_state
-  .cfi_restore_state
-  .cfi_restore_state
-  .cfi_restore_state
-  .cfi_restore_state
-  .cfi_restore_state
   .cfi_def_cfa_offset 16
+  .cfi_remember_state
+  .cfi_def_cfa_offset 64
+  .cfi_restore_state
   call .Lletters
   popq %rbp
   .cfi_def_cfa_offset 8
@@ -184,7 +177,7 @@ framestorm_odd_tables:
   .cfi_def_cfa_offset 16
   .cfi_offset %rbp, -16
   movq %rsp, %rbp
-  .cfi_escape 0x0f, 4, 0x76, 16, 0x31, 0x1e       # (rbp + 16) * 1
+  .cfi_escape 0x0f, 6, 0x77, 0, 0x76, 16, 0x31, 0x1e  # (rbp + 16) * 1, above rsp, which is not it
   call .Lsaved
   popq %rbp
   .cfi_def_cfa %rsp, 8
