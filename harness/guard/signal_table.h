@@ -50,6 +50,10 @@ Handler jvms_handler(int signo);
 // Stands for it, see above; in guard.cpp. Async-signal-safe.
 void stand_for_jvm(int signo, siginfo_t* info, void* context);
 
+// The return address of handlers of signals, whose code goes on with what was interrupted. 0 where
+// nobody has a handler of faults yet. Not async-signal-safe.
+uintptr_t handlers_return_to();
+
 // Owns a signal by a handler that drops it, so that nothing but a call of behind()'s handler runs
 // that, and keeps what the kernel says of the first one that comes. Not async-signal-safe.
 void mute(int signo);

@@ -113,6 +113,16 @@ TEST(SignalTableTest, WhoReplacesTheJvmsHandlerOfAFaultGetsAStandInForIt) {
   EXPECT_EQ(in_kernel(SIGSEGV).handler, reinterpret_cast<void*>(&owner));
 }
 
+TEST(SignalTableTest, HandlersReturnToCodeOfTheCLibrarys) {
+  static void* returns_to = nullptr;
+  EXPECT_EQ(signals::handlers_return_to(), 0U) << "there is none";
+  const struct sigaction action =
+      action_of([](int, siginfo_t*, void*) { returns_to = __builtin_return_address(0); });
+  ASSERT_EQ(sigaction(SIGSEGV, &action, nullptr), 0);
+  raise(SIGSEGV);
+  EXPECT_EQ(signals::handlers_return_to(), reinterpret_cast<uintptr_t>(returns_to));
+}
+
 TEST(SignalTableTest, AMutedSignalRunsNobodyAndTheFirstIsKept) {
   const struct sigaction action = action_of(&other);
   ASSERT_EQ(sigaction(SIGPROF, &action, nullptr), 0);

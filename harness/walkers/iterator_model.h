@@ -21,6 +21,22 @@ class IteratorModel {
   static constexpr size_t kMostIterators = 64;
   static constexpr size_t kNone = SIZE_MAX;
 
+  // What is known of addresses.
+  struct Places {
+    // The VM's own code; where that is not known, any.
+    uintptr_t code_cache_begin = 0;
+    uintptr_t code_cache_end = UINTPTR_MAX;
+    // What signals' handlers return to, where the frame of what was interrupted is the next one.
+    uintptr_t handlers_return_to = 0;
+  };
+  // Of the list: the frames of an iterator.
+  struct Part {
+    size_t begin = 0;    // kNone: not known
+    size_t end = kNone;  // where it is not known how they go on; kNone: as the list does
+  };
+
+  explicit IteratorModel(const Places& places) : places_(places) {}
+
   void reset() {
     frames_ = 0;
     whole_ = false;
@@ -40,12 +56,12 @@ class IteratorModel {
     end_ = result;
   }
 
-  // A new iterator, whose frames are those of the list from `begin` on, or not known (kNone). Its
-  // number, or kNone when there is no room; the number counts in the order of opening.
+  // A new iterator, whose frames are this part of the list. Its number, or kNone when there is no
+  // room; the number counts in the order of opening.
   // `opener`: an address in the frame of who opens it. `to_java`: with ASGST_END_ON_FIRST_JAVA_FRAME.
-  size_t open(const void* handle, size_t begin, bool from_frame, uintptr_t opener, bool to_java) {
+  size_t open(const void* handle, Part part, bool from_frame, uintptr_t opener, bool to_java) {
     if (iterators_ == opened_.size()) return kNone;
-    opened_[iterators_] = {handle, begin, begin, from_frame, to_java, opener, Life::open};
+    opened_[iterators_] = {handle, part, part.begin, from_frame, to_java, opener, Life::open};
     return iterators_++;
   }
   // The handlers of this iterator and of those opened after it have been left.
@@ -91,7 +107,7 @@ class IteratorModel {
     // One that was left may have been taken for valid or not: then where it is is not known.
     if (iterator == nullptr) return;
     if (iterator->life == Life::open) {
-      iterator->next = iterator->begin;
+      iterator->next = iterator->part.begin;
     } else {
       iterator->life = Life::unknown;
     }
@@ -114,23 +130,29 @@ class IteratorModel {
 
   // The frame that next() gave last.
   const ASGST_Frame* last_frame() const { return last_ < frames_ ? &list_[last_] : nullptr; }
-  // Where a walk begins that starts from that frame's registers: at the first of the frames that
-  // are inlined into the same physical one. kNone where that is not known: three registers of C
-  // code do not say where the Java frames go on, those of the innermost frame not whether pc is a
-  // return address. Nor do those of compiled code that has a stub or C code above it, where a poll's
-  // stub has moved the return address behind the poll: the debug information there is of what follows.
-  size_t physical_begin_of_last() const {
+  // What a walk gives that starts from that frame's registers: it begins at the first of the frames
+  // that are inlined into the same physical one. Where that is not known, nothing is: those of the
+  // innermost frame do not say whether pc is a return address. Nor do those of compiled code that has
+  // a stub or C code above it, where a poll's stub has moved the return address behind the poll: the
+  // debug information there is of what follows. `options`: of both walks. C frames that they do not ask
+  // for are those of a thread that is not known to be Java's, which its stack may say.
+  Part part_from_last(int32_t options) const {
+    const ASGST_Frame& last = list_[last_];
+    if (last.type == ASGST_FRAME_NON_JAVA) {
+      const bool asked_for = (options & ASGST_INCLUDE_NON_JAVA_FRAMES) != 0;
+      return asked_for && is_c(last) ? part_from_c() : Part{.begin = kNone};
+    }
     size_t begin = last_;
-    while (begin > 0 && list_[begin - 1].sp == list_[last_].sp &&
+    while (begin > 0 && list_[begin - 1].sp == last.sp &&
            list_[begin - 1].type == ASGST_FRAME_JAVA_INLINED) {
       --begin;
     }
     const auto above = std::span(list_).first(begin);
     const bool is_polled =
-        list_[last_].comp_level > 0 &&
+        last.comp_level > 0 &&
         std::ranges::all_of(
             above, [](uint8_t type) { return type == ASGST_FRAME_NON_JAVA; }, &ASGST_Frame::type);
-    return is_polled || begin == 0 || list_[last_].type == ASGST_FRAME_NON_JAVA ? kNone : begin;
+    return {.begin = is_polled || begin == 0 ? kNone : begin};
   }
   void forget_last() { last_ = kNone; }
 
@@ -138,7 +160,7 @@ class IteratorModel {
   enum class Life : uint8_t { open, jumped, unknown, closed };
   struct Iterator {
     const void* handle;
-    size_t begin;
+    Part part;
     size_t next;
     bool from_frame;  // of another one's frame
     bool to_java;
@@ -162,20 +184,37 @@ class IteratorModel {
     if (jumped && caller >= iterator->opener) return {ASGST_INVALID_ITERATOR};
     // One that starts behind where the frozen frames are missing does not know of them.
     const std::optional<int> result =
-        is_before_java(*iterator) ? ASGST_NO_FRAME : result_at(iterator->next);
+        is_before_java(*iterator) ? ASGST_NO_FRAME : result_at(*iterator);
     return {result, jumped, iterator->from_frame && result == ASGST_FRAMES_FROZEN};
   }
   bool is_before_java(const Iterator& iterator) const {
-    if (!iterator.to_java || iterator.next >= frames_) return false;
+    if (!iterator.to_java || iterator.next >= std::min(frames_, iterator.part.end)) return false;
     const uint8_t type = list_[iterator.next].type;
     return type == ASGST_FRAME_JAVA || type == ASGST_FRAME_JAVA_INLINED;
   }
-  std::optional<int> result_at(size_t position) const {
-    if (position == kNone) return std::nullopt;
-    if (position < frames_) return 1;
+  std::optional<int> result_at(const Iterator& iterator) const {
+    if (iterator.next >= iterator.part.end) return std::nullopt;
+    if (iterator.next < frames_) return 1;
     return whole_ ? std::optional<int>(end_) : std::nullopt;
   }
 
+  bool is_c(const ASGST_Frame& frame) const {
+    const auto pc = reinterpret_cast<uintptr_t>(frame.pc);
+    return frame.type == ASGST_FRAME_NON_JAVA &&
+           (pc < places_.code_cache_begin || pc >= places_.code_cache_end);
+  }
+  // Three registers of C code do not say where the Java frames go on: known are the C frames before
+  // those, and the thread's end where there are none. What a signal has interrupted has called nothing.
+  Part part_from_c() const {
+    const auto callee = [&] { return reinterpret_cast<uintptr_t>(list_[last_ - 1].pc); };
+    if (last_ == 0 || callee() == places_.handlers_return_to) return {.begin = kNone};
+    size_t end = last_;
+    while (end < frames_ && is_c(list_[end])) ++end;
+    const bool is_thread_end = end == frames_ && end_ == ASGST_NO_FRAME;
+    return {.begin = last_, .end = is_thread_end ? kNone : end};
+  }
+
+  const Places places_;
   std::array<ASGST_Frame, kMostFrames> list_ = {};
   size_t frames_ = 0;
   bool whole_ = false;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "harness/guard/signal_table.h"
 #include "harness/walkers/complaint.h"
 
 namespace framestorm {
@@ -41,14 +42,16 @@ IteratorApi::IteratorApi(const Exports& exports)
       rewind(reinterpret_cast<decltype(rewind)>(exports.require("ASGST_RewindIterator"))),
       state(reinterpret_cast<decltype(state)>(exports.require("ASGST_State"))),
       thread_state(reinterpret_cast<decltype(thread_state)>(exports.require("ASGST_ThreadState"))),
-      method_id(reinterpret_cast<decltype(method_id)>(exports.require("ASGST_MethodToJMethodID"))) {
-}
+      method_id(reinterpret_cast<decltype(method_id)>(exports.require("ASGST_MethodToJMethodID"))),
+      places{.code_cache_begin = exports.code_cache.first,
+             .code_cache_end = exports.code_cache.second,
+             .handlers_return_to = signals::handlers_return_to()} {}
 
 // One call of RunWithIterator, on the stack of who makes it.
 struct IteratorSequence::Handler {
   IteratorSequence* sequence = nullptr;
   IteratorStart start;
-  size_t begin = 0;  // of its frames in the model's list
+  IteratorModel::Part part;  // its frames
   bool nested_frame = false;
   arch::RecoveryPoint outside;
   int result = 0;
@@ -71,7 +74,7 @@ void IteratorSequence::run(std::span<const IteratorCall> calls, int result) {
   calls_ = calls;
   result_ = result;
   thread_state_ = api_.thread_state();
-  open(start_, 0, /*nested_frame=*/false);
+  open(start_, {}, /*nested_frame=*/false);
   execute();  // what is left when a jump or a leave has left the outermost handler
 }
 
@@ -119,12 +122,12 @@ void IteratorSequence::step(const IteratorCall& call) {
       expect("iterator-thread-state", ComplaintScope::always, api_.thread_state(), {thread_state_});
       return;
     case IteratorCallKind::open:
-      open(start_, 0, /*nested_frame=*/false);
+      open(start_, {}, /*nested_frame=*/false);
       return;
     case IteratorCallKind::open_to_java: {
       IteratorStart to_java = start_;
       to_java.options |= ASGST_END_ON_FIRST_JAVA_FRAME;
-      open(to_java, 0, /*nested_frame=*/false);
+      open(to_java, {}, /*nested_frame=*/false);
       return;
     }
     case IteratorCallKind::open_frame:
@@ -134,7 +137,7 @@ void IteratorSequence::step(const IteratorCall& call) {
                                     .fp = frame->fp,
                                     .pc = frame->pc,
                                     .options = start_.options};
-        open(from, model_.physical_begin_of_last(), /*nested_frame=*/true);
+        open(from, model_.part_from_last(start_.options), /*nested_frame=*/true);
       }
       return;
     case IteratorCallKind::open_null:
@@ -229,19 +232,20 @@ void IteratorSequence::enter(ASGST_Iterator* iterator, void* handler_pointer) {
   IteratorSequence& self = *handler->sequence;
   if (handler->entered++ > 0) return;
   handler->iterator = self.model_.open(
-      iterator, handler->begin, handler->nested_frame, reinterpret_cast<uintptr_t>(handler),
+      iterator, handler->part, handler->nested_frame, reinterpret_cast<uintptr_t>(handler),
       (handler->start.options & ASGST_END_ON_FIRST_JAVA_FRAME) != 0);
   if (handler->iterator == IteratorModel::kNone) return;
   self.chosen_ = iterator;
   self.execute();
 }
 
-void IteratorSequence::open(const IteratorStart& start, size_t begin, bool nested_frame) {
+void IteratorSequence::open(const IteratorStart& start, IteratorModel::Part part,
+                            bool nested_frame) {
   if (depth_ == kMostHandlers) return;
   Handler handler;
   handler.sequence = this;
   handler.start = start;
-  handler.begin = begin;
+  handler.part = part;
   handler.nested_frame = nested_frame;
   const void* const chosen_outside = chosen_;
   const size_t depth_outside = depth_;

@@ -27,6 +27,7 @@ struct IteratorApi {
   decltype(&ASGST_State) state;
   decltype(&ASGST_ThreadState) thread_state;
   decltype(&ASGST_MethodToJMethodID) method_id;
+  IteratorModel::Places places;
 };
 
 // Where the iterators of a walk begin.
@@ -51,7 +52,7 @@ class IteratorSequence {
   // Handlers within handlers; a victim's stack has not much room below it.
   static constexpr size_t kMostHandlers = 8;
 
-  explicit IteratorSequence(const IteratorApi& api) : api_(api) {}
+  explicit IteratorSequence(const IteratorApi& api) : api_(api), model_(api.places) {}
 
   // Iterates once for the model, which record() is given each frame for, then makes the calls.
   // What is wrong goes to facts->complaints. Signal context; may be abandoned anywhere.
@@ -70,7 +71,8 @@ class IteratorSequence {
   void execute();
   void step(const IteratorCall& call);
   // Not inlined, as next(): the model compares where on the stack they are.
-  [[gnu::noinline]] void open(const IteratorStart& start, size_t begin, bool nested_frame);
+  [[gnu::noinline]] void open(const IteratorStart& start, IteratorModel::Part part,
+                              bool nested_frame);
   void open_null();
   void jump(size_t handlers);
   [[gnu::noinline]] int next(bool with_frame);

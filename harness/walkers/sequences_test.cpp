@@ -96,6 +96,82 @@ TEST_F(SequenceTest, StacksBeyondTheModelAreNotComplainedAbout) {
       << details_;
 }
 
+// C code, the last native method, Java that C code has called by way of the call stub, and that C code.
+const std::array kStackOfC = {
+    StandInFrame{nullptr, -1, -1, Type::cpp, 0x10, 0x1000, 0x1008},
+    StandInFrame{nullptr, -1, -1, Type::cpp, 0x11, 0x1010, 0x1018},
+    StandInFrame{nullptr, -1, -1, Type::cpp, 0x12, 0x1020, 0x1028},
+    StandInFrame{method(1), -1, 0, Type::native, 0x80, 0x1030, 0x1038},
+    StandInFrame{method(2), 7, 4, Type::java, 0x81, 0x1040, 0x1048},
+    StandInFrame{nullptr, -1, -1, Type::cpp, 0x82, 0x1050, 0x1058},
+    StandInFrame{nullptr, -1, -1, Type::cpp, 0x13, 0x1060, 0x1068},
+    StandInFrame{nullptr, -1, -1, Type::cpp, 0x14, 0x1070, 0x1078},
+};
+
+class SequenceInCTest : public SequenceTest {
+ protected:
+  SequenceInCTest() {
+    exports_.code_cache = {0x80, 0x90};
+    target_.options = kIncludeCFrames;
+    control = control_;
+    without = kStackOfC.size();
+    control_->stack = [](void* context, StandInFrame* out, size_t) {
+      size_t size = 0;
+      for (size_t i = 0; i < kStackOfC.size(); ++i) {
+        if (context != nullptr || i != without) out[size++] = kStackOfC[i];
+      }
+      control->end = later_end;
+      return size;
+    };
+  }
+  // The clauses of iterators from the frame `index`.
+  std::set<std::string> clauses_from(size_t index) {
+    const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
+    return clauses(*walker,
+                   {{Kind::next, static_cast<uint8_t>(index)}, {Kind::open_frame}, {Kind::drain}});
+  }
+  std::set<std::string> clauses_from(size_t index, size_t left_out) {
+    without = left_out;
+    return clauses_from(index);
+  }
+  std::set<std::string> clauses_from_last(int end, int end_of_later_ones) {
+    control->end = end;
+    later_end = end_of_later_ones;
+    return clauses_from(kStackOfC.size() - 1);
+  }
+  static inline Control* control = nullptr;
+  static inline size_t without = 0;  // a frame that iterators from frames do not give
+  static inline int later_end = 0;   // of iterators but the first
+};
+
+TEST_F(SequenceInCTest, ARightApiIsNeverComplainedAbout) {
+  std::mt19937 rng(6);
+  const auto walker = make_walker(WalkerId::asgst_iterator, exports_);
+  for (int i = 0; i < 20'000; ++i) {
+    control->end = later_end = i % 3 == 0 ? -17 : 0;
+    const auto calls = any_calls(rng);
+    ASSERT_EQ(clauses(*walker, calls), std::set<std::string>{})
+        << "sequence " << i << ": " << details_ << said(calls);
+  }
+}
+
+TEST_F(SequenceInCTest, FramesBehindOneThatAnIteratorIsOpenedFromAreTheSame) {
+  EXPECT_EQ(clauses_from(1, /*left_out=*/2), std::set<std::string>{"iterator-frame"});
+  EXPECT_EQ(clauses_from(6, /*left_out=*/7), std::set<std::string>{"iterator-next"});
+  without = kStackOfC.size();
+  EXPECT_EQ(clauses_from_last(0, -17), std::set<std::string>{"iterator-next"});
+}
+
+TEST_F(SequenceInCTest, WhatIsNotCertainOfAFrameOfCIsNotComplainedAbout) {
+  const std::set<std::string> none;
+  EXPECT_EQ(clauses_from(0, /*left_out=*/1), none) << "the innermost one's pc may be anything";
+  EXPECT_EQ(clauses_from(1, /*left_out=*/3), none) << "where Java begins is not known";
+  EXPECT_EQ(clauses_from(1, /*left_out=*/6), none);
+  EXPECT_EQ(clauses_from(5, /*left_out=*/6), none) << "the call stub is none of C";
+  without = kStackOfC.size();
+  EXPECT_EQ(clauses_from_last(-17, 0), none) << "nor is it known why another one went no further";
+}
+
 struct WrongApi {
   const char* name;
   Defect defect;
@@ -382,15 +458,21 @@ TEST_P(WrongQueues, AreFoundByRandomSequences) {
   EXPECT_LT(tries, 20'000);
 }
 
-// Where a walk begins that is opened from the `index`th of these frames.
-size_t begins_at(std::span<const ASGST_Frame> frames, size_t index) {
-  IteratorModel model;
+// What an iterator gives that is opened from the `index`th of these frames.
+IteratorModel::Part part_from(std::span<const ASGST_Frame> frames, size_t index,
+                              const IteratorModel::Places& places = {},
+                              int32_t options = ASGST_INCLUDE_NON_JAVA_FRAMES) {
+  IteratorModel model(places);
   model.reset();
   for (const ASGST_Frame& frame : frames) model.record(frame);
+  model.record_end(ASGST_NO_FRAME);
   const int handle = 0;
-  model.open(&handle, 0, /*from_frame=*/false, /*opener=*/0, /*to_java=*/false);
+  model.open(&handle, {}, /*from_frame=*/false, /*opener=*/0, /*to_java=*/false);
   for (size_t i = 0; i <= index; ++i) model.advance(&handle);
-  return model.physical_begin_of_last();
+  return model.part_from_last(options);
+}
+size_t begins_at(std::span<const ASGST_Frame> frames, size_t index) {
+  return part_from(frames, index).begin;
 }
 
 TEST(IteratorModelTest, AFrameThatAStubHasPolledInDoesNotSayWhereItIs) {
@@ -405,7 +487,7 @@ TEST(IteratorModelTest, AFrameThatAStubHasPolledInDoesNotSayWhereItIs) {
   const std::array frames = {stub, frame(ASGST_FRAME_JAVA_INLINED, 4, 0x1010),
                              frame(ASGST_FRAME_JAVA, 4, 0x1010),
                              frame(ASGST_FRAME_JAVA, 4, 0x1020)};
-  EXPECT_EQ(begins_at(frames, 0), IteratorModel::kNone) << "C code";
+  EXPECT_EQ(begins_at(frames, 0), IteratorModel::kNone) << "a stub";
   EXPECT_EQ(begins_at(frames, 2), IteratorModel::kNone);
   EXPECT_EQ(begins_at(frames, 3), 3);
   const std::array interpreted = {stub, frame(ASGST_FRAME_JAVA, 0, 0x1010)};
@@ -414,6 +496,22 @@ TEST(IteratorModelTest, AFrameThatAStubHasPolledInDoesNotSayWhereItIs) {
                              frame(ASGST_FRAME_JAVA_INLINED, 4, 0x1010),
                              frame(ASGST_FRAME_JAVA, 4, 0x1010)};
   EXPECT_EQ(begins_at(native, 2), 1);
+}
+
+TEST(IteratorModelTest, OfAFrameOfCTheNextOnesAreKnownWhereItHasCalled) {
+  constexpr IteratorModel::Places kPlaces = {
+      .code_cache_begin = 0x80, .code_cache_end = 0x90, .handlers_return_to = 0x12};
+  std::array<ASGST_Frame, 5> frames = {};
+  for (size_t i = 0; i < frames.size(); ++i) {
+    frames[i].type = ASGST_FRAME_NON_JAVA;
+    frames[i].pc = reinterpret_cast<void*>(0x10 + i);
+  }
+  EXPECT_EQ(part_from(frames, 2, kPlaces).begin, 2U) << "the trampoline itself is returned to";
+  EXPECT_EQ(part_from(frames, 3, kPlaces).begin, IteratorModel::kNone);
+  EXPECT_EQ(part_from(frames, 4, kPlaces).begin, 4U);
+  EXPECT_EQ(part_from(frames, 4, kPlaces).end, IteratorModel::kNone) << "the thread's end";
+  EXPECT_EQ(part_from(frames, 4, kPlaces, /*options=*/0).begin, IteratorModel::kNone)
+      << "not asked for";
 }
 
 }  // namespace

@@ -143,7 +143,9 @@ Exports::Exports(const Jvm& jvm)
     : library(jvm.library_path().string()),
       find([&jvm](const char* name) { return jvm.symbol(name); }),
       jvmti(jvm.jvmti()),
-      jni_env(static_cast<size_t>(jvm.layout().jni_env)) {}
+      jni_env(static_cast<size_t>(jvm.layout().jni_env)) {
+  if (jvm.code_map().knows_code_cache()) code_cache = jvm.code_map().code_cache();
+}
 
 void* Exports::require(WalkerId id) const {
   return require(std::string(traits_of(id).symbol).c_str(), traits_of(id).origin);

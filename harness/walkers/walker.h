@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "harness/input/input.h"
 #include "harness/jvm/jvm.h"
@@ -188,6 +189,8 @@ struct Exports {
   std::function<void*(const char*)> find;
   jvmtiEnv* jvmti = nullptr;
   size_t jni_env = 0;  // where a JavaThread has its JNIEnv
+  // Lowest address and end; where that is not known, any may be in it.
+  std::pair<uintptr_t, uintptr_t> code_cache = {0, UINTPTR_MAX};
 
   Exports(std::string name, std::function<void*(const char*)> lookup)
       : library(std::move(name)), find(std::move(lookup)) {}
