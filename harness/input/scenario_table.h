@@ -56,6 +56,7 @@ enum class ScenarioId : uint8_t {
   native_untabled,
   string_search,
   method_handle_linker,
+  native_no_return,
   count
 };
 
@@ -505,6 +506,12 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .trace = "framestorm/MethodHandleLinker.loop framestorm/MethodHandleLinker.spin "
               "java/lang/invoke/*+ framestorm/MethodHandleLinker.run framestorm/Victim.run",
      .top = TopCode::interpreter},
+    {.id = ScenarioId::native_no_return,
+     .name = "native-no-return",
+     .description = "a native method below C code whose calls are its functions' last instructions",
+     .trace = "framestorm/Harness.spinBelowNoReturn framestorm/NativeNoReturn.call "
+              "framestorm/NativeNoReturn.run framestorm/Victim.run",
+     .top = TopCode::native},
 });
 
 constexpr bool is_in_order() {

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "harness/victim/context.h"
+#include "harness/victim/no_return.h"
 #include "harness/victim/odd_tables.h"
 #include "harness/victim/untabled.h"
 #include "harness/victim/world_fixture.h"
@@ -123,6 +126,41 @@ TEST_F(NativeUnwinderTest, GoesOnBelowCodeThatHasNoTable) {
 
 TEST_F(NativeUnwinderTest, FollowsUnusualTables) {
   expect_frames_below(&call_oddly_tabled, &is_oddly_tabled, kOddlyTabled);
+}
+
+TEST_F(NativeUnwinderTest, GoesOnBelowCallsThatNeverReturn) {
+  world().release(slot_);
+  static std::atomic<bool> counts;
+  counts = false;
+  const TestThread thread([](const std::atomic<bool>& stop) {
+    outermost_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    // It comes back from there, again and again.
+    while (!stop.load(std::memory_order_relaxed)) {
+      count_below_no_return(100'000);
+      counts = true;
+    }
+  });
+  while (!counts) std::this_thread::yield();
+  constexpr std::array<uintptr_t, 9> kWords = {0, 1, 4, 4, 4, 4, 4, 4, 4};  // above the callee's sp
+  const auto is_there = [&](std::span<const NativeFrame> frames) {
+    if (frames.size() < kWords.size()) return false;
+    for (size_t i = 1; i < kWords.size(); ++i) {
+      if (frames[i].sp - frames[i - 1].sp != kWords[i] * sizeof(uintptr_t)) return false;
+    }
+    return true;
+  };
+  std::set<uintptr_t> pcs;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(world().halt(thread.tid()));
+    slot_ = world().find(thread.tid());
+    const auto frames = unwinder_.unwind(*slot_->context, &is_never, nullptr);
+    if (is_there(frames)) {
+      pcs.insert(frames[0].pc);
+      EXPECT_GT(frames.back().sp, outermost_frame) << "down to the thread's first frame";
+    }
+    world().release(slot_);
+  }
+  EXPECT_EQ(pcs.size(), 1U) << "the first byte of where it counts";
 }
 
 TEST_F(NativeUnwinderTest, GoesOnByItself) {

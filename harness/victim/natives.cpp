@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "harness/victim/no_return.h"
 #include "harness/victim/odd_tables.h"
 #include "harness/victim/untabled.h"
 #include "harness/victim/world.h"
@@ -55,16 +56,22 @@ Entry* entry_of_current_thread() {
   return *counter;
 }
 
-[[gnu::noinline]] void spin() {
-  volatile uint64_t counter = 1;
+// Again and again, but while the victim is paused.
+template <typename Work>
+[[gnu::always_inline]] inline void work_until_stopped(Work work) {
   Entry* entry = entry_of_current_thread();
   while (!stopping.load(std::memory_order_relaxed)) {
     if (entry != nullptr && entry->paused.load(std::memory_order_relaxed) != 0) {
       syscall(SYS_futex, &entry->paused, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
     } else {
-      spin_leaf(&counter);
+      work();
     }
   }
+}
+
+[[gnu::noinline]] void spin() {
+  volatile uint64_t counter = 1;
+  work_until_stopped([&] { spin_leaf(&counter); });
 }
 
 struct NativeStart {
@@ -156,6 +163,11 @@ void JNICALL spin_below_untabled(JNIEnv*, jclass) {
   asm volatile("" ::: "memory");
 }
 
+void JNICALL spin_below_no_return(JNIEnv*, jclass) {
+  constexpr uint64_t kRounds = 1 << 18;
+  work_until_stopped([] { count_below_no_return(kRounds); });
+}
+
 void JNICALL call_back(JNIEnv* env, jclass, jobject runnable) {
   const jmethodID run = env->GetMethodID(env->FindClass("java/lang/Runnable"), "run", "()V");
   env->CallVoidMethod(runnable, run);
@@ -229,6 +241,7 @@ void bind(const Jvm& jvm) {
       method("leave", "()V", &leave),
       method("spinInNative", "()V", &spin_in_native),
       method("spinBelowUntabled", "()V", &spin_below_untabled),
+      method("spinBelowNoReturn", "()V", &spin_below_no_return),
       method("callBack", "(Ljava/lang/Runnable;)V", &call_back),
       method("spinAddress", "()J", &spin_address),
       method("churnPermit", "()V", &churn_permit),

@@ -19,6 +19,9 @@ public final class Harness {
   /** The same, called by C code that has no unwind table and keeps a frame pointer. */
   static native void spinBelowUntabled();
 
+  /** The same, below C frames each of which ends in its call. */
+  static native void spinBelowNoReturn();
+
   /** Calls {@code runnable.run()} from C. */
   static native void callBack(Runnable runnable);
 
