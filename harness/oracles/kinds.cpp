@@ -6,6 +6,7 @@
 #include "harness/base/hex.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
+#include "harness/victim/context.h"
 
 namespace framestorm {
 namespace {
@@ -64,7 +65,11 @@ class KindsOracle final : public Oracle {
     };
     if (facts->has_kind) check_kind(walk, out);
     if (facts->has_state) check_state(walk, masks, out);
-    if (walk.plain) check_thread(walk, out);
+    if (walk.plain) {
+      check_thread(walk, out);
+    } else {
+      check_given_sp(walk, out);
+    }
   }
 
  private:
@@ -123,6 +128,26 @@ class KindsOracle final : public Oracle {
         victim.scenario == ScenarioId::monitor_blocked ? kAlive | kBlockedOnMonitor : kAlive;
     if ((walk.state & wanted) != wanted) {
       out->broken("state-disagrees-with-victim", "state " + hex(walk.state));
+    }
+  }
+
+  // Of a walk that is told by sp alone whom to walk, and by one that may be another's.
+  static void check_given_sp(const Case& walk, Violations* out) {
+    const Subject& subject = walk.view.subject;
+    const Victim& victim = *subject.victim;
+    if (subject.walker->traits().finds_victim != FindsVictim::by_sp ||
+        walk.view.record.context == nullptr || subject.input->mode == Mode::same_thread ||
+        !victim.is_java_thread || Victims::is_transient(victim.scenario)) {
+      return;
+    }
+    const uintptr_t sp = get_register(*walk.view.record.expected_context, Register::sp);
+    const bool is_victims = sp >= victim.stack_end && sp < victim.stack_base;
+    if (is_victims && walk.error == "no_thread") {
+      out->broken("thread-not-found", "the thread that has sp on its stack was not found");
+    } else if (walk.facts.has_env && is_victims != (walk.facts.env == victim.jni_env)) {
+      out->broken("env-of-another-thread",
+                  is_victims ? "sp is on the victim's stack, and the JNIEnv is another's"
+                             : "the JNIEnv is the victim's, and sp is not on its stack");
     }
   }
 

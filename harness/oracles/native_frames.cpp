@@ -57,7 +57,7 @@ class NativeFramesOracle final : public Oracle {
            view.record.result <= view.record.depth && view.subject.victim->slot != nullptr &&
            walker.layout.pc >= 0 &&
            // A queue's handler is told when the thread has returned from those.
-           !walker.queue_calls && gives_c_frames(walker, view.record.options);
+           !walker.queue_calls && view.gives_c_frames();
   }
 
   static bool may_not_be_refused(const WalkView& view) {
@@ -77,12 +77,6 @@ class NativeFramesOracle final : public Oracle {
     return victim.scenario != ScenarioId::thread_starting &&
            walker.finds_victim != FindsVictim::by_env &&
            (view.record.options & walker.options & kIncludeNonJavaThreads) != 0;
-  }
-
-  static bool gives_c_frames(const WalkerTraits& walker, uint32_t options) {
-    if (walker.options != 0) return (options & walker.options & kIncludeCFrames) != 0;
-    const auto& types = walker.layout.types;
-    return walker.is_added() && std::ranges::find(types, FrameType::cpp) != types.end();
   }
 
   static bool is_the_vms(const WalkView& view, uintptr_t pc) {

@@ -8,7 +8,10 @@
 //                                the frame has nothing on the stack and its caller is at it
 //   compiled, with its inlined   its Java frames are those that the code's debug information has at pc
 //                                or, where there is none, at the next place that has some
-//   compiled, a caller           pc has debug information, or stands behind a call (of a leaf)
+//   compiled, a caller           pc has debug information, or stands behind a call (of a leaf); below a
+//                                Java frame, which no leaf is, it has some, where stubs are in the trace
+//   C or C++                     not right below a Java frame: a stub stands between
+//   an entry of Java             not the last one of a trace with C frames that says that it is whole
 //
 // Of walkers that tell sp, or pc and tier.
 #include <algorithm>
@@ -53,10 +56,18 @@ class PlacesOracle final : public Oracle {
         java_.push_back({frame.method, std::max(frame.bci, kNoBci)});
       }
       if (tells_pc && is_compiled(frame) && !check_code(view, i, frame, callee, out)) return;
+      const bool is_called_by_c = i > 0 && is_machine(frame.type) && !is_machine(callee.type) &&
+                                  !view.subject.jvm->code_map().in_code_cache(frame.pc);
+      if (tells_pc && is_called_by_c) {
+        out->broken("java-called-from-c", "frame " + std::to_string(i) + " is one of C at " +
+                                              hex(frame.pc) + ", and its callee one of Java");
+        return;
+      }
       if (frame.type == FrameType::inlined) continue;
       java_.clear();
       callee = frame;
     }
+    if (tells_pc) check_end(view, callee, out);
   }
 
  private:
@@ -98,11 +109,29 @@ class PlacesOracle final : public Oracle {
     if (is_caller && here.empty() && !follows_call(frame.pc, entry->begin)) {
       return wrong("caller-behind-no-call", ", which is behind no call");
     }
+    if (is_caller && here.empty() && !is_machine(callee.type) && view.gives_c_frames()) {
+      return wrong("caller-not-described", ", where no call of Java is");
+    }
     // Where code was interrupted, the next place's hold.
     const bool is_known = !here.empty() && is_of(here);
     const bool is_next = (!is_caller || here.empty()) && is_of(entry->debug->after(frame.pc));
     return is_known || is_next ||
            wrong("not-what-is-compiled-there", ", where other Java frames are compiled");
+  }
+
+  // Of one that says why it ended where it did not come to its end.
+  static void check_end(const WalkView& view, const Frame& last, Violations* out) {
+    const WalkFacts* const facts = view.record.facts_if_any();
+    if (facts == nullptr || facts->put_together || view.record.cut() != nullptr ||
+        view.record.result >= view.record.depth || !view.gives_c_frames() || view.ends_as_asked()) {
+      return;
+    }
+    const CodeEntry* const code = view.subject.jvm->code_map().find(last.pc);
+    if (is_machine(last.type) && code != nullptr && code->kind == CodeKind::stub &&
+        code->name == "call_stub") {
+      out->broken("ends-at-an-entry",
+                  "the trace ends where C called Java, and says that it is whole");
+    }
   }
 
   // A method may have no ID.

@@ -10,7 +10,7 @@ namespace {
 using jvm_test::clauses_of;
 using jvm_test::JvmTest;
 
-constexpr uint8_t kJava = 1, kInlined = 2;
+constexpr uint8_t kJava = 1, kInlined = 2, kC = 4;
 constexpr int8_t kTier = 4;
 
 // As the iterators give it (walker_table.h).
@@ -77,7 +77,8 @@ class PlacesTest : public JvmTest {
     return trace;
   }
 
-  std::vector<std::string> judge(const std::vector<Given>& trace, bool unmutated = false) {
+  std::vector<std::string> judge(const std::vector<Given>& trace, bool unmutated = false,
+                                 uint32_t options = 0, const char* stopped = nullptr) {
     Input input;
     input.scenario = ScenarioId::c2_inlined;
     const NoWalker walker;
@@ -85,6 +86,9 @@ class PlacesTest : public JvmTest {
     record.result = static_cast<int32_t>(trace.size());
     record.depth = record.result + 1;
     record.frames = reinterpret_cast<const std::byte*>(trace.data());
+    record.options = options;
+    record.has_facts = true;
+    record.facts.stopped = stopped;
     Jvm& jvm = session().jvm();
     const Subject subject = {.input = &input,
                              .victim = &spinning(),
@@ -102,6 +106,27 @@ class PlacesTest : public JvmTest {
     Violations violations;
     places.make()->check(view, further, &violations);
     return clauses_of(violations.findings());
+  }
+
+  const CodeEntry& stub_named(std::string_view name) {
+    const auto entries = session().jvm().code_map().entries();
+    return *std::ranges::find_if(entries, [&](const CodeEntry& entry) {
+      return entry.kind == CodeKind::stub && entry.name == name;
+    });
+  }
+
+  // Behind it, and what is compiled next.
+  std::pair<uintptr_t, std::span<const DebugInfo::JavaFrame>> call_of_a_leaf() {
+    for (const CodeEntry& entry : session().jvm().code_map().entries()) {
+      if (entry.kind != CodeKind::nmethod || entry.debug == nullptr) continue;
+      for (uintptr_t pc = entry.begin + 8; pc < entry.end; ++pc) {
+        if (entry.debug->at(pc).empty() && !entry.debug->after(pc).empty() &&
+            follows_call(pc, entry.begin)) {
+          return {pc, entry.debug->after(pc)};
+        }
+      }
+    }
+    return {};
   }
 
   using Clauses = std::vector<std::string>;
@@ -125,6 +150,40 @@ TEST_F(PlacesTest, ACallerHasCalled) {
   EXPECT_EQ(judge(trace), Clauses{"contract:caller-behind-no-call"});
   trace.erase(trace.begin());
   EXPECT_EQ(judge(trace), Clauses{}) << "on top it is anywhere";
+}
+
+TEST_F(PlacesTest, AStubIsBetweenCAndJava) {
+  ASSERT_FALSE(HasFatalFailure());
+  std::vector<Given> trace = trace_at(pc_, debug_->at(pc_));
+  const uintptr_t c = reinterpret_cast<uintptr_t>(&abort) + 1;
+  trace.push_back({.pc = c, .sp = trace.back().sp + 64, .tier = -1, .type = kC});
+  EXPECT_EQ(judge(trace), Clauses{"contract:java-called-from-c"});
+  const CodeEntry& stub = stub_named("call_stub");
+  trace.insert(trace.end() - 1,
+               Given{.pc = stub.begin, .sp = trace.back().sp, .tier = -1, .type = kC});
+  EXPECT_EQ(judge(trace), Clauses{});
+}
+
+TEST_F(PlacesTest, ATraceThatEndsAtAnEntryIsNotWhole) {
+  ASSERT_FALSE(HasFatalFailure());
+  std::vector<Given> trace = trace_at(pc_, debug_->at(pc_));
+  trace.push_back(
+      {.pc = stub_named("call_stub").begin, .sp = trace.back().sp + 64, .tier = -1, .type = kC});
+  EXPECT_EQ(judge(trace, false, kIncludeCFrames), Clauses{"contract:ends-at-an-entry"});
+  EXPECT_EQ(judge(trace, false, kIncludeCFrames, "and says why"), Clauses{});
+  EXPECT_EQ(judge(trace), Clauses{}) << "no frames of C are asked for";
+}
+
+// A call of a leaf is not described, and no Java method is a leaf.
+TEST_F(PlacesTest, ACallerOfJavaIsDescribed) {
+  ASSERT_FALSE(HasFatalFailure());
+  const auto [pc, compiled] = call_of_a_leaf();
+  ASSERT_NE(pc, 0U) << "no compiled code calls a leaf";
+  std::vector<Given> trace = trace_at(pc, compiled);
+  EXPECT_EQ(judge(trace, false, kIncludeCFrames), Clauses{"contract:caller-not-described"});
+  EXPECT_EQ(judge(trace), Clauses{}) << "a stub may be between that is not in the trace";
+  trace.front().type = kC;
+  EXPECT_EQ(judge(trace, false, kIncludeCFrames), Clauses{}) << "the leaf";
 }
 
 TEST_F(PlacesTest, AFrameIsOnItsThreadsStack) {

@@ -1,7 +1,10 @@
 // A finished walk as oracles see it: what happened, and what was walked.
 #pragma once
 
+#include <algorithm>
+
 #include "harness/input/input.h"
+#include "harness/input/walker_table.h"
 #include "harness/jvm/jvm.h"
 #include "harness/victim/undo_log.h"
 #include "harness/victim/victims.h"
@@ -54,6 +57,13 @@ struct WalkView {
       return code.find(read_at<uintptr_t>(top, word * sizeof(uintptr_t))) != nullptr;
     };
     return !is_code(0) && !is_code(1);
+  }
+  // Whether frames of C, C++ and stubs are in the trace.
+  bool gives_c_frames() const {
+    const WalkerTraits& walker = subject.walker->traits();
+    if (walker.options != 0) return (record.options & walker.options & kIncludeCFrames) != 0;
+    const auto& types = walker.layout.types;
+    return walker.is_added() && std::ranges::find(types, FrameType::cpp) != types.end();
   }
   // Whether the trace ends where a continuation is entered since its options say that it shall.
   bool ends_as_asked() const {

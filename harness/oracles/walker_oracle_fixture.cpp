@@ -39,7 +39,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
   if (made.collecting != nullptr) *made.collecting = true;
   const auto java = static_cast<size_t>(std::max(count, 0));
   size_t first = made.c_frames.size();  // Java frame
-  if (java == 0 || first + java + 4 > room) return 0;
+  if (java == 0 || first + java + 5 > room) return 0;
   // A walk from the context's registers begins with the frame that has its sp.
   uintptr_t sp = get_register(last, Register::sp);
   for (size_t i = 0; i < first; ++i) {
@@ -50,8 +50,9 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     out[first++] = {.tier = -1, .type = Type::cpp, .pc = kPcOfC, .sp = sp - 8};
   }
   if (made.c_frame_pc != 0) out[0].pc = made.c_frame_pc;
-  for (size_t i = 0; i <= java; ++i) {
-    const bool c = i == java;
+  // Below those of Java the stub that they were called through, and what called it.
+  for (size_t i = 0; i < java + 2; ++i) {
+    const bool c = i >= java;
     const RealFrame& frame = frames[c ? 0 : i];
     stand_in::Frame& to = out[first + i];
     to = {};
@@ -59,8 +60,12 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     to.method = c ? nullptr : frame.method;
     to.bci = c || frame.bci < 0 ? -1 : frame.bci;
     to.tier = c ? -1 : 0;
-    to.pc = c ? kPcOfC : to.type == Type::native ? made.native_pc : 0x200 + i;
+    to.pc = i == java ? made.entry_pc
+            : c       ? kPcOfC
+            : to.type == Type::native ? made.native_pc
+                                      : 0x200 + i;
     to.sp = sp + 32 * i;
+    to.stub = i == java;
   }
   stand_in::Frame* const top = out + first;
   if (made.top_is_inlined) {
@@ -78,7 +83,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     top[0].bci = 0;
     top[1].sp = top[0].sp;
   }
-  stand_in::Frame* end = top + java + 1;
+  stand_in::Frame* end = top + java + 2;
   if (made.caller_missing) {
     std::copy(top + 2, end, top + 1);
     --end;
@@ -91,7 +96,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
   if (made.stub_without_stack != 0) {
     top[0] = {.tier = -1, .type = Type::cpp, .pc = made.stub_without_stack, .sp = top[1].sp};
   }
-  if (!made.below_java.empty()) --end;
+  if (!made.below_java.empty()) end -= 2;
   for (const NativeFrame& frame : made.below_java) {
     *end++ = {.tier = -1, .type = Type::cpp, .pc = frame.pc, .sp = frame.sp};
   }
@@ -101,7 +106,7 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     top[0].type = Type::native;
   }
   if (made.one_more_entered) {
-    top[0].method = end[-2].method;
+    top[0].method = end[-3].method;
     top[0].bci = made.bci_of_entered;
   }
   if (made.one_more_inlined) {
@@ -149,6 +154,8 @@ void WalkerOracleTest::stand_by(ScenarioId scenario) {
   made.c_frames.assign(of_c.begin(), of_c.end());
   made.native_pc = entry_of(CodeKind::codelet, "method entry point (kind = zerolocals)");
   ASSERT_NE(made.native_pc, 0U);
+  made.entry_pc = entry_of(CodeKind::stub, "call_stub");
+  ASSERT_NE(made.entry_pc, 0U);
 }
 
 bool WalkerOracleTest::start_and_stand(ScenarioId scenario) {

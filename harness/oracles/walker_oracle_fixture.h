@@ -35,6 +35,8 @@ struct MadeStack {
   uintptr_t c_frame_pc = 0;
   // Where frames of native methods stand: in code of the interpreter, which tells no method.
   uintptr_t native_pc = 0;
+  // Where the stub stands that C has called Java through.
+  uintptr_t entry_pc = 0;
   // If not null, where the top frame stands.
   uintptr_t top_pc = 0;
   // If not null, the top frame as if it stood there, at its first bytecode, with nothing on the
@@ -45,7 +47,7 @@ struct MadeStack {
   uintptr_t stub_without_stack = 0;
   // Of C and C++, which the victim was halted in; innermost first.
   std::vector<NativeFrame> c_frames;
-  // In place of the one below the Java frames.
+  // In place of the two below the Java frames.
   std::vector<NativeFrame> below_java;
 };
 extern MadeStack made;

@@ -117,6 +117,35 @@ TEST_F(WalkerOracleTest, AThreadOfTheVmIsOfItsKind) {
   }
 }
 
+// Told by an sp that is mutated.
+TEST_F(WalkerOracleTest, TheThreadIsTheOneThatHasSpOnItsStack) {
+  ASSERT_TRUE(start_and_stand(ScenarioId::c1));
+  control_->stack = [](void*, stand_in::Frame* out, size_t) -> size_t {
+    *out = {.type = stand_in::Type::cpp, .pc = kPcOfC};
+    return 1;
+  };
+  Input told = input(WalkerId::asgst);
+  told.call.options = kIncludeCFrames;
+  const auto at = [&](ValueKind place, int delta) {
+    Mutation sp;
+    sp.reg = Register::sp;
+    sp.value.kind = place;
+    sp.value.delta = delta;
+    told.mutations = {sp};
+  };
+  at(ValueKind::real_sp, -64);
+  EXPECT_EQ(times_reported(told, "env-of-another-thread"), 0);
+  EXPECT_EQ(times_reported(told, "thread-not-found"), 0);
+  control_->defect = Defect::env_of_nobody;
+  EXPECT_EQ(times_reported(told, "env-of-another-thread"), 1);
+  control_->defect = Defect::loses_the_thread;
+  EXPECT_EQ(times_reported(told, "thread-not-found"), 1);
+  at(ValueKind::stack_base, 0);
+  EXPECT_EQ(times_reported(told, "thread-not-found"), 0);
+  control_->defect = Defect::none;
+  EXPECT_EQ(times_reported(told, "env-of-another-thread"), 1);
+}
+
 TEST_F(WalkerOracleTest, AWalkerIsOnlyWalkedInItsModes) {
   ASSERT_TRUE(start_and_stand(ScenarioId::c1));
   EXPECT_EQ(walk(input(WalkerId::asgst_env, Mode::same_thread)).outcome.status,

@@ -52,7 +52,7 @@ void put(const Frame& frame, Defect defect, packed::CallFrame* to) {
     if (defect != Defect::java_as_native) return;
   }
   const bool native = frame.type != Type::cpp;
-  const bool stub = defect == Defect::cpp_as_stub;
+  const bool stub = frame.stub || defect == Defect::cpp_as_stub;
   to->non_java_frame.type = native ? packed::FRAME_NATIVE
                             : stub ? packed::FRAME_STUB
                                    : packed::FRAME_CPP;

@@ -22,7 +22,7 @@ struct Call {
 void put(const Frame& frame, Defect defect, ASGST_CallFrame* to) {
   if (frame.type == Type::cpp) {
     to->non_java_frame.type = ASGST_FRAME_CPP;
-    to->non_java_frame.pc = reinterpret_cast<void*>(frame.pc);
+    to->non_java_frame.pc = frame.stub ? nullptr : reinterpret_cast<void*>(frame.pc);
     return;
   }
   to->java_frame.type = static_cast<uint8_t>(frame.type);

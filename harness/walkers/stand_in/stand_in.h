@@ -19,6 +19,7 @@ struct Frame {
   uintptr_t pc = 0;
   uintptr_t sp = 0;
   uintptr_t fp = 0;
+  bool stub = false;  // cpp, and of code that the VM made
 };
 
 // What is wrong, one thing at a time.
