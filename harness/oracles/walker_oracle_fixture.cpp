@@ -60,8 +60,8 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     to.method = c ? nullptr : frame.method;
     to.bci = c || frame.bci < 0 ? -1 : frame.bci;
     to.tier = c ? -1 : 0;
-    to.pc = i == java ? made.entry_pc
-            : c       ? kPcOfC
+    to.pc = i == java                 ? made.entry_pc
+            : c                       ? kPcOfC
             : to.type == Type::native ? made.native_pc
                                       : 0x200 + i;
     to.sp = sp + 32 * i;
