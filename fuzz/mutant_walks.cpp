@@ -19,7 +19,7 @@ constexpr uint64_t kWatchedShare = 4;
 // The same for answers at polls, each of which has a halt of its own.
 constexpr uint64_t kAnswersShare = 4;
 constexpr size_t kTriesOfAnswer = 4;
-// The thread is elsewhere in each halt.
+// The thread answers at another poll in each halt, and is elsewhere if it does not come to where it was.
 constexpr size_t kConfirmationsOfAnswer = 4;
 constexpr int kMostHalts = 20;
 
@@ -33,7 +33,11 @@ size_t situation_of(const Input& input, const Outcome& outcome) {
 class MutantWalks::Answers final : public LibjvmMutants::Walks {
  public:
   Answers(MutantWalks& mutants, const Input& input, uint64_t random)
-      : mutants_(mutants), session_(mutants.session_), input_(input), random_(random) {}
+      : mutants_(mutants),
+        session_(mutants.session_),
+        input_(input),
+        halt_(input.halt),
+        random_(random) {}
 
   void begin_try(size_t /*number*/) override {}
   void end_try() override {}
@@ -46,10 +50,18 @@ class MutantWalks::Answers final : public LibjvmMutants::Walks {
   void before_walk() override {
     walked_ = {};
     for (int i = 0; i < kMostHalts && goes_on() && !walked_.has_request; ++i) {
-      session_.on_control_thread([&] { session_.halt_world(input_.scenario, {}, random_++); });
-      walked_ = session_.executor().execute(input_);
+      bool is_there = false;
+      session_.on_control_thread(
+          [&] { is_there = session_.halt_world(input_.scenario, halt_, random_++).at_halt_point; });
+      if (is_there) {
+        walked_ = session_.executor().execute(input_);
+      } else if (!has_asked_) {
+        halt_ = {};
+      }
     }
+    has_asked_ = has_asked_ || walked_.has_request;
   }
+  bool was_made() const override { return walked_.has_request; }
 
   std::vector<uint64_t> walk() override {
     mutants_.found_.clear();
@@ -66,8 +78,10 @@ class MutantWalks::Answers final : public LibjvmMutants::Walks {
   MutantWalks& mutants_;
   Session& session_;
   const Input& input_;
+  HaltPoint halt_;
   uint64_t random_;
   Outcome walked_;
+  bool has_asked_ = false;
 };
 
 MutantWalks::MutantWalks(const std::filesystem::path& counts, Session& session, RunWriter& writer,

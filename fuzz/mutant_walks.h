@@ -24,7 +24,8 @@ class MutantWalks final : LibjvmMutants::Walks {
   // After it, with the world halted. Coverage counters stay as they are. The process may not be reusable afterwards.
   void look(const Input& input, const Outcome& outcome);
   // After an answer at a poll (harness/executor/poll_answer.h), with the world released: where there is time, it is
-  // halted again for each answer, and may be afterwards. `random`: for those halts.
+  // halted again for each answer, and may be afterwards: where `input` says that its request was made, if the
+  // thread comes there. `random`: for those halts.
   void look_at_answer(const Input& input, const Outcome& answer, uint64_t random);
   // Whether a mutant that is not in force any more has left something behind.
   bool spoiled() const { return mutants_.spoiled(); }

@@ -17,7 +17,15 @@ using jvm_test::FakeWalker;
 using jvm_test::JvmTest;
 using jvm_test::MutantFile;
 
-enum : uint8_t { kRefuses = 1, kIsEquivalent, kFickle, kWrites, kNeverActs, kCount = kNeverActs };
+enum : uint8_t {
+  kRefuses = 1,
+  kIsEquivalent,
+  kFickle,
+  kWrites,
+  kRefusesThere,
+  kNeverActs,
+  kCount = kNeverActs
+};
 
 MutantFile* file = nullptr;
 JNIEnv* env = nullptr;
@@ -148,19 +156,25 @@ TEST_F(MutantWalksTest, OneThatOnlyWritesIsKilledAsOneTryIsWatched) {
 // Its answer to a stale request may be none, and may not fault.
 class Answering final : public jvm_test::AnsweringWalker {
  public:
-  int32_t walk(const WalkTarget&, std::byte*, int32_t, void*) noexcept override {
+  int32_t walk(const WalkTarget&, std::byte*, int32_t, void* context) noexcept override {
     walks_with_a_mutant += (*file)->in_force == LibjvmMutantFile::kNone ? 0 : 1;
+    pc = get_register(*static_cast<ucontext_t*>(context), Register::pc);
+    if (first_pc == 0) first_pc = pc;
     return kWrongState;
   }
   std::optional<int32_t> answer(JNIEnv*, void*, std::byte*, int32_t) override {
-    file->act({kRefuses, kIsEquivalent, kFickle});
+    file->act({kRefuses, kIsEquivalent, kFickle, kRefusesThere});
     const int64_t in_force = (*file)->in_force;
-    if (in_force == kRefuses || (in_force == kFickle && turns++ == 0)) return std::nullopt;
+    const bool shows = in_force == kRefuses || (in_force == kFickle && turns++ == 0) ||
+                       (in_force == kRefusesThere && pc == first_pc);
+    if (shows) return std::nullopt;
     return kWrongState;
   }
   static int walks_with_a_mutant;
+  static uintptr_t pc, first_pc;
 };
 int Answering::walks_with_a_mutant = 0;
+uintptr_t Answering::pc = 0, Answering::first_pc = 0;
 
 TEST_F(MutantWalksTest, TheOneThatShowsInAnAnswerIsKilled) {
   halt_for(&walk_with_mutants);
@@ -180,14 +194,18 @@ TEST_F(MutantWalksTest, TheOneThatShowsInAnAnswerIsKilled) {
   turns = 0;
   loop([&] {
     const Outcome walked = executor().execute(input);
+    const Input there = writer.with_halt(input);
+    ASSERT_FALSE(there.halt.any);
     Outcome answer;
     session().on_control_thread([&] {
       mutants.begin();
       answer = answer_at_poll(session(), input, walked);
     });
-    mutants.look_at_answer(input, answer, 1);
+    mutants.look_at_answer(there, answer, 1);
   });
-  EXPECT_EQ(file_->tried[kRefuses].fate, LibjvmMutantFile::kKilled);
+  for (const int64_t number : {kRefuses, kRefusesThere}) {
+    EXPECT_EQ(file_->tried[number].fate, LibjvmMutantFile::kKilled) << number;
+  }
   for (const int64_t number : {kIsEquivalent, kFickle}) {
     EXPECT_EQ(file_->tried[number].fate, LibjvmMutantFile::kOpen) << number;
     EXPECT_EQ(file_->tried[number].tries, 1U) << number;

@@ -97,6 +97,7 @@ void WalkLoop::answer_asked() {
   const Outcome walked = session_.executor().execute(input);
   if (session_.executor().not_reusable()) wear_out();
   if (!walked.has_request) return;
+  const Input there = mutants_ ? writer_.with_halt(input) : Input{};
   Outcome answer;
   session_.on_control_thread([&] {
     if (mutants_) mutants_->begin();
@@ -105,7 +106,7 @@ void WalkLoop::answer_asked() {
     survey_.take_unminimized(answer);
   });
   if (!mutants_) return;
-  mutants_->look_at_answer(input, answer, rng_.next());
+  mutants_->look_at_answer(there, answer, rng_.next());
   if (session_.executor().not_reusable() || mutants_->spoiled()) wear_out();
 }
 

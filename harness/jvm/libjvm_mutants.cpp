@@ -86,7 +86,7 @@ void LibjvmMutants::try_acting(Walks& walks, size_t most, size_t situation, bool
   const std::vector<size_t> acting = to_try(most, tries, new_only);
   if (acting.empty()) return;
   // What finds something with none in force, too, tells nothing: more oracles may look now than did before.
-  if (!walk(0, walks).empty() || !walks.goes_on()) return;
+  if (!walk(0, walks).empty() || !walks.was_made() || !walks.goes_on()) return;
   const uint64_t unmutated = walks.answer();
   for (const size_t number : acting) {
     if (!walks.goes_on()) break;
@@ -119,7 +119,7 @@ void LibjvmMutants::try_one(size_t number, uint64_t unmutated, Walks& walks) {
   };
   const auto is_confirmed = [&](uint64_t key) {
     for (size_t i = 0; i < walks.confirmations(); ++i) {
-      if (finds(key, 0) || !finds(key, number)) return false;
+      if (finds(key, 0) || !walks.was_made() || !finds(key, number)) return false;
     }
     return true;
   };

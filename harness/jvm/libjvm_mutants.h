@@ -61,6 +61,8 @@ class LibjvmMutants {
     // How often in a row a walk has to find something with a mutant in force, and nothing with none: where
     // other threads run meanwhile, two walks may differ by chance.
     virtual size_t confirmations() const { return 1; }
+    // Whether the last walk was made: what was not made and finds nothing says nothing.
+    virtual bool was_made() const { return true; }
     // Whether another walk may follow the last one.
     virtual bool goes_on() const = 0;
     // What the last walk found by this key shows that the mutant is killed.

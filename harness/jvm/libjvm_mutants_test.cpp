@@ -17,10 +17,12 @@ class EqualWalks final : public LibjvmMutants::Walks {
   void end_try() override {}
   std::vector<uint64_t> walk() override { return found; }
   uint64_t answer() const override { return 0; }
+  bool was_made() const override { return made; }
   bool goes_on() const override { return true; }
   void killed(size_t, uint64_t) override {}
 
   std::vector<uint64_t> found;  // by each walk
+  bool made = true;
 };
 
 class LibjvmMutantsTest : public ::testing::Test {
@@ -53,6 +55,45 @@ TEST_F(LibjvmMutantsTest, WhatIsFoundWithNoneInForceIsLeftBehindByNone) {
   walk({1}, 1);
   EXPECT_EQ(tries(1), 0U);
   EXPECT_FALSE(mutants_.spoiled());
+}
+
+// A mutant shows, and whether nothing shows without it is not known.
+class MissedWalks final : public LibjvmMutants::Walks {
+ public:
+  explicit MissedWalks(MutantFile& file) : file_(&file) {}
+
+  void begin_try(size_t) override { tries_ = true; }
+  void end_try() override {}
+  std::vector<uint64_t> walk() override {
+    const bool without = (*file_)->in_force == LibjvmMutantFile::kNone;
+    made_ = !(without && tries_ && misses);
+    return without ? std::vector<uint64_t>{} : std::vector<uint64_t>{1};
+  }
+  uint64_t answer() const override { return 0; }
+  bool was_made() const override { return made_; }
+  bool goes_on() const override { return true; }
+  void killed(size_t, uint64_t) override {}
+
+  bool misses = true;
+
+ private:
+  MutantFile* file_;
+  bool tries_ = false, made_ = true;
+};
+
+TEST_F(LibjvmMutantsTest, WhatWasNotAskedWithNoneInForceKillsNone) {
+  walks_.made = false;
+  walk({1}, 1);
+  EXPECT_EQ(tries(1), 0U);
+
+  MissedWalks walks(file_);
+  for (const bool misses : {true, false}) {
+    walks.misses = misses;
+    mutants_.begin();
+    file_.act({1});
+    mutants_.try_acting(walks, 1, 0);
+    EXPECT_EQ(file_->tried[1].fate, misses ? LibjvmMutantFile::kOpen : LibjvmMutantFile::kKilled);
+  }
 }
 
 TEST_F(LibjvmMutantsTest, ASuspectIsTriedAlone) {

@@ -30,6 +30,11 @@ class ContractOracle final : public Oracle {
     if (!view.subject.walker->documented_error(view.record.result)) {
       out->broken("undocumented-error",
                   "result " + std::to_string(view.record.result) + " is not documented");
+    } else if (view.record.result == 0 && view.record.depth > 0 &&
+               view.subject.walker->traits().at_polls_only) {
+      // Which is an error of a request; JFR's trace of one has a frame, or is invalid.
+      out->broken("no-frames-and-no-error",
+                  "result 0 for depth " + std::to_string(view.record.depth));
     } else if (view.subject.victim->is_java_thread && !walked_another_thread(view) &&
                !view.subject.walker->error_agrees(view.record.result, view.record.thread_state)) {
       out->broken("error-disagrees-with-state",

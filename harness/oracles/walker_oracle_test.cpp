@@ -196,6 +196,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "request-of-no-frame"},
         WrongWalker{"BiasedInAMethod", Defect::request_is_biased, WalkerId::jfr_request,
                     "biased-in-a-method"},
+        WrongWalker{"TraceOfNoFrames", Defect::trace_of_no_frames, WalkerId::jfr_trace,
+                    "no-frames-and-no-error"},
         WrongWalker{"UnknownType", Defect::unknown_type, WalkerId::asgst,
                     "frame-type-out-of-range"},
         WrongWalker{"TierOutOfRange", Defect::tier_out_of_range, WalkerId::asgst,

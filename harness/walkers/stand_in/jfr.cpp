@@ -69,7 +69,8 @@ jint JfrWalk_RecordTrace(void* ucontext, int stale, JfrWalk_Frame* frames, jint 
     const bool native = frame.type == Type::native;
     frames[count++] = {frame.method, native || frame.bci < 0 ? 0 : frame.bci, type_of(frame)};
   }
-  return count;
+  if (control.defect == Defect::trace_of_no_frames) return 0;
+  return count > 0 || depth <= 0 ? count : JFR_WALK_INVALID_STACK_TRACE;
 }
 
 jint JfrWalk_AnswerAtPoll(JNIEnv*, void*, const JfrWalk_Request*, JfrWalk_Frame* frames,

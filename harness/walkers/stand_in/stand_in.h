@@ -119,7 +119,8 @@ enum class Defect : uint8_t {
   request_of_no_frame,
   request_says_native,
   request_has_another_bci,
-  request_is_biased
+  request_is_biased,
+  trace_of_no_frames
 };
 
 struct Control {
