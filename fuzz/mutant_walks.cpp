@@ -22,6 +22,8 @@ constexpr size_t kTriesOfAnswer = 4;
 // The thread answers at another poll in each halt, and is elsewhere if it does not come to where it was.
 constexpr size_t kConfirmationsOfAnswer = 4;
 constexpr int kMostHalts = 20;
+// Halts that do not come to where they should: such a one takes as long as thousands of others.
+constexpr int kMostMisses = 2;
 
 size_t situation_of(const Input& input, const Outcome& outcome) {
   return 2 * static_cast<size_t>(input.scenario) + static_cast<size_t>(outcome.unmutated);
@@ -49,17 +51,20 @@ class MutantWalks::Answers final : public LibjvmMutants::Walks {
   // A thread that is halted in the VM makes no request.
   void before_walk() override {
     walked_ = {};
-    for (int i = 0; i < kMostHalts && goes_on() && !walked_.has_request; ++i) {
+    int misses = 0;
+    for (int i = 0; i < kMostHalts && misses < kMostMisses && goes_on() && !was_made(); ++i) {
       bool is_there = false;
       session_.on_control_thread(
           [&] { is_there = session_.halt_world(input_.scenario, halt_, random_++).at_halt_point; });
       if (is_there) {
         walked_ = session_.executor().execute(input_);
-      } else if (!has_asked_) {
+      } else if (has_asked_) {
+        ++misses;
+      } else {
         halt_ = {};
       }
     }
-    has_asked_ = has_asked_ || walked_.has_request;
+    has_asked_ = has_asked_ || was_made();
   }
   bool was_made() const override { return walked_.has_request; }
 
