@@ -11,8 +11,8 @@
 //   function     table                                                                         rbp
 //   ──────────── ───────────────────────────────────────────────────────────────────────────── ───────────────
 //   set_loc      CIE of version 3 with eight letters; rows begin where set_loc says            0
-//   remembered   nine rows remembered, of which the last is right and restored                  frame pointer
 //   letters      CIE with nine letters                                                         frame pointer
+//   remembered   nine rows remembered, of which the last is restored, and then made right      frame pointer
 //   base         CFA by rbx; where rbp and rsp were is said by it, too                         frame pointer
 //   cfa          CFA by an expression that multiplies                                          frame pointer
 //   saved        where rbp is saved is an expression that multiplies                           frame pointer
@@ -33,8 +33,7 @@ framestorm_odd_tables:
   pushq %rbp
 .Lset_loc_pushed:
   xorl %ebp, %ebp
-  call .Lremembered
-.Lset_loc_returned:
+  call .Lletters
   popq %rbp
 .Lset_loc_popped:
   ret
@@ -75,37 +74,11 @@ framestorm_odd_tables:
 .Lset_loc_fde_end:
 
   .text
-.Lremembered:
-  .cfi_startproc
-  pushq %rbp
-  .cfi_def_cfa_offset 16
-  .cfi_offset %rbp, -16
-  movq %rsp, %rbp
-  .cfi_def_cfa_offset 64
-  .cfi_remember_state
-  .cfi_remember_state
-  .cfi_remember_state
-  .cfi_remember_state
-  .cfi_remember_state
-  .cfi_remember_state
-  .cfi_remember_state
-  .cfi_remember_state
-  .cfi_def_cfa_offset 16
-  .cfi_remember_state
-  .cfi_def_cfa_offset 64
-  .cfi_restore_state
-  call .Lletters
-  popq %rbp
-  .cfi_def_cfa_offset 8
-  .cfi_restore %rbp
-  ret
-  .cfi_endproc
-
 .Lletters:
   pushq %rbp
 .Lletters_pushed:
   movq %rsp, %rbp
-  call .Lbase
+  call .Lremembered
   popq %rbp
 .Lletters_popped:
   ret
@@ -145,6 +118,31 @@ framestorm_odd_tables:
 .Lletters_fde_end:
 
   .text
+.Lremembered:
+  .cfi_startproc
+  pushq %rbp
+  .cfi_def_cfa_offset 16
+  movq %rsp, %rbp
+  .cfi_def_cfa_offset 64
+  .cfi_remember_state
+  .cfi_remember_state
+  .cfi_remember_state
+  .cfi_remember_state
+  .cfi_remember_state
+  .cfi_remember_state
+  .cfi_remember_state
+  .cfi_remember_state
+  .cfi_offset %rbp, -16
+  .cfi_remember_state
+  .cfi_restore_state
+  .cfi_def_cfa_offset 16
+  call .Lbase
+  popq %rbp
+  .cfi_def_cfa_offset 8
+  .cfi_restore %rbp
+  ret
+  .cfi_endproc
+
 .Lbase:
   .cfi_startproc
   pushq %rbp
@@ -177,7 +175,7 @@ framestorm_odd_tables:
   .cfi_def_cfa_offset 16
   .cfi_offset %rbp, -16
   movq %rsp, %rbp
-  .cfi_escape 0x0f, 6, 0x77, 0, 0x76, 16, 0x31, 0x1e  # (rbp + 16) * 1, above rsp, which is not it
+  .cfi_escape 0x0f, 6, 0x76, 48, 0x76, 16, 0x31, 0x1e  # (rbp + 16) * 1, above its caller's CFA
   call .Lsaved
   popq %rbp
   .cfi_def_cfa %rsp, 8
