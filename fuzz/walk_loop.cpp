@@ -97,7 +97,7 @@ void WalkLoop::answer_asked() {
   const Outcome walked = session_.executor().execute(input);
   if (session_.executor().not_reusable()) wear_out();
   if (!walked.has_request) return;
-  const Input there = mutants_ ? writer_.with_halt(input) : Input{};
+  const Input there = writer_.with_halt(input);
   Outcome answer;
   session_.on_control_thread([&] {
     if (mutants_) mutants_->begin();

@@ -132,6 +132,12 @@ void JvmTest::loop(const std::function<void()>& body) {
   });
 }
 
+uintptr_t JvmTest::entry_of(CodeKind kind, const std::string& name) {
+  const auto place = session().jvm().code_map().resolve({.kind = kind, .name = name});
+  EXPECT_TRUE(place) << name;
+  return place.value_or(0);
+}
+
 Walked JvmTest::walk(const Input& input) {
   Walked walked;
   loop([&] {

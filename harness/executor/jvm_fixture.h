@@ -66,6 +66,8 @@ class JvmTest : public testing::Test {
   // Whether a halted victim stands where ScenarioInfo says it mostly does.
   bool in_top_code(ScenarioId scenario);
   Victim& victim(ScenarioId scenario) { return session_->victims().of(scenario); }
+  // Where code of HotSpot's own begins. Fails the test, and 0, where there is none.
+  uintptr_t entry_of(CodeKind kind, const std::string& name);
 
   // World halted.
   Walked walk(const Input& input);

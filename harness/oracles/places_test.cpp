@@ -108,13 +108,6 @@ class PlacesTest : public JvmTest {
     return clauses_of(violations.findings());
   }
 
-  const CodeEntry& stub_named(std::string_view name) {
-    const auto entries = session().jvm().code_map().entries();
-    return *std::ranges::find_if(entries, [&](const CodeEntry& entry) {
-      return entry.kind == CodeKind::stub && entry.name == name;
-    });
-  }
-
   // Behind it, and what is compiled next.
   std::pair<uintptr_t, std::span<const DebugInfo::JavaFrame>> call_of_a_leaf() {
     for (const CodeEntry& entry : session().jvm().code_map().entries()) {
@@ -158,17 +151,20 @@ TEST_F(PlacesTest, AStubIsBetweenCAndJava) {
   const uintptr_t c = reinterpret_cast<uintptr_t>(&abort) + 1;
   trace.push_back({.pc = c, .sp = trace.back().sp + 64, .tier = -1, .type = kC});
   EXPECT_EQ(judge(trace), Clauses{"contract:java-called-from-c"});
-  const CodeEntry& stub = stub_named("call_stub");
-  trace.insert(trace.end() - 1,
-               Given{.pc = stub.begin, .sp = trace.back().sp, .tier = -1, .type = kC});
+  trace.insert(trace.end() - 1, Given{.pc = entry_of(CodeKind::stub, "call_stub"),
+                                      .sp = trace.back().sp,
+                                      .tier = -1,
+                                      .type = kC});
   EXPECT_EQ(judge(trace), Clauses{});
 }
 
 TEST_F(PlacesTest, ATraceThatEndsAtAnEntryIsNotWhole) {
   ASSERT_FALSE(HasFatalFailure());
   std::vector<Given> trace = trace_at(pc_, debug_->at(pc_));
-  trace.push_back(
-      {.pc = stub_named("call_stub").begin, .sp = trace.back().sp + 64, .tier = -1, .type = kC});
+  trace.push_back({.pc = entry_of(CodeKind::stub, "call_stub"),
+                   .sp = trace.back().sp + 64,
+                   .tier = -1,
+                   .type = kC});
   EXPECT_EQ(judge(trace, false, kIncludeCFrames), Clauses{"contract:ends-at-an-entry"});
   EXPECT_EQ(judge(trace, false, kIncludeCFrames, "and says why"), Clauses{});
   EXPECT_EQ(judge(trace), Clauses{}) << "no frames of C are asked for";

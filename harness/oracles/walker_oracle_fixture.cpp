@@ -193,12 +193,6 @@ Input WalkerOracleTest::mutated_input(WalkerId walker) {
   return mutated;
 }
 
-uintptr_t WalkerOracleTest::entry_of(CodeKind kind, const std::string& name) {
-  const auto place = session().jvm().code_map().resolve({.kind = kind, .name = name});
-  EXPECT_TRUE(place) << name;
-  return place.value_or(0);
-}
-
 Walker* WalkerOracleTest::asgct() { return walked_thread.asgct; }
 
 }  // namespace framestorm::walker_oracle_test

@@ -80,8 +80,6 @@ class WalkerOracleTest : public jvm_test::JvmTest {
   // Of a context that differs from the victim's in a register that leads nobody.
   static Input mutated_input(WalkerId walker);
   static Walker* asgct();
-  // Where code of HotSpot's own begins. Fails the test, and 0, where there is none.
-  uintptr_t entry_of(CodeKind kind, const std::string& name);
 
   stand_in::Control* control_ = nullptr;
   NativeUnwinder unwinder_;

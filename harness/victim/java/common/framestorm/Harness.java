@@ -16,7 +16,7 @@ public final class Harness {
   /** Spins in C until the harness stops its victims. */
   static native void spinInNative();
 
-  /** The same, called by C code that has no unwind table and keeps a frame pointer. */
+  /** The same, below C code with unusual unwind tables, and some with none and a frame pointer. */
   static native void spinBelowUntabled();
 
   /** The same, below C frames each of which ends in its call. */

@@ -1,6 +1,6 @@
 package framestorm;
 
-/** A native method whose C code calls more of it by way of code that has no unwind table. */
+/** A native method below C code with unusual unwind tables, and some with none. */
 final class NativeUntabled extends Scenario {
   @Override
   void prepare(Compiler compiler) {
