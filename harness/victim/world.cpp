@@ -286,8 +286,9 @@ void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
     slot->goal_met = there || goal.pc == 0;
     set_single_step(context, false);
     world.park(slot, context, false);
-    set_single_step(context, slot->stepping);
   }
+  // The thread may have restored flags that it saved before it was stepped, as HotSpot's stubs of safepoints do.
+  set_single_step(context, slot->stepping);
   errno = saved_errno;
 }
 

@@ -433,6 +433,31 @@ TEST_F(WorldTest, AThreadStepsItself) {
   EXPECT_TRUE(done);
 }
 
+// Calls it and restores the flags from before.
+extern "C" void world_test_with_flags_restored(void (*callee)());
+asm(".text\n"
+    "world_test_with_flags_restored:\n"
+    "  pushfq\n"
+    "  callq *%rdi\n"
+    "  popfq\n"
+    "  retq\n");
+
+TEST_F(WorldTest, AThreadThatRestoresItsFlagsIsSteppedOn) {
+  std::atomic<bool> done{false};
+  TestThread victim([&](const std::atomic<bool>&) {
+    world_test_with_flags_restored([] { World::get().step_self({300, 0, 0}); });
+    for (volatile int i = 0; i < 1000; i = i + 1) {
+    }
+    done = true;
+  });
+  ThreadSlot* slot = nullptr;
+  while (!done && slot == nullptr) slot = world().wait_parked(victim.tid(), 10);
+  ASSERT_NE(slot, nullptr) << "it ran on";
+  EXPECT_FALSE(done);
+  EXPECT_TRUE(slot->goal_met);
+  world().release(slot);
+}
+
 TEST_F(WorldTest, AThreadDoesNotParkAtAGoalThatWasGivenUp) {
   constexpr int kSteps = 200'000;
   std::atomic<bool> steps{false};
