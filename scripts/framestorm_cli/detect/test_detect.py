@@ -243,22 +243,25 @@ def test_a_scenario_goes_on_when_a_mutant_has_ended_the_process(
     assert len({start[start.index("--mutants") + 1] for start in starts}) == 1
 
 
-# Four mutants act in it: it fails with the third, and with the fifth once.
+# Four mutants act in it: it fails with the third, with the fourth in one test, and with the fifth once.
 A_TEST = """
 import os, pathlib, struct, sys
 name, mutant = sys.argv[1], int(os.environ.get("FRAMESTORM_MUTANT", "0"))
 if name == "skipped":
     sys.exit(print("[  SKIPPED ]"))
-if mutant < 0:
+if mutant < 0 and name != "broken":
     with open(os.environ["FRAMESTORM_CANARY"], "r+b") as counts:
         for number in (2, 3, 4, 5):
             counts.seek(48 + 16 * number)
-            counts.write(struct.pack("<2Q", 9, 9))
+            acted = struct.unpack("<2Q", counts.read(16))[1] + 9
+            counts.seek(48 + 16 * number)
+            counts.write(struct.pack("<2Q", acted, acted))
 once = pathlib.Path(f"mutant-{mutant}")
 chance = mutant == 5 and not once.exists()
 once.touch()
 bug = name == "bug" and "planted" in os.environ["JDK_UNDER_TEST"]
-sys.exit(mutant == 3 or chance or name == "broken" or bug)
+rare = mutant == 4 and name == "rare"
+sys.exit(mutant == 3 or rare or chance or name == "broken" or bug)
 """
 
 
@@ -308,6 +311,8 @@ def test_the_walkers_tests_kill_the_mutants_that_they_fail_with(
     assert {number: kill.signature.clause for number, kill in made.kills.items()} == {3: "right"}
     the_tests_are("broken", "skipped")
     assert "none of 2 tests ran" in measuring.run(one).problem
+    the_tests_are(*"abcd", "rare")
+    assert measuring.run(one).kills[4].signature.clause == "rare"
 
 
 def test_a_planted_bug_is_found_by_the_walkers_tests_that_fail_with_it_alone(

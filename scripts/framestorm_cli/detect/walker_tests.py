@@ -1,16 +1,18 @@
 """The added walkers' own tests as a contestant: those that ctest runs on an instrumented JDK, one at a time.
 
 Of mutants: each test runs with none in force, which are counted that act in it. Then each mutant that is not
-killed yet is in force in the tests that are most about it.
+killed yet is in force in the test that is most about it, of those that it acts in. Then each that is left is
+in force in its next one, and so on.
 """
 
 import contextlib
+import itertools
 import os
 import random
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +30,6 @@ from framestorm_cli.native.toolchain import NATIVE, Toolchain
 
 _LABEL = "walkers"
 _SKIPPED = "[  SKIPPED ]"
-_TESTS = 4  # for a mutant, of each program
 _LEAST = 20.0  # seconds that a test gets at least
 _SLOWER = 5  # than without a mutant it may be
 
@@ -120,23 +121,26 @@ def _look_for_mutants(
     killed = canary.read_killed(task.mutants)
     tried: dict[int, Tried] = {}
     began = time.monotonic()
-    for number, tests_of in _most_about(ran).items():
-        if number in killed:
+    for number, one in _in_rounds(_most_about(ran)):
+        so_far = tried.get(number, Tried(0, 0, killed=number in killed))
+        if so_far.killed:
             continue
-        tries, killed_it = 0, False
-        for one in tests_of:
-            if killed_it or time.monotonic() - began > task.seconds:
-                break
-            tries += 1
-            killed_it = _fails_with(task, one, number, environment)
-            if killed_it:
-                finding = Finding(
-                    kind="failed_test", signature=_signature(one.test), oracle="test", mutant=number
-                )
-                looked.found.append(Timed(time.monotonic() - began, finding))
-        if tries:
-            tried[number] = Tried(tries, int(killed_it), killed=killed_it)
+        if time.monotonic() - began > task.seconds:
+            break
+        kills = _fails_with(task, one, number, environment)
+        tried[number] = Tried(so_far.tries + 1, int(kills), killed=kills)
+        if kills:
+            finding = Finding(
+                kind="failed_test", signature=_signature(one.test), oracle="test", mutant=number
+            )
+            looked.found.append(Timed(time.monotonic() - began, finding))
     canary.write_tried(task.mutants, tried)
+
+
+def _in_rounds(tests: Mapping[int, Sequence[_Ran]]) -> Iterator[tuple[int, _Ran]]:
+    """The first test of each mutant, then the second of each, ..."""
+    for turn in itertools.zip_longest(*tests.values()):
+        yield from ((number, one) for number, one in zip(tests, turn, strict=True) if one)
 
 
 def _count(task: Task, tests: Sequence[Test], environment: Mapping[str, str]) -> list[_Ran]:
@@ -159,8 +163,8 @@ def _count(task: Task, tests: Sequence[Test], environment: Mapping[str, str]) ->
 
 
 def _most_about(ran: Sequence[_Ran]) -> dict[int, list[_Ran]]:
-    """For each mutant the tests of which it is the largest part, for the time they take; first those that act
-    in few."""
+    """For each mutant the tests that it acts in. First those of which it is the largest part, for the time
+    that they take, and first the mutants that act in few."""
     by_number: dict[int, list[_Ran]] = {}
     for one in ran:
         for number in one.acts:
@@ -170,7 +174,7 @@ def _most_about(ran: Sequence[_Ran]) -> dict[int, list[_Ran]]:
         return one.acts[number] / sum(one.acts.values()) / one.seconds
 
     return {
-        number: sorted(every, key=lambda one: -worth(one, number))[:_TESTS]
+        number: sorted(every, key=lambda one: -worth(one, number))
         for number, every in sorted(by_number.items(), key=lambda item: (len(item[1]), item[0]))
     }
 
