@@ -92,7 +92,8 @@ class LibFuzzerEngine final : public FuzzEngine {
 
  private:
   static std::vector<std::string> arguments_of(const FuzzOptions& options, bool bursts) {
-    // HotSpot and the guard own the signals, the driver the limits.
+    // HotSpot and the guard own the signals, the driver the limits. A JVM that ends itself is a death, which
+    // libFuzzer would give the exit code of strict mode.
     return {"framestorm",
             "-runs=-1",
             bursts ? "-mutate_depth=1" : "-mutate_depth=5",  // a burst is deep enough
@@ -111,6 +112,8 @@ class LibFuzzerEngine final : public FuzzEngine {
             "-handle_xfsz=0",
             "-handle_usr1=0",
             "-handle_usr2=0",
+            "-handle_abrt=0",
+            "-error_exitcode=1",
             "-reload=0",
             bursts ? "-entropic=0" : "-entropic=1",
             bursts ? "-verbosity=0" : "-verbosity=1",

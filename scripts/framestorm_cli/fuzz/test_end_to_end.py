@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 
 from framestorm_cli.base import paths
 from framestorm_cli.fuzz import afl, summary
+from framestorm_cli.fuzz.fuzzing import Fuzzer, Run
+from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.native import processes, toolchain
 
 pytestmark = pytest.mark.long
@@ -61,6 +64,27 @@ def test_every_bucket_has_what_a_person_needs(
         assert (out / bucket["artifact"]).stat().st_size > 0
         assert (out / bucket["text"]).read_text().startswith("framestorm-input")
         assert bucket["id"] in (out / bucket["report"]).read_text()
+
+
+def test_a_jvm_that_ends_itself_is_a_death_and_another_process_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FRAMESTORM_BIN", raising=False)
+    tools = toolchain.prepare(None)
+    options = FuzzOptions(("fuzz_call",), 12.0, None, 1, 1, tmp_path / "out", scenarios=("c1",))
+    aborted: list[int] = []
+
+    def abort_the_first(run: Run) -> None:
+        pid = run.processes[0].popen.pid
+        if run.processes[0].walks and not aborted:
+            aborted.append(pid)
+            os.kill(pid, signal.SIGABRT)
+
+    first, second = Fuzzer(tools, options).fuzz(abort_the_first).processes
+    assert first.death is not None
+    assert first.death.how == "SIGABRT"
+    assert second.exit == 0
+    assert second.walks > 0
 
 
 def test_a_wrong_trace_that_a_profiler_stored_is_found_and_comes_back(
