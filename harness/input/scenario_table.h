@@ -57,6 +57,9 @@ enum class ScenarioId : uint8_t {
   string_search,
   method_handle_linker,
   native_no_return,
+  interpreted_calls,
+  compiled_calls,
+  c1_monitor,
   count
 };
 
@@ -512,6 +515,34 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
      .trace = "framestorm/Harness.spinBelowNoReturn framestorm/NativeNoReturn.call "
               "framestorm/NativeNoReturn.run framestorm/Victim.run",
      .top = TopCode::native},
+    {.id = ScenarioId::interpreted_calls,
+     .name = "interpreted-calls",
+     .description = "an interpreted method that calls interpreted ones, a native one, and the VM",
+     .trace = "framestorm/Harness.countInNative|framestorm/InterpretedCalls.one|"
+              "framestorm/InterpretedCalls.two? framestorm/InterpretedCalls.loop "
+              "framestorm/InterpretedCalls.run framestorm/Victim.run",
+     .asgct_percent = 1,
+     .top = TopCode::interpreter,
+     .note = "AsyncGetCallTrace gives -5 and -6 while a frame is built or left"},
+    {.id = ScenarioId::compiled_calls,
+     .name = "compiled-calls",
+     .description = "a method of C1's with many places that have debug information, half of them "
+                    "inlined",
+     .trace = "framestorm/CompiledCalls.inlined|framestorm/CompiledCalls.called? "
+              "framestorm/CompiledCalls.large? framestorm/CompiledCalls.loop "
+              "framestorm/CompiledCalls.run framestorm/Victim.run",
+     .asgct_percent = 75,
+     .top = TopCode::nmethod,
+     .top_name = "framestorm/CompiledCalls.called",
+     .top_tier = 1},
+    {.id = ScenarioId::c1_monitor,
+     .name = "c1-monitor",
+     .description = "C1's code calls the VM for a monitor, also in the handler of an exception",
+     .trace = "framestorm/C1Monitor.throwing? framestorm/C1Monitor.catching|"
+              "framestorm/C1Monitor.locking|framestorm/C1Monitor.handling? "
+              "framestorm/C1Monitor.loop framestorm/C1Monitor.run framestorm/Victim.run",
+     .asgct_percent = 1,
+     .note = "AsyncGetCallTrace gives -5 in the stubs that throw and look for handlers"},
 });
 
 constexpr bool is_in_order() {

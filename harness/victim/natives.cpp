@@ -168,6 +168,12 @@ void JNICALL spin_below_no_return(JNIEnv*, jclass) {
   work_until_stopped([] { count_below_no_return(kRounds); });
 }
 
+// About as long as what its caller does beside it.
+void JNICALL count_in_native(JNIEnv*, jclass) {
+  volatile int counter = 0;
+  while (counter < 200) counter = counter + 1;
+}
+
 void JNICALL call_back(JNIEnv* env, jclass, jobject runnable) {
   const jmethodID run = env->GetMethodID(env->FindClass("java/lang/Runnable"), "run", "()V");
   env->CallVoidMethod(runnable, run);
@@ -242,6 +248,7 @@ void bind(const Jvm& jvm) {
       method("spinInNative", "()V", &spin_in_native),
       method("spinBelowUntabled", "()V", &spin_below_untabled),
       method("spinBelowNoReturn", "()V", &spin_below_no_return),
+      method("countInNative", "()V", &count_in_native),
       method("callBack", "(Ljava/lang/Runnable;)V", &call_back),
       method("spinAddress", "()J", &spin_address),
       method("churnPermit", "()V", &churn_permit),

@@ -22,6 +22,9 @@ public final class Harness {
   /** The same, below C frames each of which ends in its call. */
   static native void spinBelowNoReturn();
 
+  /** Counts in C for a moment. */
+  static native void countInNative();
+
   /** Calls {@code runnable.run()} from C. */
   static native void callBack(Runnable runnable);
 
