@@ -295,6 +295,7 @@ Outcome Executor::execute(const Input& input) {
     if (outcome.has_request && outcome.unmutated) {
       outcome.requested = frames_of_request(view);
       outcome.requested_stands = !outcome.requested.empty() && view.frame_stands();
+      outcome.requested_bci = prepared.walker->requested_bci();
     }
     outcome.not_reusable = further_->not_reusable();
   }

@@ -28,9 +28,9 @@ const WalkRecord* Executor::FurtherWalker::make(const FurtherWalk& walk) {
   WalkTarget target = prepared.target;
   target.options = walk.options;
   if (!walk.calls) target.drop_calls();
-  context_.set(prepared.expected_context, by.walker->traits().called_as_handler
-                                              ? ContextArg::victim
-                                              : prepared.input->call.context);
+  const bool as_handler = by.walker->traits().called_as_handler;
+  const ContextArg given = walk.has_context ? prepared.input->call.context : ContextArg::null;
+  context_.set(prepared.expected_context, as_handler ? ContextArg::victim : given);
   Kept& kept = next_kept();
   WalkRecord& record = kept.record;
   record = first_->record;

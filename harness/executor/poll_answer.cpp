@@ -78,12 +78,17 @@ bool skips_frames(JavaFrames answered, JavaFrames requested) {
 
 // What an answer begins with instead of the frame that the thread was in; empty: with that. No frame is left
 // without a poll but by an exception, where its bci is not known, or by a virtual thread that unmounts. An
-// interpreted one has gone on to another bytecode, which JFR may take from it; of a compiled one JFR gives the next
-// place with debug information.
-std::string why_elsewhere(JavaFrames answered, JavaFrames requested, const CodeMap& code) {
-  const JavaFrame& then = requested.front();
+// interpreted one has gone on to another bytecode; JFR gives the one that the request has, if it has one. Of a
+// compiled one JFR gives the next place with debug information.
+std::string why_elsewhere(JavaFrames answered, const Outcome& walked, const CodeMap& code) {
+  const JavaFrame& then = walked.requested.front();
   const JavaFrame& now = answered.front();
   if (then.bci == kNoBci) return {};
+  if (then.has_method_of(now, /*anywhere=*/true) && then.is_interpreted() && now.is_interpreted() &&
+      walked.requested_bci != kNoBci && now.bci != walked.requested_bci) {
+    return "frame 0 has bci " + std::to_string(now.bci) + ", and the request has " +
+           std::to_string(walked.requested_bci);
+  }
   const CodeEntry* const entry = code.find(then.pc);
   bool is_there = now.has_method_of(then);
   if (then.is_compiled() && entry != nullptr && entry->debug != nullptr &&
@@ -161,7 +166,7 @@ void judge(Session& session, const Input& input, const Outcome& walked, bool is_
   if (!unlike.empty()) out->broken("wrong-frame-types", unlike + ", answered at a poll");
   const bool may_unmount = !scenario.thawed_trace.empty();
   if (!walked.requested_stands || may_unmount || answered.empty()) return;
-  const std::string elsewhere = why_elsewhere(answered, walked.requested, code);
+  const std::string elsewhere = why_elsewhere(answered, walked, code);
   if (!elsewhere.empty()) out->broken("sample-elsewhere", elsewhere);
 }
 

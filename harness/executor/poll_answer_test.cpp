@@ -141,6 +141,26 @@ TEST_F(PollAnswer, AnAnswerThatDoesNotBeginWithTheThreadsFrameIsFound) {
   }
 }
 
+// The request has a bytecode, and the frame is still there.
+TEST_F(PollAnswer, AnInterpretedFrameAtAnotherBytecodeThanTheRequestsIsFound) {
+  Outcome walked = walk(input_).outcome;
+  walked.requested.resize(1);
+  JavaFrame& then = walked.requested.front();
+  then = {};
+  then.tier = 0;
+  then.method = methods().front();
+  then.bci = 3;
+  walked.requested_stands = true;
+  answer_.types[0] = FrameType::interpreted;
+  answer_.innermost_bci = 5;
+  for (const auto& [bci, found] :
+       {std::pair(kNoBci, Clauses{}), {5, Clauses{}}, {3, {"contract:sample-elsewhere"}}}) {
+    walked.requested_bci = bci;
+    halt_in_java(ScenarioId::c1);
+    EXPECT_EQ(clauses(walked), found) << bci;
+  }
+}
+
 TEST_F(PollAnswer, AnAnswerAtAnotherPlaceOfCompiledCodeIsFound) {
   Outcome walked = walk(input_).outcome;
   walked.requested.resize(1);

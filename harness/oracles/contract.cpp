@@ -1,4 +1,5 @@
 // The trace is one that the API's documentation allows.
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/executable_memory.h"
 #include "harness/oracles/oracle.h"
@@ -67,7 +68,19 @@ class ContractOracle final : public Oracle {
     } else if (view.record.result == 0 && stopped) {
       out->broken("no-frame-and-stopped",
                   "no frame is there, and it was stopped by " + std::string(view.record.stopped()));
+    } else if (view.record.result == 0 && view.record.depth > 0 && has_anchor_off_its_stack(view)) {
+      out->broken("no-frame-and-an-anchor",
+                  "no frame is there, and the thread's anchor is off its stack");
     }
+  }
+
+  // Of a thread outside Java, which has Java frames that cannot be walked then.
+  static bool has_anchor_off_its_stack(const WalkView& view) {
+    const Victim& victim = *view.subject.victim;
+    const uint32_t state = view.record.thread_state;
+    if (state != kThreadInNative && state != kThreadInVm && state != kThreadBlocked) return false;
+    const uintptr_t sp = victim.last_java_sp(view.subject.jvm->layout());
+    return sp != 0 && (sp < victim.stack_end || sp >= victim.stack_base || sp % sizeof sp != 0);
   }
 
   // A walker that finds its thread by the context's sp may be led to another one, and one that is
@@ -146,6 +159,13 @@ class ContractOracle final : public Oracle {
         view.record.stopped() != nullptr) {
       out->broken("truncated", "the trace of a walker that declares its traces complete is cut: " +
                                    std::string(view.record.stopped()));
+    }
+    const WalkFacts* const facts = view.record.facts_if_any();
+    // Iterators know it when they come there.
+    if (walker.is_added() && walker.masks && facts != nullptr && facts->left_out_frozen &&
+        view.record.result == view.record.depth && !view.ends_as_asked()) {
+      out->broken("says-frozen-where-full",
+                  "it says that frames are in the heap, and had no room to come there");
     }
     // What is inlined is inlined into something, unless there was no more room.
     if (callee.type == FrameType::inlined && view.record.result < view.record.depth) {

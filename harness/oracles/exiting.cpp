@@ -1,5 +1,6 @@
 // A thread that is exiting is refused as such, and no other thread is, by walkers whose API has an error
-// for that. It comes before all others (AsyncGetCallTrace, forte.cpp: ticks_thread_exit).
+// for that. It comes before all others (AsyncGetCallTrace, forte.cpp: ticks_thread_exit). A JNIEnv that is null
+// is an exiting thread's to those that are told of no thread but by it.
 #include "harness/input/walker_table.h"
 #include "harness/oracles/oracle.h"
 
@@ -13,12 +14,15 @@ class ExitingOracle final : public Oracle {
     const WalkerTraits& walker = view.subject.walker->traits();
     const Victim& victim = *view.subject.victim;
     const ThreadLayout& layout = view.subject.jvm->layout();
-    if (record.end != WalkEnd::returned || !walker.refuses_exiting_threads() ||
-        !victim.is_java_thread || layout.terminated == 0 || !is_of_victim(view)) {
-      return;
+    if (record.end != WalkEnd::returned || !walker.refuses_exiting_threads()) return;
+    const bool is_told_by_env = walker.borrows_identity() && walker.options == 0;
+    if (is_told_by_env && view.subject.input->call.env == EnvArg::null && !is_refused(view)) {
+      out->broken("walks-without-a-thread",
+                  "result " + std::to_string(record.result) + " for a JNIEnv that is null");
     }
+    if (!victim.is_java_thread || layout.terminated == 0 || !is_of_victim(view)) return;
+    const bool refused = is_refused(view);
     const WalkerError* const error = record.result > 0 ? nullptr : walker.find_error(record.result);
-    const bool refused = error != nullptr && error->exiting;
     // A thread that has left the VM's list is no thread to whoever looks there, and a walk may fault.
     const bool not_found =
         error != nullptr && (error->name == "no_thread" || walker.contained_error == record.result);
@@ -32,6 +36,13 @@ class ExitingOracle final : public Oracle {
   }
 
  private:
+  static bool is_refused(const WalkView& view) {
+    const int32_t result = view.record.result;
+    const WalkerError* const error =
+        result > 0 ? nullptr : view.subject.walker->traits().find_error(result);
+    return error != nullptr && error->exiting;
+  }
+
   // Whether the walk was told of this thread, and of it as it is.
   static bool is_of_victim(const WalkView& view) {
     const CallArgs& call = view.subject.input->call;

@@ -47,6 +47,12 @@ FurtherWalk FurtherWalk::once_more() const {
   return walk;
 }
 
+FurtherWalk FurtherWalk::without_context() const {
+  FurtherWalk walk = *this;
+  walk.has_context = false;
+  return walk;
+}
+
 void FurtherWalks::add(const FurtherWalk& walk) {
   if (size_ < kCapacity && !has(walk)) walks_[size_++] = walk;
 }
@@ -74,6 +80,7 @@ FurtherView::FurtherView(const WalkView& first, const FurtherWalk& walk, const W
     : input_(*first.subject.input), subject_(first.subject), view_{record, subject_} {
   input_.walker = walk.walker;
   input_.call.options = walk.options;
+  if (!walk.has_context) input_.call.context = ContextArg::null;
   if (!walk.calls) {
     input_.iterator_calls.clear();
     input_.queue_calls.clear();

@@ -22,8 +22,9 @@ struct FurtherWalk {
   };
   WalkerId walker = kDefaultWalker;
   int32_t depth = 0;
-  uint32_t options = 0;  // CallArgs::options
-  bool calls = false;    // makes those of the input
+  uint32_t options = 0;     // CallArgs::options
+  bool calls = false;       // makes those of the input
+  bool has_context = true;  // the first one's, else null
   Place place = Place::same;
   // WalkCall::stale_words, where the first walk has any.
   uint32_t stale_words = 0;
@@ -40,6 +41,7 @@ struct FurtherWalk {
   FurtherWalk aside() const;
   FurtherWalk over(uint32_t other_stale_words) const;
   FurtherWalk once_more() const;
+  FurtherWalk without_context() const;
   bool operator==(const FurtherWalk&) const = default;
 };
 

@@ -17,9 +17,11 @@
 #include <algorithm>
 
 #include "harness/base/hex.h"
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/jvm/call_site.h"
 #include "harness/oracles/oracle.h"
+#include "harness/victim/context.h"
 
 namespace framestorm {
 namespace {
@@ -46,10 +48,10 @@ class PlacesOracle final : public Oracle {
                                             hex(view.subject.victim->stack_base));
         return;
       }
-      if (tells_sp && view.subject.unmutated && !is_live(view, i, frame)) {
+      if (tells_sp && begins_at_given_sp(view) && !is_live(view, i, frame)) {
         out->broken("sp-below-the-threads", "frame " + std::to_string(i) + " has sp " +
                                                 hex(frame.sp) + ", the thread " +
-                                                hex(view.subject.victim->sp));
+                                                hex(given_sp(view)));
         return;
       }
       if (is_compiled(frame) || frame.type == FrameType::inlined) {
@@ -84,8 +86,20 @@ class PlacesOracle final : public Oracle {
     return sp >= victim.stack_end && sp < victim.stack_base && sp % sizeof(uintptr_t) == 0;
   }
 
+  // Where nothing is mutated, and of a thread in Java whatever is: its own sp says what it has left.
+  static bool begins_at_given_sp(const WalkView& view) {
+    return view.subject.unmutated || (view.record.thread_state == kThreadInJava &&
+                                      view.subject.input->call.context == ContextArg::victim);
+  }
+
+  // What the walk was told of the thread's sp.
+  static uintptr_t given_sp(const WalkView& view) {
+    return view.subject.unmutated ? view.subject.victim->sp
+                                  : get_register(*view.record.expected_context, Register::sp);
+  }
+
   static bool is_live(const WalkView& view, size_t index, const Frame& frame) {
-    const uintptr_t sp = view.subject.victim->sp;
+    const uintptr_t sp = given_sp(view);
     if (frame.sp == 0 || frame.sp >= sp) return true;
     const bool has_nothing =
         index + 1 < view.record.frame_count() && view.frame(index + 1).sp == sp;

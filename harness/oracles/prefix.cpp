@@ -1,4 +1,5 @@
-// The trace of depth k is the first k frames of the trace of depth n > k.
+// The trace of depth k is the first k frames of the trace of depth n > k. Where an added walker says that
+// nothing can be walked, depth 1 gives nothing, either.
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {
@@ -7,6 +8,10 @@ namespace {
 class PrefixOracle final : public Oracle {
  public:
   static void ask(const WalkView& view, FurtherWalks* out) {
+    if (is_refused(view)) {
+      out->add(one_frame(view));
+      out->add(one_frame(view).with_depth(view.record.depth));
+    }
     if (!applies(view)) return;
     const FurtherWalk whole = FurtherWalk::again(view);
     const FurtherWalk shorter = whole.with_depth(view.record.result / 2);
@@ -17,6 +22,7 @@ class PrefixOracle final : public Oracle {
   }
 
   void check(const WalkView& view, Further& further, Violations* out) override {
+    if (is_refused(view)) check_refusal(view, further, out);
     if (!applies(view)) return;
     const int32_t depth = view.record.result / 2;
     const FurtherWalk again = FurtherWalk::again(view);
@@ -47,6 +53,32 @@ class PrefixOracle final : public Oracle {
   }
 
  private:
+  static bool is_refused(const WalkView& view) {
+    const WalkerTraits& walker = view.subject.walker->traits();
+    const WalkerError* const error =
+        view.record.result <= 0 ? walker.find_error(view.record.result) : nullptr;
+    return walker.is_added() && view.record.end == WalkEnd::returned && view.record.depth > 1 &&
+           error != nullptr && error->name.starts_with("not_walkable");
+  }
+
+  static FurtherWalk one_frame(const WalkView& view) {
+    const FurtherWalk one = FurtherWalk::again(view).with_depth(1);
+    return view.may_read_itself() ? one.aside() : one;
+  }
+
+  static void check_refusal(const WalkView& view, Further& further, Violations* out) {
+    const WalkRecord* const one = further.make(one_frame(view));
+    if (one == nullptr || one->result <= 0) return;
+    if (view.may_read_itself()) {
+      const WalkRecord* const again = further.make(one_frame(view).with_depth(view.record.depth));
+      if (again == nullptr || again->result > 0) return;
+    }
+    out->broken("depth-changes-result",
+                "depth " + std::to_string(view.record.depth) + " gives " +
+                    std::string(view.subject.walker->error_name(view.record.result)) +
+                    ", depth 1 a frame");
+  }
+
   static bool applies(const WalkView& view) {
     return view.record.frame_count() >= 2 && view.record.result <= view.record.depth;
   }

@@ -11,6 +11,8 @@
 //                Of an interrupted frame it is the register's (old-bytecode: it is what the frame
 //                had at its last call or poll)
 //
+// A bci is one of the method in the frame at sp, whatever was mutated.
+//
 // Compared with a walker that tells where frames are, of an unmutated victim. Further in there may be one frame, of
 // an interpreted method that is entered or left just now (request-skips-frames). A request without a
 // frame (biased) is wrong where the pc that JFR starts from, the anchor's or else the thread's own, is in
@@ -38,6 +40,7 @@ class RequestOracle final : public Oracle {
     if (is_biased_in_a_method(view)) {
       out->broken("biased-in-a-method", "the thread is in " + starting_code(view)->name);
     }
+    check_bytecode(view, out);
     if (!applies(view)) return;
     const WalkRecord* const walk = further.make(FurtherWalk::by_witness(view));
     if (walk == nullptr || walk->result <= 0) return;
@@ -89,6 +92,33 @@ class RequestOracle final : public Oracle {
 
  private:
   static constexpr uintptr_t kBcpOfNative = 1;  // build_for_interpreter, jfrSampleRequest.cpp
+  // Words from an interpreted frame's pointer to its method (frame_x86.hpp).
+  static constexpr uintptr_t kMethodBelow = 3;
+
+  // Whatever was mutated: a request has a bci only of the method that is in its frame.
+  static void check_bytecode(const WalkView& view, Violations* out) {
+    if (view.subject.walker->layout().bcp < 0 || view.record.end != WalkEnd::returned ||
+        view.record.frame_count() != 1) {
+      return;
+    }
+    const Frame request = view.frame(0);
+    const Victim& victim = *view.subject.victim;
+    const uintptr_t slot = request.sp - kMethodBelow * sizeof(uintptr_t);
+    if (request.bci < 0 || request.sp % sizeof(uintptr_t) != 0 || slot < victim.sp ||
+        request.sp > victim.stack_base) {
+      return;
+    }
+    const void* const method = *reinterpret_cast<void* const*>(slot);
+    const jmethodID id = Jvm::get().methods().id_of(method);  // it may have to learn new ones
+    const MethodInfo* const info = id == nullptr ? nullptr : view.subject.methods->find(id);
+    if (info == nullptr || request.bci > info->last_bci) {
+      out->broken(
+          "bytecode-of-no-method",
+          "the request has bci " + std::to_string(request.bci) + ", and its frame " +
+              (info == nullptr ? "no method"
+                               : info->name + " ends with " + std::to_string(info->last_bci)));
+    }
+  }
 
   // Whether a Java frame that stands is further in than that at `index`.
   static bool skips_frames(const WalkView& view, const WalkRecord& walk, size_t index) {

@@ -5,6 +5,7 @@
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/walker_oracle_fixture.h"
+#include "harness/victim/context.h"
 
 namespace framestorm::walker_oracle_test {
 namespace {
@@ -77,6 +78,32 @@ TEST_F(WalkerOracleTest, ARequestIsOfTheInnermostFrameThatStands) {
   EXPECT_TRUE(is_reported(leaving, 2, kInterpreted));
   EXPECT_TRUE(is_reported(leaving, 1, kC1));
   spinning.pc = was;
+}
+
+// Whatever was mutated.
+TEST_F(WalkerOracleTest, ARequestHasABytecodeOfTheMethodInItsFrame) {
+  ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
+  static uintptr_t frame_pointer = 0;
+  static int32_t bci = 0;
+  control_->stack = [](void* context, stand_in::Frame* out, size_t room) {
+    const size_t size = stack_of_victim(context, out, room);
+    out[0].fp = frame_pointer;
+    out[0].bci = bci;
+    return size;
+  };
+  Input mutated = mutated_input(WalkerId::jfr_request);
+  mutated.scenario = ScenarioId::interpreted_recursion;
+  const Victim& spinning = victim(ScenarioId::interpreted_recursion);
+  const uintptr_t fp = get_register(spinning.context_copy, Register::fp);
+  const auto reported = [&](uintptr_t at, int32_t its) {
+    frame_pointer = at;
+    bci = its;
+    return times_reported(mutated, "bytecode-of-no-method");
+  };
+  EXPECT_EQ(reported(fp, 1), 0);
+  EXPECT_EQ(reported(fp, 1000), 1) << "behind its last one";
+  EXPECT_EQ(reported(fp - sizeof(uintptr_t), 1), 1) << "another word is no method";
+  EXPECT_EQ(reported(spinning.sp, 1), 0) << "below the thread's sp";
 }
 
 TEST_F(WalkerOracleTest, ARequestOfBytecodesDoesNotSayThatTheyAreNative) {

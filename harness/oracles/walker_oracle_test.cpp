@@ -270,6 +270,18 @@ INSTANTIATE_TEST_SUITE_P(
                     "made-frame-outside-code-cache"},
         WrongWalker{"SaysCut", Defect::says_cut, WalkerId::asgst, "says-cut-where-whole"},
         WrongWalker{"SaysFrozen", Defect::says_frozen, WalkerId::asgst, "says-cut-where-whole"},
+        WrongWalker{"SaysFrozenWhereFull",
+                    Defect::says_frozen,
+                    WalkerId::asgst,
+                    "says-frozen-where-full",
+                    {.depth = DepthKind::one}},
+        WrongWalker{"RefusesMoreThanOneFrame", Defect::refuses_more_than_one_frame,
+                    WalkerId::asgct2, "depth-changes-result"},
+        WrongWalker{"WalksWithoutAnEnv",
+                    Defect::walks_without_an_env,
+                    WalkerId::asgct2,
+                    "walks-without-a-thread",
+                    {.env = EnvArg::null}},
         WrongWalker{"SpOfInlinedDiffers", Defect::sp_of_inlined_differs, WalkerId::asgst_iterator,
                     "sp-of-inlined-frame"},
         WrongWalker{"HandlerCalledTwice", Defect::calls_handlers_twice, WalkerId::asgst_iterator,
@@ -290,6 +302,67 @@ TEST_P(EachWrongWalker, IsReported) {
   const Walked walked = walk(wrong);
   const auto clauses = clauses_of(walked.findings);
   EXPECT_EQ(std::ranges::count(clauses, "contract:" + GetParam().clause), 1) << explain(walked);
+}
+
+// What a thread says of itself, until it is destroyed.
+class SaidOfItself {
+ public:
+  SaidOfItself(const Victim& thread, const ThreadLayout& layout, uint32_t state, uintptr_t sp)
+      : state_(at<uint32_t>(thread, layout.state)),
+        sp_(at<uintptr_t>(thread, layout.last_java_sp)) {
+    *state_ = state;
+    *sp_ = sp;
+  }
+  ~SaidOfItself() {
+    *state_ = kThreadInJava;
+    *sp_ = 0;
+  }
+  SaidOfItself(const SaidOfItself&) = delete;
+  SaidOfItself& operator=(const SaidOfItself&) = delete;
+
+ private:
+  template <typename T>
+  static T* at(const Victim& thread, size_t offset) {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(thread.java_thread) + offset);
+  }
+  uint32_t* state_;
+  uintptr_t* sp_;
+};
+
+TEST_F(WalkerOracleTest, OutsideJavaTheContextDoesNotMatter) {
+  ASSERT_TRUE(start_and_stand(ScenarioId::c1));
+  const auto reported = [&](uint32_t state, uint32_t options) {
+    const Victim& spinning = victim(ScenarioId::c1);
+    const SaidOfItself said(spinning, session().jvm().layout(), state, spinning.sp);
+    Input plain = input(WalkerId::asgst_env);
+    plain.call.options = options;
+    return times_reported(plain, "context-matters-outside-java");
+  };
+  EXPECT_EQ(reported(kThreadInNative, 0), 0);
+  control_->defect = Defect::needs_the_context;
+  EXPECT_EQ(reported(kThreadInNative, 0), 1);
+  EXPECT_EQ(reported(kThreadInNative, kIncludeCFrames), 0);
+  EXPECT_EQ(reported(kThreadInJava, 0), 0);
+}
+
+TEST_F(WalkerOracleTest, AThreadWithAnAnchorHasJavaFrames) {
+  ASSERT_TRUE(start_and_stand(ScenarioId::c1));
+  const auto reported = [&](uintptr_t sp) {
+    const SaidOfItself said(victim(ScenarioId::c1), session().jvm().layout(), kThreadInNative, sp);
+    Input with_c = input(WalkerId::asgst);
+    with_c.call.options = kIncludeCFrames;
+    return times_reported(with_c, "no-frame-and-an-anchor");
+  };
+  const uintptr_t off_the_stack = victim(ScenarioId::c1).stack_base;
+  control_->stack = [](void*, stand_in::Frame* out, size_t) -> size_t {
+    *out = {.type = stand_in::Type::cpp, .pc = kPcOfC};
+    return 1;
+  };
+  EXPECT_EQ(reported(off_the_stack), 0) << "a frame is given";
+  control_->stack = [](void*, stand_in::Frame*, size_t) { return size_t{0}; };
+  EXPECT_EQ(reported(off_the_stack), 1);
+  EXPECT_EQ(reported(victim(ScenarioId::c1).sp + 1), 1);
+  EXPECT_EQ(reported(0), 0);
 }
 
 TEST_F(WalkerOracleTest, AJavaFrameOfAMutatedContextIsInCode) {

@@ -58,8 +58,8 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
     return {};
   }
   const bool cut = record.frame_count() == static_cast<size_t>(limits_.depth);
-  const Judgement judgement =
-      judge(frames_, truth_.expected(), walker.traits(), jvm_.methods(), cut, noted_place());
+  const Judgement judgement = judge(frames_, truth_.expected(), walker.traits(), jvm_.methods(),
+                                    cut, noted_place(), record.stopped() != nullptr);
   // An event may have replaced a frame, and the return address that leads to it.
   if (judgement.clause == kFrameElsewhere && events_.in_force() != StepEvent::none) {
     return {.verdict = Verdict::right};
@@ -67,7 +67,7 @@ Judgement Stepper::judge_trace(const Walker& walker, const WalkRecord& record,
   if (judgement.verdict == Verdict::right && !cut && is_said_to_be_cut(walker, record)) {
     return {.verdict = Verdict::wrong, .clause = "says-cut-where-whole", .at = frames_.size()};
   }
-  return judgement.verdict == Verdict::wrong ? judge_by_versions(walker, judgement, cut)
+  return judgement.verdict == Verdict::wrong ? judge_by_versions(walker, judgement, record, cut)
                                              : judgement;
 }
 
@@ -85,7 +85,8 @@ bool Stepper::is_said_to_be_cut(const Walker& walker, const WalkRecord& record) 
              truth_.expected().end();
 }
 
-Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& first, bool cut) {
+Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& first,
+                                     const WalkRecord& record, bool cut) {
   by_versions_.assign(truth_.expected().begin(), truth_.expected().end());
   for (TrueFrame& frame : by_versions_) {
     if (frame.method == nullptr) continue;
@@ -96,8 +97,8 @@ Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& firs
   }
   std::vector<Frame> frames = frames_;
   for (Frame& frame : frames) frame.method = versions_.first_of(frame.method);
-  const Judgement judgement =
-      judge(frames, by_versions_, walker.traits(), jvm_.methods(), cut, noted_place());
+  const Judgement judgement = judge(frames, by_versions_, walker.traits(), jvm_.methods(), cut,
+                                    noted_place(), record.stopped() != nullptr);
   return judgement.verdict == Verdict::right ? judgement : first;
 }
 

@@ -258,7 +258,8 @@ class Stepper {
   bool is_said_to_be_cut(const Walker& walker, const WalkRecord& record) const;
   NotedPlace noted_place();
   // What is judged anew of one that is not right: a replaced method's other versions are it.
-  Judgement judge_by_versions(const Walker& walker, const Judgement& first, bool cut);
+  Judgement judge_by_versions(const Walker& walker, const Judgement& first,
+                              const WalkRecord& record, bool cut);
   // That it gives all frames here.
   bool is_promised(const Walker& walker, const Judgement& judgement,
                    const WalkRecord& record) const;

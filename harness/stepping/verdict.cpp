@@ -11,13 +11,14 @@ using Sort = TrueFrame::Sort;
 class Match {
  public:
   Match(std::span<const Frame> frames, std::span<const TrueFrame> truth, const WalkerTraits& walker,
-        const MethodTable& methods, bool cut, const NotedPlace& noted)
+        const MethodTable& methods, bool cut, const NotedPlace& noted, bool stopped)
       : frames_(frames),
         truth_(truth),
         walker_(walker),
         methods_(methods),
         cut_(cut),
-        noted_(noted) {
+        noted_(noted),
+        stopped_(stopped) {
     truth_of_.fill(UINT16_MAX);
   }
 
@@ -27,7 +28,7 @@ class Match {
       const TrueFrame& wanted = truth_[t];
       switch (wanted.sort) {
         case Sort::frozen:
-          if (f == frames_.size() && !walker_.sees_frozen_frames) return true;
+          if (f == frames_.size() && may_end_at_frozen()) return true;
           continue;
         case Sort::carrier:
           return f == frames_.size() || !walker_.ends_at_a_continuation;
@@ -83,6 +84,11 @@ class Match {
   }
 
  private:
+  // Whoever says that frames are left out there goes on below them, and is not stopped.
+  bool may_end_at_frozen() const {
+    return !walker_.sees_frozen_frames && !(walker_.says_frozen && stopped_);
+  }
+
   bool is(const Frame& frame, const TrueFrame& wanted, size_t f) const {
     const bool has_no_id = frame.method == nullptr && wanted.replaced;
     if (frame.unnamed ? !methods_.is_native(wanted.method)
@@ -134,6 +140,7 @@ class Match {
   const MethodTable& methods_;
   const bool cut_;
   const NotedPlace noted_;
+  const bool stopped_;
   bool has_missed_ = false;
   size_t frame_ = 0, place_ = 0;
   static constexpr size_t kMostPlaced = 64;
@@ -150,13 +157,13 @@ std::string_view name_of(Verdict verdict) {
 
 Judgement judge(std::span<const Frame> frames, std::span<const TrueFrame> truth,
                 const WalkerTraits& walker, const MethodTable& methods, bool cut,
-                const NotedPlace& noted) {
+                const NotedPlace& noted, bool stopped) {
   if (frames.empty()) {
     const auto first = std::ranges::find(truth, Sort::frame, &TrueFrame::sort);
     if (first == truth.end()) return {.verdict = Verdict::right};
     return {.verdict = Verdict::refused, .clause = "no-frames", .expected = &*first};
   }
-  Match match(frames, truth, walker, methods, cut, noted);
+  Match match(frames, truth, walker, methods, cut, noted, stopped);
   if (match.from(0, 0)) {
     const size_t elsewhere = match.first_elsewhere();
     if (elsewhere == frames.size()) return {.verdict = Verdict::right};

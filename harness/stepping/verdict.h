@@ -40,10 +40,10 @@ struct Judgement {
 };
 
 // `frames`: the Java frames of a trace, innermost first. `cut`: it filled its depth, and may end
-// anywhere. `methods` says which are native. `noted`: where the innermost frame may stand, too. Does not
-// allocate.
+// anywhere. `methods` says which are native. `noted`: where the innermost frame may stand, too.
+// `stopped`: the walker says that it could not go on. Does not allocate.
 Judgement judge(std::span<const Frame> frames, std::span<const TrueFrame> truth,
                 const WalkerTraits& walker, const MethodTable& methods, bool cut,
-                const NotedPlace& noted = {});
+                const NotedPlace& noted = {}, bool stopped = false);
 
 }  // namespace framestorm::stepping

@@ -108,6 +108,23 @@ TEST_F(VerdictTest, FrozenFramesMayBeLeftOutByThoseWhoDoNotSeeThem) {
   EXPECT_EQ(said({frame(1, 0), frame(3, 7)}, frozen), "wrong frame-not-there 1");
 }
 
+TEST_F(VerdictTest, WhoeverSaysThatFramesAreFrozenIsNotStoppedThere) {
+  const std::vector<TrueFrame> frozen = {
+      truth(1, kAnyBci), {.sort = TrueFrame::Sort::frozen}, truth(2, 5)};
+  const std::vector<Frame> above = {frame(1, 0)};
+  const auto clause = [&](WalkerId walker, bool stopped) {
+    return std::string(
+        judge(above, frozen, traits_of(walker), methods_, false, {}, stopped).clause);
+  };
+  EXPECT_EQ(clause(WalkerId::asgst, true), "trace-ends-early");
+  EXPECT_EQ(clause(WalkerId::asgst, false), "");
+  EXPECT_EQ(clause(WalkerId::asgct2, true), "") << "it cannot say so";
+  const std::vector<TrueFrame> last = {frozen[0], frozen[1], {.sort = TrueFrame::Sort::carrier}};
+  EXPECT_EQ(judge(above, last, traits_of(WalkerId::asgst), methods_, false, {}, true).verdict,
+            Verdict::right)
+      << "no frame of the thread's own is below";
+}
+
 TEST_F(VerdictTest, BelowAVirtualThreadAreItsCarriersFrames) {
   const std::vector<TrueFrame> mounted = {truth(1, kAnyBci), {.sort = TrueFrame::Sort::carrier}};
   EXPECT_EQ(said({frame(1, 0)}, mounted), "right");

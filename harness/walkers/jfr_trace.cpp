@@ -54,6 +54,7 @@ class JfrTrace final : public Walker {
   }
 
   bool has_request() const override { return has_request_; }
+  int32_t requested_bci() const override { return request_.bci < 0 ? kNoBci : request_.bci; }
   std::optional<int32_t> answer(JNIEnv* env, void* java_thread, std::byte* frames,
                                 int32_t depth) override {
     const int32_t result =

@@ -135,6 +135,8 @@ class Walker {
                        void* ucontext) noexcept = 0;
   // Whether the walk just made has noted a request, which the thread answers once it runs on.
   virtual bool has_request() const { return false; }
+  // Of the interpreted frame that it was noted in, as the request says; kNoBci: it says none.
+  virtual int32_t requested_bci() const { return kNoBci; }
   // The trace that the thread answers it with, written and returned as of walk(); nothing when it
   // faulted. Control thread with its JNIEnv, VM running, world released; waits for the thread.
   virtual std::optional<int32_t> answer(JNIEnv* env, void* java_thread, std::byte* frames,

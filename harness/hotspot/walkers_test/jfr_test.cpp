@@ -281,6 +281,30 @@ TEST_F(JfrAnswerTest, TheThreadAnswersAtTheFirstPollThatItComesTo) {
   EXPECT_GT(stood, 10);
 }
 
+// Sampled in a method, and answered where the next poll is: often in one that it has called.
+TEST_F(JfrAnswerTest, AnswersAreOfTheFramesThatWereSampled) {
+  const std::vector<ScenarioId> scenarios = {ScenarioId::interpreted_calls,
+                                             ScenarioId::compiled_calls,
+                                             ScenarioId::vtable_dispatch, ScenarioId::adapters};
+  start(scenarios);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const ScenarioId scenario : scenarios) {
+    const Input input = plain(scenario, WalkerId::jfr_trace);
+    int stood = 0;
+    for (uint64_t i = 0; i < 300; ++i) {
+      session().halt_world(scenario, {}, 7919 * i);
+      const Walked walked = walk(input);
+      EXPECT_TRUE(walked.findings.empty()) << name_of(scenario) << ": " << explain(walked);
+      stood += walked.outcome.requested_stands ? 1 : 0;
+      if (!walked.outcome.has_request) continue;
+      for (const Finding& finding : answer_at_poll(session(), input, walked.outcome).findings) {
+        ADD_FAILURE() << name_of(scenario) << ": " << finding.clause << ", " << finding.detail;
+      }
+    }
+    EXPECT_GT(stood, 10) << name_of(scenario);
+  }
+}
+
 // The frame that was sampled is gone, or was never there.
 TEST_F(JfrAnswerTest, SamplesOfFramesThatAreGoneGiveTheThreadsFrames) {
   start({ScenarioId::c1});

@@ -66,8 +66,13 @@ void walk(CallTrace* trace, jint depth, void* ucontext) {
   Control& control = *framestorm_stand_in();
   control.asked_env = trace->env_id;
   trace->frame_info = nullptr;
-  if (control.defect == Defect::refuses) {
-    trace->num_frames = -5;
+  if (trace->env_id == nullptr && control.defect != Defect::walks_without_an_env) {
+    trace->num_frames = -8;
+    return;
+  }
+  const bool refuses_this = control.defect == Defect::refuses_more_than_one_frame && depth > 1;
+  if (control.defect == Defect::refuses || refuses_this) {
+    trace->num_frames = refuses_this ? -6 : -5;
     return;
   }
   const size_t size = control.stack(ucontext, stack.data(), stack.size());

@@ -103,6 +103,10 @@ void walk(ASGST_CallTrace* trace, jint depth, void* context, uint32_t options) {
     case Defect::says_collecting:
       trace->num_frames = ASGST_GC_ACTIVE;
       return;
+    case Defect::needs_the_context:
+      if (context != nullptr) break;
+      trace->num_frames = ASGST_UNKNOWN_JAVA;
+      return;
     case Defect::not_walkable_without_reason:
       trace->num_frames = ASGST_NOT_WALKABLE_JAVA;
       return;

@@ -45,6 +45,7 @@ enum class Defect : uint8_t {
   c_frames_unasked,
   contains_a_fault,
   contains_and_does_not_tell,
+  needs_the_context,
   // AsyncGetStackTrace and AsyncGetCallTrace2
   leaves_out_a_frame,
   gives_another_bci,  // of the second Java frame; AsyncGetCallTrace2 and ...Packed only
@@ -55,6 +56,8 @@ enum class Defect : uint8_t {
   cpp_frame_with_method,
   interpreted_with_tier,
   inlined_as_compiled,
+  refuses_more_than_one_frame,
+  walks_without_an_env,
   // AsyncGetCallTrace2Packed
   cpp_as_stub,
   java_as_native,
