@@ -28,20 +28,22 @@ void MethodsTest::SetUp() {
   ASSERT_NE(std::getenv("FRAMESTORM_TEST_JDK"), nullptr)
       << "set FRAMESTORM_TEST_JDK to a JDK's folder, or run `scripts/framestorm test`";
   jvm_ = &started_jvm();
-  const int found = set(*jvm_, functions_.method_info, "ASGST_GetMethodInfo") +
-                    set(*jvm_, functions_.class_info, "ASGST_GetClassInfo") +
-                    set(*jvm_, functions_.line_number, "ASGST_GetLineNumber") +
-                    set(*jvm_, functions_.line_number_table, "ASGST_GetLineNumberTable") +
-                    set(*jvm_, functions_.to_id, "ASGST_MethodToJMethodID") +
-                    set(*jvm_, functions_.from_id, "ASGST_JMethodIDToMethod") +
-                    set(*jvm_, functions_.register_handler, "ASGST_RegisterClassUnloadHandler") +
-                    set(*jvm_, functions_.deregister_handler, "ASGST_DeregisterClassUnloadHandler");
+  const int found =
+      set(*jvm_, functions_.method_info, "ASGST_GetMethodInfo") +
+      set(*jvm_, functions_.class_info, "ASGST_GetClassInfo") +
+      set(*jvm_, functions_.line_number, "ASGST_GetLineNumber") +
+      set(*jvm_, functions_.line_number_table, "ASGST_GetLineNumberTable") +
+      set(*jvm_, functions_.to_id, "ASGST_MethodToJMethodID") +
+      set(*jvm_, functions_.from_id, "ASGST_JMethodIDToMethod") +
+      set(*jvm_, functions_.register_handler, "ASGST_RegisterClassUnloadHandler") +
+      set(*jvm_, functions_.deregister_handler, "ASGST_DeregisterClassUnloadHandler") +
+      set(*jvm_, functions_.forget, "framestorm_forget_methods");
   if (found == 0) {
     GTEST_SKIP() << jvm_->library_path()
                  << " has no function of profile2.h; `framestorm jdk build` "
                  << "makes a JDK that has";
   }
-  ASSERT_EQ(found, 8) << "some functions of profile2.h are missing";
+  ASSERT_EQ(found, 9) << "some functions of profile2.h, or framestorm's own, are missing";
 
   ASSERT_EQ(jvm_->vm()->GetEnv(reinterpret_cast<void**>(&jvmti_), JVMTI_VERSION_11), JNI_OK);
   jvmtiCapabilities capabilities = {};

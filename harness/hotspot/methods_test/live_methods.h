@@ -23,6 +23,7 @@ struct Functions {
   decltype(&ASGST_JMethodIDToMethod) from_id = nullptr;
   decltype(&ASGST_RegisterClassUnloadHandler) register_handler = nullptr;
   decltype(&ASGST_DeregisterClassUnloadHandler) deregister_handler = nullptr;
+  void (*forget)() = nullptr;  // what was proven to be a method: it is proven anew
 };
 
 struct MethodInfo {

@@ -583,6 +583,55 @@ TEST_F(UnloadTest, HandlersAreCalledForAClassOfADroppedLoader) {
   EXPECT_FALSE(is_method(another.pair));
 }
 
+// Who asks while handlers are called, in the thread that calls them and in another one.
+struct AskedMeanwhile {
+  const Functions* functions = nullptr;
+  int here = 0, elsewhere = 0;  // methods and classes that were found
+};
+
+void ask_meanwhile(ASGST_Class klass, ASGST_Method* methods, int count, bool, void* argument) {
+  auto& asked = *static_cast<AskedMeanwhile*>(argument);
+  const auto found = [&] {
+    int found = asked.functions->class_info(klass, nullptr);
+    for (int i = 0; i < count; ++i) found += asked.functions->method_info(methods[i], nullptr);
+    return found;
+  };
+  std::thread([&] {
+    asked.functions->forget();  // what was proven counts until the handlers return
+    asked.elsewhere += found();
+  }).join();
+  asked.here += found();
+}
+
+TEST_F(UnloadTest, OnlyTheHandlersThreadFindsWhatIsUnloaded) {
+  AskedMeanwhile asked;
+  asked.functions = &functions();
+  ASSERT_EQ(functions().register_handler(ask_meanwhile, &asked), 1);
+  load_and_drop();
+  collect_garbage();
+  EXPECT_EQ(functions().deregister_handler(ask_meanwhile, &asked), 1);
+  EXPECT_GE(asked.here, 6);
+  EXPECT_EQ(asked.elsewhere, 0);
+}
+
+// Epochs are counted in 20 bits, so that the one that the method was proven in comes again.
+TEST_F(UnloadTest, AMethodThatIsGoneIsNoneWhenItsEpochComesAgain) {
+  constexpr int kEpochs = 1 << 20;
+  constexpr int kUnloaded = 1 << 14;  // more than begin while its class is unloaded
+  Dropped dropped = load_and_drop();
+  ASSERT_NE(dropped.pair, nullptr);
+  collect_garbage();
+  // Nothing is asked but whether it is one: the rest of it is gone.
+  const auto id = reinterpret_cast<jmethodID>(&dropped.pair);
+  int found = 0;
+  for (int i = 0; i < kEpochs; ++i) {
+    functions().forget();
+    if (i < kEpochs - kUnloaded) continue;
+    found += functions().from_id(id) == nullptr ? 0 : 1;
+  }
+  EXPECT_EQ(found, 0);
+}
+
 // The memory of classes between others that stay is kept, with what is in it.
 TEST_F(UnloadTest, WhereAMethodWasIsNothingThatLooksLikeOne) {
   constexpr int kPairs = 40;
