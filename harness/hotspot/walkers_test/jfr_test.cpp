@@ -8,6 +8,7 @@
 #include "harness/executor/jvm_fixture.h"
 #include "harness/executor/poll_answer.h"
 #include "harness/input/text.h"
+#include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/victim/scenario.h"
 
@@ -291,10 +292,14 @@ TEST_F(JfrAnswerTest, AnswersAreOfTheFramesThatWereSampled) {
   for (const ScenarioId scenario : scenarios) {
     const Input input = plain(scenario, WalkerId::jfr_trace);
     int stood = 0;
-    for (uint64_t i = 0; i < 300; ++i) {
+    for (uint64_t i = 0; i < 200; ++i) {
       session().halt_world(scenario, {}, 7919 * i);
       const Walked walked = walk(input);
       EXPECT_TRUE(walked.findings.empty()) << name_of(scenario) << ": " << explain(walked);
+      if (victim(scenario).thread_state(session().jvm().layout()) == kThreadInNative) {
+        ASSERT_TRUE(walked.outcome.succeeded()) << error_of(walked);
+        EXPECT_EQ(walked.methods.front(), "framestorm/Harness.countInNative");
+      }
       stood += walked.outcome.requested_stands ? 1 : 0;
       if (!walked.outcome.has_request) continue;
       for (const Finding& finding : answer_at_poll(session(), input, walked.outcome).findings) {
