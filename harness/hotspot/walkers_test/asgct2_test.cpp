@@ -35,6 +35,8 @@ class Asgct2Test : public JvmTest {
   }
   void expect_same_in_both(ScenarioId scenario);
 
+  bool has_env_ = true;  // what walks are told
+
  private:
   // As the victim.
   template <typename Result>
@@ -46,7 +48,7 @@ class Asgct2Test : public JvmTest {
     const ThreadIdentity::Scoped as_victim(session().jvm().identity(), walked.java_thread);
     Result result;
     result.frames.resize(512);
-    result.trace.env_id = static_cast<JNIEnv*>(walked.jni_env);
+    result.trace.env_id = has_env_ ? static_cast<JNIEnv*>(walked.jni_env) : nullptr;
     result.trace.frames = result.frames.data();
     function(&result.trace, depth, walked.slot->context);
     result.frames.resize(static_cast<size_t>(std::max(result.trace.num_frames, 0)));
@@ -142,6 +144,8 @@ TEST_F(Asgct2Test, ErrorsAreThoseOfAsyncGetCallTrace) {
   EXPECT_EQ(walk(ScenarioId::vm_thread).trace.num_frames, -8);
   EXPECT_EQ(walk(ScenarioId::c1, 0).trace.num_frames, 0);
   EXPECT_GT(walk(ScenarioId::c1).trace.num_frames, 0);
+  has_env_ = false;
+  EXPECT_EQ(walk(ScenarioId::c1).trace.num_frames, -8);
 }
 
 TEST_F(Asgct2Test, BothLayoutsSayTheSame) {
@@ -197,6 +201,8 @@ TEST_F(Asgct2Test, PackedErrorsAndDepthsAreThoseOfTheFlatLayout) {
   EXPECT_EQ(walk_packed(ScenarioId::vm_thread).trace.num_frames, -8);
   EXPECT_EQ(walk_packed(ScenarioId::c1, 0).trace.num_frames, 0);
   EXPECT_EQ(walk_packed(ScenarioId::c1, 2).trace.num_frames, 2);
+  has_env_ = false;
+  EXPECT_EQ(walk_packed(ScenarioId::c1, 2).trace.num_frames, -8);
 }
 
 }  // namespace

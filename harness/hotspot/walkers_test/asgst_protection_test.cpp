@@ -2,9 +2,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <csignal>
+#include <vector>
 
 #include "harness/hotspot/walkers_test/asgst_fixture.h"
 #include "harness/victim/context.h"
@@ -53,6 +55,39 @@ class Unreadable {
   void* begin_;
   size_t size_;
 };
+
+// A stub asks the thread where it polled or threw: there may be none.
+TEST_F(AsgstTest, AStubOnNoThreadsStackIsWalkedWithoutAFault) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto codes = session().jvm().code_map().entries();
+  const auto compiled = std::ranges::find_if(codes, [](const CodeEntry& code) {
+    return code.kind == CodeKind::nmethod && code.frame_bytes > 0;
+  });
+  ASSERT_NE(compiled, codes.end());
+  // No return address.
+  std::vector<uintptr_t> stack(4096, (*compiled).begin + 1);
+  const uintptr_t sp = reinterpret_cast<uintptr_t>(stack.data());
+  const jlong before = contained();
+  int walked = 0;
+  for (const CodeEntry& stub : codes) {
+    if (stub.name != "SafepointBlob") continue;
+    for (uintptr_t pc = stub.begin; pc < stub.end; ++pc) {
+      ucontext_t context;
+      copy_context(*victim(ScenarioId::c1).slot->context, &context);
+      set_register(&context, Register::pc, pc);
+      set_register(&context, Register::sp, sp);
+      set_register(&context, Register::fp, sp + 2 * sizeof(sp));
+      const Traced traced = walk_context(&context, ASGST_INCLUDE_NON_JAVA_THREADS);
+      EXPECT_EQ(traced.trace.kind, ASGST_CPP_TRACE);
+      EXPECT_NE(traced.trace.num_frames, ASGST_CONTAINED_FAULT) << "+" << pc - stub.begin;
+      ++walked;
+    }
+  }
+  EXPECT_GT(walked, 0);
+  EXPECT_EQ(contained(), before);
+}
 
 // The thread whose stack sp is on may have ended meanwhile.
 TEST_F(AsgstTest, AThreadThatIsGoneIsAContainedFault) {

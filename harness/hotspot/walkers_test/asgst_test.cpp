@@ -94,6 +94,8 @@ TEST_F(AsgstTest, WhereAContinuationBeginsIsTold) {
     ASSERT_GT(own.trace.num_frames, 1) << own.why();
     EXPECT_EQ(text(whole), info);
     EXPECT_EQ(text(own), info);
+    // It is told of the stack's end only.
+    EXPECT_EQ(text(walk(scenario, 0, kEveryKind, 0, whole.trace.num_frames)), "");
     EXPECT_EQ(whole.count(static_cast<uint8_t>(type)), 1U);
     EXPECT_EQ(own.frames.back().type, type);
     EXPECT_GT(whole.frames.size(), own.frames.size()) << "the carrier's frames are missing";
@@ -244,7 +246,7 @@ TEST_F(AsgstTest, AnInterpretedFrameThatIsNoneIsNotWalkable) {
 }
 
 // A frame's word for its method may be that of another one, which is not at the frame's bytecode; and
-// some of the CDS archive have no ID.
+// some of the CDS archive have no ID. At its own bytecode such a method is a frame.
 TEST_F(AsgstTest, AnInterpretedFrameSaysWhatItExecutesOrWhere) {
   start({ScenarioId::interpreted_recursion});
   halt_in_java(ScenarioId::interpreted_recursion);
@@ -255,14 +257,33 @@ TEST_F(AsgstTest, AnInterpretedFrameSaysWhatItExecutesOrWhere) {
       *reinterpret_cast<uintptr_t* const*>(victim(ScenarioId::interpreted_recursion).fp);
   uintptr_t* const slot = caller - 3;
   const uintptr_t method = *slot;
+  uintptr_t* const bytecode = caller - 8;
+  const uintptr_t executed = *bytecode;
+  const VmStructs& structs = session().jvm().structs();
+  const size_t const_method = structs.required_offset("Method", "_constMethod");
+  const size_t size_of_const_method = structs.size_of("ConstMethod");
+  ASSERT_NE(size_of_const_method, 0U);
+  const auto is_method = function<int (*)(uintptr_t, void*)>("ASGST_GetMethodInfo");
   JNIEnv* const env = session().jvm().env();
   const auto archived = *reinterpret_cast<const uintptr_t*>(
       env->GetMethodID(env->FindClass("java/lang/Object"), "hashCode", "()I"));
-  int others = 0, of_nothing = 0;
+  int others = 0, of_nothing = 0, without_id = 0;
   for (uintptr_t word = archived - kAround; word < archived + kAround; word += sizeof(word)) {
     *slot = word;
     const Traced traced = walk(ScenarioId::interpreted_recursion, 0, kEveryKind, 0, 2);
-    if (traced.frames.size() < 2) continue;
+    if (traced.frames.size() < 2) {
+      if (is_method(word, nullptr) == 0) continue;
+      const void* const refused = reinterpret_cast<const void*>(word);
+      *bytecode = read_at<uintptr_t>(refused, const_method) + size_of_const_method;
+      const Traced at_first = walk(ScenarioId::interpreted_recursion, 0, kEveryKind, 0, 2);
+      *bytecode = executed;
+      if (at_first.frames.size() < 2) continue;  // an abstract method has none
+      const auto& begun = at_first.frames.back().java_frame;
+      EXPECT_EQ(begun.method_id, nullptr);
+      EXPECT_EQ(begun.bci, 0);
+      ++without_id;
+      continue;
+    }
     ++others;
     const auto& frame = traced.frames.back().java_frame;
     const bool java = frame.type == ASGST_FRAME_JAVA;
@@ -271,6 +292,7 @@ TEST_F(AsgstTest, AnInterpretedFrameSaysWhatItExecutesOrWhere) {
   *slot = method;
   EXPECT_GT(others, 0);
   EXPECT_EQ(of_nothing, 0) << "of " << others;
+  EXPECT_GT(without_id, 0);
 }
 
 TEST_F(AsgstTest, TheThreadsOwnFieldsAreNotBelieved) {
@@ -394,7 +416,7 @@ TEST_F(AsgstTest, SignalHandlersStandAboveWhatTheyInterrupted) {
 }
 
 TEST_F(AsgstTest, DuringACollectionNothingIsWalkedUnlessAsked) {
-  start({ScenarioId::parked});
+  start({ScenarioId::parked, ScenarioId::vm_thread});
   halt(ScenarioId::parked);
   ASSERT_FALSE(HasFatalFailure());
   // The collector's own flag, since the halted world collects nothing.
@@ -406,11 +428,13 @@ TEST_F(AsgstTest, DuringACollectionNothingIsWalkedUnlessAsked) {
   const Traced refused = walk(ScenarioId::parked, 0);
   const Traced masked = walk(ScenarioId::parked, 0, ASGST_JAVA_TRACE);
   const Traced walked = walk(ScenarioId::parked, ASGST_WALK_DURING_UNSAFE_STATES);
+  const Traced collecting = walk(ScenarioId::vm_thread, ASGST_INCLUDE_NON_JAVA_THREADS);
   *active = false;
   EXPECT_EQ(refused.trace.num_frames, ASGST_GC_ACTIVE);
   EXPECT_EQ(refused.trace.kind, ASGST_GC_TRACE);
   EXPECT_EQ(masked.trace.num_frames, ASGST_WRONG_KIND);
   EXPECT_GT(walked.trace.num_frames, 0) << walked.why();
+  EXPECT_EQ(collecting.trace.kind, ASGST_GC_TRACE);
 }
 
 // Runs at a safepoint, on the VM thread.

@@ -97,7 +97,9 @@ class BarrierTest : public JvmTest, public testing::WithParamInterface<const cha
     caller_sp[-static_cast<ptrdiff_t>(room) - 1] = reinterpret_cast<uintptr_t>(callers_.front().pc);
     if (from_c) *sp = reinterpret_cast<uintptr_t>(pc);
     ucontext_t context = *victim(kScenario).slot->context;
-    context.uc_mcontext.gregs[REG_RBX] = 0;
+    // C has there what it likes, a method too.
+    context.uc_mcontext.gregs[REG_RBX] =
+        from_c ? reinterpret_cast<greg_t>(callers_.front().method) : 0;
     set_register(
         &context, Register::pc,
         from_c ? reinterpret_cast<uintptr_t>(&getpagesize) : reinterpret_cast<uintptr_t>(pc));

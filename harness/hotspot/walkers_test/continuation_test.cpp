@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
+#include "harness/input/thread_state.h"
 
 namespace framestorm {
 namespace {
@@ -86,6 +87,48 @@ TEST_F(ContinuationTest, FrozenFramesAreSaidToBeMissing) {
   EXPECT_EQ(walked.counted.barriers, 1);
   EXPECT_EQ(walked.counted.entries, 1);
   EXPECT_EQ(walked.counted.entries_missing, 0);
+}
+
+// Freezing notes where the continuation was entered. A walk begins there without a context or outside of
+// Java; in Java the frames are whole yet.
+TEST_F(ContinuationTest, FramesAreLeftOutAtTheNotedEntryOnlyWhereTheyMayBeGone) {
+  begin(ScenarioId::virtual_remounted);
+  ASSERT_FALSE(HasFatalFailure());
+  const std::vector<ASGST_Frame> whole = walk().frames;
+  std::vector<ASGST_Frame> from_entry = whole;
+  from_entry.erase(from_entry.begin(),
+                   from_entry.begin() + static_cast<ptrdiff_t>(entry_of(whole)));
+  ASSERT_GT(from_entry.size(), 1U);
+  ASGST_Frame& entry = from_entry.front();
+  ASSERT_EQ(entry.pc, read_at<void*>(session().jvm().structs().static_address("ContinuationEntry",
+                                                                              "_return_pc")));
+  entry.type = ASGST_FRAME_CONTINUATION;  // none that is frozen has been left out
+  const ThreadLayout& layout = session().jvm().layout();
+  auto* const thread = static_cast<char*>(victim(scenario_).java_thread);
+  const auto note = [&](size_t field, void* value) {
+    return std::exchange(*reinterpret_cast<void**>(thread + field), value);
+  };
+  auto* const state = reinterpret_cast<uint32_t*>(thread + layout.state);
+  void* const context = victim(scenario_).slot->context;
+  const auto frames_by = [&](void* by) {
+    std::vector<ASGST_Frame> frames;
+    run_context(by, [&](ASGST_Iterator* it) { frames = rest(it); });
+    return frames;
+  };
+  void* const sp = note(layout.last_java_sp, entry.sp);
+  void* const fp = note(layout.last_java_fp, entry.fp);
+  void* const pc = note(layout.last_java_pc, entry.pc);
+  const auto without_context = frames_by(nullptr);
+  const auto in_java = frames_by(context);
+  const uint32_t state_of_thread = std::exchange(*state, kThreadInVm);
+  const auto in_vm = frames_by(context);
+  *state = state_of_thread;
+  note(layout.last_java_sp, sp);
+  note(layout.last_java_fp, fp);
+  note(layout.last_java_pc, pc);
+  EXPECT_TRUE(same(without_context, from_entry)) << without_context.size();
+  EXPECT_TRUE(same(in_java, whole)) << in_java.size();
+  EXPECT_TRUE(same(in_vm, from_entry)) << in_vm.size();
 }
 
 TEST_F(ContinuationTest, ABarrierOfNoContinuationEndsTheWalkAndIsCounted) {
