@@ -2,6 +2,8 @@
 public class MarkCases {
     static native int mark(int up);
 
+    static native int markToMark(int up); // whose handler's iterator ends at the next one
+
     static native boolean move(int mark, int up);
 
     static native int told(int mark);
@@ -228,6 +230,13 @@ public class MarkCases {
             check(failure instanceof IllegalStateException, "thrown out of the thread: " + failure);
             check(told(marked) == 1 && !isSet(marked), "told when it throws");
             failure = null;
+            int[] marks = new int[2];
+            started(false, () -> {
+                marks[0] = markToMark(OUTERMOST);
+                marks[1] = mark(OUTERMOST);
+            });
+            check(told(marks[0]) == 1 && told(marks[1]) == 1, "told of two marks when it returns");
+            check(order(marks[0]) < order(marks[1]), "of two marks the first counts");
             started(true, MarkCases::yields);
             check(failure == null, "virtual: " + failure);
             started(true, MarkCases::deepYields);

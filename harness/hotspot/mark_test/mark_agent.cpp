@@ -285,7 +285,10 @@ void on_case(ASGST_FrameMark* mark, ASGST_Iterator* iterator, void* argument) {
   ASGST_Frame caller{};
   const bool has_caller = ASGST_NextFrame(iterator, &caller) == 1;
   const bool yields = caller.type == ASGST_FRAME_CONTINUATION;
-  if (it->mark != mark || ASGST_GetFrameMarkStackPointer(mark) != nullptr ||
+  // An error is no end at another mark.
+  const bool ends_at_mark =
+      ASGST_State(iterator) == ASGST_NO_TOP_JAVA_FRAME && ASGST_GetFrameMark(iterator) != nullptr;
+  if (it->mark != mark || ASGST_GetFrameMarkStackPointer(mark) != nullptr || ends_at_mark ||
       (!yields && !it->is_in_heap && it->caller != (has_caller ? caller.method : nullptr))) {
     wrong_callers.fetch_add(1);
   }
@@ -317,6 +320,16 @@ bool move(Case* it, int up) {
   it->caller = frame < stack.depth ? stack.frames[frame].method : nullptr;
   ASGST_MoveFrameMark(it->mark, sp);
   return ASGST_GetFrameMarkStackPointer(it->mark) == sp;
+}
+
+// The number of a new mark, or -1 when the frame cannot be marked.
+jint mark_case(JNIEnv* jni, jint up, int options) {
+  const size_t number = next_case.fetch_add(1) % cases.size();
+  Case& it = cases[number];
+  ASGST_RemoveFrameMark(it.mark);
+  it.told = it.order = 0;
+  it.mark = ASGST_RegisterFrameMark(jni, &on_case, options, &it);
+  return it.mark != nullptr && move(&it, up) ? static_cast<jint>(number) : -1;
 }
 
 // Of MarkCost.java.
@@ -365,14 +378,13 @@ JNIEXPORT jdouble JNICALL Java_MarkCost_cost(JNIEnv*, jclass, jboolean to_mark, 
   return best;
 }
 
-// The number of a new mark, or -1 when the frame cannot be marked.
 JNIEXPORT jint JNICALL Java_MarkCases_mark(JNIEnv* jni, jclass, jint up) {
-  const size_t number = next_case.fetch_add(1) % cases.size();
-  Case& it = cases[number];
-  ASGST_RemoveFrameMark(it.mark);
-  it.told = it.order = 0;
-  it.mark = ASGST_RegisterFrameMark(jni, &on_case, 0, &it);
-  return it.mark != nullptr && move(&it, up) ? static_cast<jint>(number) : -1;
+  return mark_case(jni, up, 0);
+}
+
+// Whose handler's iterator ends at the next mark.
+JNIEXPORT jint JNICALL Java_MarkCases_markToMark(JNIEnv* jni, jclass, jint up) {
+  return mark_case(jni, up, ASGST_END_AT_FRAME_MARK);
 }
 
 JNIEXPORT jboolean JNICALL Java_MarkCases_move(JNIEnv*, jclass, jint number, jint up) {
@@ -406,7 +418,7 @@ JNIEXPORT jint JNICALL Java_MarkCases_leave(JNIEnv*, jclass, jobject thread, jbo
   return left != JVMTI_ERROR_NONE ? left : resumed;
 }
 
-// How often a handler was given another caller than the marked frame had.
+// How often a handler was given another caller than the marked frame had, or ended at a mark without any.
 JNIEXPORT jint JNICALL Java_MarkCases_wrongCallers(JNIEnv*, jclass) { return wrong_callers; }
 
 JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* text, void*) {
