@@ -13,8 +13,9 @@
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
 #include "harness/victim/context.h"
 
-// Two functions: one ends in a call that never returns, the other stands right behind it. Each tells
-// `frame_told` sp, fp and pc: as it is entered, and as a walk finds it from what was called.
+// Functions that end in a call that never returns, with what they are given on top of the stack; right behind
+// each stands another one. They tell `frame_told` sp, fp and pc: as a walk finds them from what was called,
+// or as they are entered. And code that stands behind what is no call, but has bytes of one.
 asm(R"(
   .text
   .type framestorm_never_returns, @function
@@ -37,7 +38,7 @@ framestorm_end_in_call:
   .cfi_startproc
   subq $24, %rsp
   .cfi_adjust_cfa_offset 24
-  movq $0, (%rsp)
+  movq %rdi, (%rsp)
   call framestorm_never_returns
   .cfi_endproc
   .size framestorm_end_in_call, . - framestorm_end_in_call
@@ -52,11 +53,96 @@ framestorm_enter_behind_call:
   jmp framestorm_tell_frame
   .cfi_endproc
   .size framestorm_enter_behind_call, . - framestorm_enter_behind_call
+
+  .globl framestorm_end_in_call_by_register
+  .type framestorm_end_in_call_by_register, @function
+framestorm_end_in_call_by_register:
+  .cfi_startproc
+  subq $24, %rsp
+  .cfi_adjust_cfa_offset 24
+  movq %rdi, (%rsp)
+  leaq framestorm_never_returns(%rip), %rax
+  call *%rax
+  .cfi_endproc
+  .size framestorm_end_in_call_by_register, . - framestorm_end_in_call_by_register
+
+  .type framestorm_behind_no_call, @function
+framestorm_behind_no_call:
+  .cfi_startproc
+  .fill 8, 1, 0x90
+  jmp *%rax
+  .globl framestorm_behind_jump
+framestorm_behind_jump:
+  .fill 8, 1, 0x90
+  movq %rdx, %rax
+  .globl framestorm_behind_move
+framestorm_behind_move:
+  .byte 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 # nop
+  .globl framestorm_behind_nop
+framestorm_behind_nop:
+  ret
+  .cfi_endproc
+  .size framestorm_behind_no_call, . - framestorm_behind_no_call
+
+  .globl framestorm_end_in_call_by_memory
+  .type framestorm_end_in_call_by_memory, @function
+framestorm_end_in_call_by_memory:
+  .cfi_startproc
+  subq $24, %rsp
+  .cfi_adjust_cfa_offset 24
+  movq %rdi, (%rsp)
+  leaq framestorm_never_returns(%rip), %rax
+  movq %rax, 16(%rsp)
+  .byte 0xff, 0x94, 0x24, 16, 0, 0, 0 # call *16(%rsp), in as many bytes as there can be
+  .cfi_endproc
+  .size framestorm_end_in_call_by_memory, . - framestorm_end_in_call_by_memory
+
+  .type framestorm_behind_call_by_memory, @function
+framestorm_behind_call_by_memory:
+  .cfi_startproc
+  ret
+  .cfi_endproc
+  .size framestorm_behind_call_by_memory, . - framestorm_behind_call_by_memory
+
+  .globl framestorm_enter_without_call
+  .type framestorm_enter_without_call, @function
+framestorm_enter_without_call:
+  .cfi_startproc
+  leaq framestorm_behind_nop(%rip), %rax
+  pushq %rax
+  .cfi_adjust_cfa_offset 8
+  pushq %rax # to keep sp aligned
+  .cfi_adjust_cfa_offset 8
+  jmp framestorm_entered_without_call
+  .cfi_endproc
+  .size framestorm_enter_without_call, . - framestorm_enter_without_call
+
+  .type framestorm_has_another_frame, @function
+framestorm_has_another_frame:
+  .cfi_startproc
+  .cfi_adjust_cfa_offset 24
+  .fill 8, 1, 0x90
+  .cfi_endproc
+  .size framestorm_has_another_frame, . - framestorm_has_another_frame
+
+  .type framestorm_entered_without_call, @function
+framestorm_entered_without_call:
+  .cfi_startproc
+  movq %rsp, %rsi
+  movq %rbp, %rdx
+  leaq framestorm_entered_without_call(%rip), %rcx
+  jmp framestorm_tell_frame
+  .cfi_endproc
+  .size framestorm_entered_without_call, . - framestorm_entered_without_call
 )");
 static std::function<void(ASGST_Frame)> frame_told;
 extern "C" {
-void framestorm_end_in_call();
+void framestorm_end_in_call(const char* on_top);
+void framestorm_end_in_call_by_register(const char* on_top);
+void framestorm_end_in_call_by_memory(const char* on_top);
+extern const char framestorm_behind_jump, framestorm_behind_move, framestorm_behind_nop;
 void framestorm_enter_behind_call(int signo);
+void framestorm_enter_without_call();
 __attribute__((used)) void framestorm_tell_frame(int /*signo*/, void* sp, void* fp, void* pc) {
   frame_told({.pc = pc, .sp = sp, .fp = fp});
 }
@@ -105,6 +191,8 @@ TEST_F(IteratorTest, AFunctionBehindACallThatNeverReturnsHasItsOwnCaller) {
   };
   words = 1;
   framestorm_enter_behind_call(0);
+  // As makecontext does: what it returns to has called nothing.
+  framestorm_enter_without_call();
   // Its caller is the trampoline that ends a signal's handler.
   struct sigaction action = {};
   struct sigaction before = {};
@@ -113,7 +201,13 @@ TEST_F(IteratorTest, AFunctionBehindACallThatNeverReturnsHasItsOwnCaller) {
   raise(SIGUSR1);
   ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
   words = 4;
-  framestorm_end_in_call();
+  for (const auto end_in_call : {&framestorm_end_in_call, &framestorm_end_in_call_by_register,
+                                 &framestorm_end_in_call_by_memory}) {
+    for (const char* const on_top : {static_cast<const char*>(nullptr), &framestorm_behind_jump,
+                                     &framestorm_behind_move, &framestorm_behind_nop}) {
+      end_in_call(on_top);
+    }
+  }
   frame_told = nullptr;
 }
 
