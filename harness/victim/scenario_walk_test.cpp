@@ -185,7 +185,8 @@ TEST_P(ScenarioWalk, AgreesWithGetStackTrace) {
   const bool moves =
       GetParam() == ScenarioId::exception_unwind || GetParam() == ScenarioId::stack_overflow ||
       GetParam() == ScenarioId::adapters || GetParam() == ScenarioId::virtual_cycling ||
-      GetParam() == ScenarioId::math_stubs;
+      GetParam() == ScenarioId::math_stubs || GetParam() == ScenarioId::interpreted_calls ||
+      GetParam() == ScenarioId::compiled_calls || GetParam() == ScenarioId::c1_monitor;
   if (!info().java || info().asgct_percent == 0 || !info().asgct_trace.empty() || moves ||
       session().jvm().feature() < info().min_feature) {
     Walker* gst = executor().walker(WalkerId::gst);
