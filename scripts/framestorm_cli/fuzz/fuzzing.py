@@ -112,7 +112,9 @@ class _Lane:
             return
         if process.exit in (0, native.EXIT_STRICT):
             return
-        failed = process.setup_error or not process.walks
+        # Each mutant that ends a process is not tried again, so the next one comes further.
+        by_mutant = process.death and run.options.mutants
+        failed = process.setup_error or (not process.walks and not by_mutant)
         self._failed_starts = self._failed_starts + 1 if failed else 0
         if failed and process.death:
             self._fuzzer.set_aside(process)

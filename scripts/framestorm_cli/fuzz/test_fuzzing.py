@@ -126,6 +126,18 @@ def test_a_target_that_dies_before_its_first_walk_is_given_up(
     assert "in a row" in run.unable["fuzz_stack"]
 
 
+def test_mutants_that_end_each_process_do_not_end_the_run(
+    fakes: FakePrograms, tmp_path: Path
+) -> None:
+    deaths = [{"walks": 0, "end": "die"}] * (fuzzing.FAILED_STARTS + 2)
+    fakes.plan("fuzz_stack", *deaths, {})
+    run = fuzz(fakes, tmp_path / "out", mutants=tmp_path / "counts")
+    assert [process.death is not None for process in run.processes] == [True] * len(deaths) + [
+        False
+    ]
+    assert run.unable == {}
+
+
 def test_inputs_that_end_their_successor_before_its_first_walk_are_set_aside(
     fakes: FakePrograms, tmp_path: Path
 ) -> None:
