@@ -117,7 +117,7 @@ std::optional<SymbolicValue> AddressSpace::symbolic(uintptr_t address, const Vic
     return SymbolicValue{
         .kind = ValueKind::code, .delta = position->delta, .code = std::move(position->ref)};
   }
-  if (address < victim.stack_end || address >= victim.stack_base) return std::nullopt;
+  if (!victim.has_on_stack(address)) return std::nullopt;
   return SymbolicValue{.kind = ValueKind::real_sp,
                        .delta = static_cast<int32_t>(address - victim.sp)};
 }

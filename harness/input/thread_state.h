@@ -25,4 +25,9 @@ constexpr bool is_outside_java(uint32_t state) {
   return is_legal_thread_state(state) && state >= kThreadInNative && !is_in_java(state);
 }
 
+// The same, of a thread that is not on its way out of that state: its anchor stands.
+constexpr bool stays_outside_java(uint32_t state) {
+  return state == kThreadInNative || state == kThreadInVm || state == kThreadBlocked;
+}
+
 }  // namespace framestorm

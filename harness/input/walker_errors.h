@@ -16,6 +16,8 @@ struct WalkerError {
   bool not_safe = false;    // the VM does what a walk must not meet; documented
   bool collecting = false;  // what is answered while a collection has stopped the world
   bool exiting = false;     // what is answered of a thread that is exiting
+
+  constexpr bool says_not_walkable() const { return name.starts_with("not_walkable"); }
 };
 
 namespace walker_table {

@@ -11,15 +11,16 @@ class ContextOracle final : public Oracle {
  public:
   static void ask(const WalkView& view, FurtherWalks* out) {
     if (!applies(view)) return;
-    out->add(with_context(view));
-    out->add(with_context(view).without_context());
+    const FurtherWalk with = FurtherWalk::apart(view);
+    out->add(with);
+    out->add(with.without_context());
   }
 
   void check(const WalkView& view, Further& further, Violations* out) override {
     if (!applies(view)) return;
-    const WalkRecord* const with = further.make(with_context(view));
+    const WalkRecord* const with = further.make(FurtherWalk::apart(view));
     if (with == nullptr) return;
-    const WalkRecord* const without = further.make(with_context(view).without_context());
+    const WalkRecord* const without = further.make(FurtherWalk::apart(view).without_context());
     if (without == nullptr) return;
     const bool same =
         with->result == without->result && same_frames(view.subject.walker->layout(), with->frames,
@@ -31,21 +32,15 @@ class ContextOracle final : public Oracle {
   }
 
  private:
-  static FurtherWalk with_context(const WalkView& view) {
-    const FurtherWalk walk = FurtherWalk::again(view);
-    return view.may_read_itself() ? walk.aside() : walk;
-  }
-
   static bool applies(const WalkView& view) {
     const WalkerTraits& walker = view.subject.walker->traits();
-    const uint32_t state = view.record.thread_state;
     return walker.is_added() && walker.masks && walker.finds_victim != FindsVictim::by_sp &&
            view.record.end == WalkEnd::returned && view.record.result <= view.record.depth &&
            view.subject.victim->is_java_thread &&
            !Victims::is_transient(view.subject.victim->scenario) &&
            view.subject.input->call.context == ContextArg::victim &&
            (view.record.options & (kIncludeCFrames | kIncludeNonJavaThreads)) == 0 &&
-           (state == kThreadInNative || state == kThreadInVm || state == kThreadBlocked);
+           stays_outside_java(view.record.thread_state);
   }
 };
 

@@ -53,15 +53,12 @@ class ContractOracle final : public Oracle {
     // A mutated sp may be another thread's.
     const bool is_java = view.subject.victim->is_java_thread &&
                          (walker.finds_victim != FindsVictim::by_sp || !view.subject.mutated);
-    const auto says_not_walkable = [](const WalkerError& error) {
-      return error.name.starts_with("not_walkable");
-    };
     if (!walker.is_added() || !is_java || view.record.facts_if_any() == nullptr ||
-        std::ranges::none_of(walker.errors, says_not_walkable)) {
+        std::ranges::none_of(walker.errors, &WalkerError::says_not_walkable)) {
       return;
     }
     const WalkerError* const error = walker.find_error(view.record.result);
-    const bool not_walkable = error != nullptr && says_not_walkable(*error);
+    const bool not_walkable = error != nullptr && error->says_not_walkable();
     const bool stopped = view.record.stopped() != nullptr;
     if (not_walkable && !stopped) {
       out->broken("not-walkable-without-reason", std::string(error->name) + ", and not why");
@@ -77,10 +74,8 @@ class ContractOracle final : public Oracle {
   // Of a thread outside Java, which has Java frames that cannot be walked then.
   static bool has_anchor_off_its_stack(const WalkView& view) {
     const Victim& victim = *view.subject.victim;
-    const uint32_t state = view.record.thread_state;
-    if (state != kThreadInNative && state != kThreadInVm && state != kThreadBlocked) return false;
     const uintptr_t sp = victim.last_java_sp(view.subject.jvm->layout());
-    return sp != 0 && (sp < victim.stack_end || sp >= victim.stack_base || sp % sizeof sp != 0);
+    return stays_outside_java(view.record.thread_state) && sp != 0 && !victim.has_word_at(sp);
   }
 
   // A walker that finds its thread by the context's sp may be led to another one, and one that is

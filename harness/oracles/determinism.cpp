@@ -19,7 +19,7 @@ class DeterminismOracle final : public Oracle {
       return;
     }
     out->add(again.over(kOtherStaleWords));
-    const FurtherWalk base = view.may_read_itself() ? again.aside() : again;
+    const FurtherWalk base = FurtherWalk::apart(view);
     for (const FurtherWalk& walk : {base, base.over(kOtherStaleWords)}) {
       if (view.may_read_itself()) out->add(walk);
       out->add(walk.once_more());
@@ -51,7 +51,7 @@ class DeterminismOracle final : public Oracle {
   static void find_cause(const WalkView& view, const WalkRecord& second, Further& further,
                          Violations* out) {
     const bool aside = view.may_read_itself();
-    const FurtherWalk base = aside ? FurtherWalk::again(view).aside() : FurtherWalk::again(view);
+    const FurtherWalk base = FurtherWalk::apart(view);
     const FurtherWalk over_other = base.over(kOtherStaleWords);
     const WalkRecord* const first = aside ? further.make(base) : &view.record;
     const WalkRecord* const other = aside ? further.make(over_other) : &second;

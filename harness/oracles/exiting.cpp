@@ -15,14 +15,14 @@ class ExitingOracle final : public Oracle {
     const Victim& victim = *view.subject.victim;
     const ThreadLayout& layout = view.subject.jvm->layout();
     if (record.end != WalkEnd::returned || !walker.refuses_exiting_threads()) return;
+    const WalkerError* const error = record.result > 0 ? nullptr : walker.find_error(record.result);
+    const bool refused = error != nullptr && error->exiting;
     const bool is_told_by_env = walker.borrows_identity() && walker.options == 0;
-    if (is_told_by_env && view.subject.input->call.env == EnvArg::null && !is_refused(view)) {
+    if (is_told_by_env && view.subject.input->call.env == EnvArg::null && !refused) {
       out->broken("walks-without-a-thread",
                   "result " + std::to_string(record.result) + " for a JNIEnv that is null");
     }
     if (!victim.is_java_thread || layout.terminated == 0 || !is_of_victim(view)) return;
-    const bool refused = is_refused(view);
-    const WalkerError* const error = record.result > 0 ? nullptr : walker.find_error(record.result);
     // A thread that has left the VM's list is no thread to whoever looks there, and a walk may fault.
     const bool not_found =
         error != nullptr && (error->name == "no_thread" || walker.contained_error == record.result);
@@ -36,13 +36,6 @@ class ExitingOracle final : public Oracle {
   }
 
  private:
-  static bool is_refused(const WalkView& view) {
-    const int32_t result = view.record.result;
-    const WalkerError* const error =
-        result > 0 ? nullptr : view.subject.walker->traits().find_error(result);
-    return error != nullptr && error->exiting;
-  }
-
   // Whether the walk was told of this thread, and of it as it is.
   static bool is_of_victim(const WalkView& view) {
     const CallArgs& call = view.subject.input->call;

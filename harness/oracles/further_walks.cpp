@@ -14,6 +14,11 @@ FurtherWalk FurtherWalk::again(const WalkView& first) {
           .calls = first.subject.input->has_calls()};
 }
 
+FurtherWalk FurtherWalk::apart(const WalkView& first) {
+  const FurtherWalk walk = again(first);
+  return first.may_read_itself() ? walk.aside() : walk;
+}
+
 FurtherWalk FurtherWalk::as(const WalkView& first, WalkerId walker, uint32_t options, Place place) {
   return {.walker = walker, .depth = first.record.depth, .options = options, .place = place};
 }

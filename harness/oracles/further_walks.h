@@ -32,6 +32,8 @@ struct FurtherWalk {
 
   // The same walk once more.
   static FurtherWalk again(const WalkView& first);
+  // The same where it may read its own stack: then aside.
+  static FurtherWalk apart(const WalkView& first);
   // Without iterator calls, which change a trace's frames.
   static FurtherWalk as(const WalkView& first, WalkerId walker, uint32_t options,
                         Place place = Place::same);

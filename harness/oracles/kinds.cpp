@@ -141,7 +141,7 @@ class KindsOracle final : public Oracle {
       return;
     }
     const uintptr_t sp = get_register(*walk.view.record.expected_context, Register::sp);
-    const bool is_victims = sp >= victim.stack_end && sp < victim.stack_base;
+    const bool is_victims = victim.has_on_stack(sp);
     if (is_victims && walk.error == "no_thread") {
       out->broken("thread-not-found", "the thread that has sp on its stack was not found");
     } else if (walk.facts.has_env && is_victims != (walk.facts.env == victim.jni_env)) {

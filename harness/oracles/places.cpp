@@ -41,7 +41,7 @@ class PlacesOracle final : public Oracle {
     Frame callee;
     for (size_t i = 0; i < view.record.frame_count(); ++i) {
       const Frame frame = view.frame(i);
-      if (tells_sp && frame.sp != 0 && !is_on_stack(*view.subject.victim, frame.sp)) {
+      if (tells_sp && frame.sp != 0 && !view.subject.victim->has_word_at(frame.sp)) {
         out->broken("sp-off-the-stack", "frame " + std::to_string(i) + " has sp " + hex(frame.sp) +
                                             ", the stack is " +
                                             hex(view.subject.victim->stack_end) + " to " +
@@ -80,10 +80,6 @@ class PlacesOracle final : public Oracle {
   static bool walked_another_thread(const WalkView& view) {
     const WalkFacts* const facts = view.record.facts_if_any();
     return facts != nullptr && facts->has_env && facts->env != view.subject.victim->jni_env;
-  }
-
-  static bool is_on_stack(const Victim& victim, uintptr_t sp) {
-    return sp >= victim.stack_end && sp < victim.stack_base && sp % sizeof(uintptr_t) == 0;
   }
 
   // Where nothing is mutated, and of a thread in Java whatever is: its own sp says what it has left.

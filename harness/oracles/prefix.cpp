@@ -9,8 +9,8 @@ class PrefixOracle final : public Oracle {
  public:
   static void ask(const WalkView& view, FurtherWalks* out) {
     if (is_refused(view)) {
-      out->add(one_frame(view));
-      out->add(one_frame(view).with_depth(view.record.depth));
+      out->add(FurtherWalk::apart(view).with_depth(1));
+      out->add(FurtherWalk::apart(view));
     }
     if (!applies(view)) return;
     const FurtherWalk whole = FurtherWalk::again(view);
@@ -58,19 +58,14 @@ class PrefixOracle final : public Oracle {
     const WalkerError* const error =
         view.record.result <= 0 ? walker.find_error(view.record.result) : nullptr;
     return walker.is_added() && view.record.end == WalkEnd::returned && view.record.depth > 1 &&
-           error != nullptr && error->name.starts_with("not_walkable");
-  }
-
-  static FurtherWalk one_frame(const WalkView& view) {
-    const FurtherWalk one = FurtherWalk::again(view).with_depth(1);
-    return view.may_read_itself() ? one.aside() : one;
+           error != nullptr && error->says_not_walkable();
   }
 
   static void check_refusal(const WalkView& view, Further& further, Violations* out) {
-    const WalkRecord* const one = further.make(one_frame(view));
+    const WalkRecord* const one = further.make(FurtherWalk::apart(view).with_depth(1));
     if (one == nullptr || one->result <= 0) return;
     if (view.may_read_itself()) {
-      const WalkRecord* const again = further.make(one_frame(view).with_depth(view.record.depth));
+      const WalkRecord* const again = further.make(FurtherWalk::apart(view));
       if (again == nullptr || again->result > 0) return;
     }
     out->broken("depth-changes-result",

@@ -94,13 +94,12 @@ class TruthOracle final : public Oracle {
 
   // Not while the thread changes its state.
   static bool anchor_stands(const WalkView& view) {
-    const uint32_t state = view.record.thread_state;
     const Jvm& jvm = *view.subject.jvm;
     if (view.subject.walker->traits().needs_pc_of_anchor &&
         view.subject.victim->is_anchor_without_pc(jvm.layout())) {
       return false;
     }
-    return (state == kThreadInNative || state == kThreadInVm || state == kThreadBlocked) &&
+    return stays_outside_java(view.record.thread_state) &&
            view.subject.victim->last_java_sp(jvm.layout()) != 0 &&
            jvm.code_map().find(view.record.last_java_pc) != nullptr;
   }

@@ -296,7 +296,7 @@ void Victims::observe(Victim& victim, ThreadSlot* slot) {
     victim.stack_base = read_at<uintptr_t>(victim.java_thread, layout.stack_base);
     victim.stack_end = victim.stack_base - read_at<size_t>(victim.java_thread, layout.stack_size);
   }
-  if (victim.sp < victim.stack_end || victim.sp >= victim.stack_base) {
+  if (!victim.has_on_stack(victim.sp)) {
     // Not (yet) known to HotSpot, or no HotSpot thread: what it said itself, else one page.
     const auto registered = natives::registration(victim.scenario);
     if (registered.stack_base > victim.sp && registered.stack_end <= victim.sp) {

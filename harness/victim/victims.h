@@ -48,6 +48,13 @@ struct Victim {
   // Results in thread_copy that a walker keeps there. Kept by the executor.
   int kept = 0;
 
+  bool has_on_stack(uintptr_t address) const {
+    return address >= stack_end && address < stack_base;
+  }
+  bool has_word_at(uintptr_t address) const {
+    return has_on_stack(address) && address % sizeof(uintptr_t) == 0;
+  }
+
   uint32_t thread_state(const ThreadLayout& layout) const;
   // JavaThread::is_exiting(). The layout says where that is known.
   bool is_exiting(const ThreadLayout& layout) const;

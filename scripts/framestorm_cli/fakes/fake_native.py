@@ -98,9 +98,10 @@ def fuzz(asked: dict[str, Any], name: str) -> int:
         counted = {"walks": walks, "succeeded": walks, "counted": walks, "contained_faults": 2}
         stats["by_walker"] = {"profiler": counted | entry.get("profiler", {})}
         stats["profiler"] = {"signal": signal.SIGPROF, "counts_samples": True}
+    # As the real one: what figures count has been written before them.
+    write_findings(out, findings)
     if walks:
         (out / "stats.jsonl").write_text(json.dumps(stats) + "\n" + '{"t": 99, "walks"')
-    write_findings(out, findings)
     for number, text in enumerate(entry.get("corpus", [])):
         (out / "corpus").mkdir(exist_ok=True)
         (out / "corpus" / f"{number}").write_text(text)
