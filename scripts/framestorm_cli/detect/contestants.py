@@ -40,8 +40,8 @@ _STOPPED = "detected"
 class Contestant:
     """`variant` of the JDK that it looks on. `replays`: whether its findings have artifacts that replay.
     `hears`: whether it would have noticed a finding at all, where it has fewer oracles than framestorm.
-    `jvm_args`: of the JVMs that it fuzzes, and of those that replay what it found. `parts`: what it looks
-    with, each of which can look alone and try mutants; None: it is one, and cannot."""
+    `jvm_args`: of the JVMs that it fuzzes or steps, and of those that replay what it found. `parts`: what it
+    looks with, each of which can look alone and try mutants; None: it is one, and cannot."""
 
     name: str
     what: str
@@ -130,8 +130,8 @@ def _step(task: Task, *, with_events: bool = False) -> Looked:
         some = min(len(every), max(1, int(task.seconds / (_ROUND * (1 + len(events))))))
         scenarios = tuple(random.Random(task.seed).sample(every, some))
     done = stepping.run(
-        task.tools, task.out, task.seconds, scenarios, names, (), outside.NONE, task.symbolizer, further,
-        task.mutants,
+        task.tools, task.out, task.seconds, scenarios, names, task.jvm_args, outside.NONE, task.symbolizer,
+        further, task.mutants,
     )  # fmt: skip
     walked = done.results.counts.walked if done.results else 0
     found = [Timed(one.t, one) for one in done.findings]
@@ -207,6 +207,8 @@ CONTESTANTS = {
         Contestant("step", "`step`, all scenarios", "sanitized", _step, parts=_scenarios),
         Contestant("step-events", "`step` with all events, scenarios chosen by the seed", "sanitized",
                    lambda task: _step(task, with_events=True), parts=_scenarios),
+        Contestant("step-events-z", "the same with ZGC", "sanitized",
+                   lambda task: _step(task, with_events=True), jvm_args=jvm_modes.GCS["z"], parts=_scenarios),
         Contestant("walker-tests", "the added walkers' own tests, which look at nothing else", "plain",
                    walker_tests.look, replays=False, parts=walker_tests.programs),
         Contestant("stress", "`stress`, workloads chosen by the seed", "plain", _stress, replays=False),

@@ -29,8 +29,9 @@ class Looked:
 
 @dataclass(frozen=True)
 class Task:
-    """`wanted`: whether a finding is worth ending the run for. `jvm_args`: of a fuzzer's JVMs. `parts`: of
-    the contestant, no others look; none: all. `mutants`: the file of their counts, where it tries them."""
+    """`wanted`: whether a finding is worth ending the run for. `jvm_args`: of the JVMs that are fuzzed or
+    stepped. `parts`: of the contestant, no others look; none: all. `mutants`: the file of their counts,
+    where it tries them."""
 
     tools: Toolchain
     walkers: tuple[str, ...]

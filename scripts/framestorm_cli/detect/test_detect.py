@@ -360,7 +360,8 @@ def test_what_became_of_mutants() -> None:
 def test_mutants_are_looked_for_by_who_can_say_where_they_act(framestorm: Run) -> None:
     code, _, err = framestorm("detect", "--mutants", "--contestant", "stress")
     assert code == 2
-    assert "libfuzzer, libfuzzer-z, step, step-events, walker-tests; not with stress" in err
+    able = "libfuzzer, libfuzzer-z, step, step-events, step-events-z, walker-tests"
+    assert f"{able}; not with stress" in err
 
 
 def test_mutants_have_the_same_numbers_in_each_build(
@@ -520,11 +521,12 @@ def test_stepping_with_events_asks_for_every_event(fakes: FakePrograms, tmp_path
     fakes.plan("step", {"end": "die"})
     events = len(walkers.table(fakes.tools.program(NATIVE)).names["events"]) - 1  # all but none
     scenarios = {}
-    for name, seed in (("step", 1), ("step-events", 1), ("step-events", 2)):
+    for name, seed in (("step", 1), ("step-events", 1), ("step-events", 2), ("step-events-z", 1)):
         time = 2.2 * 0.5 * (events + 1)
         measuring.run(replace(planned(tmp_path), contestant=name, seed=seed, budget=time))
         start = fakes.starts("step")[-1]
-        assert start.count("--event") == (events if name == "step-events" else 0)
+        assert start.count("--event") == (0 if name == "step" else events)
+        assert ("-XX:+UseZGC" in start) == (name == "step-events-z")
         scenarios[name, seed] = [
             value for option, value in pairwise(start) if option == "--scenario"
         ]
