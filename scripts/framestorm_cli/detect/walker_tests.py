@@ -1,12 +1,11 @@
 """The added walkers' own tests as a contestant: those that ctest runs on an instrumented JDK, one at a time.
 
 Of mutants: each test runs with none in force, which are counted that act in it. Then each mutant that is not
-killed yet is in force in the test that is most about it, of those that it acts in. Then each that is left is
-in force in its next one, and so on.
+killed yet is in force in the tests that it acts in, one after the other: first in those that are most about
+it, and what takes long comes last.
 """
 
 import contextlib
-import itertools
 import os
 import random
 import signal
@@ -121,7 +120,7 @@ def _look_for_mutants(
     killed = canary.read_killed(task.mutants)
     tried: dict[int, Tried] = {}
     began = time.monotonic()
-    for number, one in _in_rounds(_most_about(ran)):
+    for number, one in _in_order(_most_about(ran)):
         so_far = tried.get(number, Tried(0, 0, killed=number in killed))
         if so_far.killed:
             continue
@@ -137,10 +136,14 @@ def _look_for_mutants(
     canary.write_tried(task.mutants, tried)
 
 
-def _in_rounds(tests: Mapping[int, Sequence[_Ran]]) -> Iterator[tuple[int, _Ran]]:
-    """The first test of each mutant, then the second of each, ..."""
-    for turn in itertools.zip_longest(*tests.values()):
-        yield from ((number, one) for number, one in zip(tests, turn, strict=True) if one)
+def _in_order(tests: Mapping[int, Sequence[_Ran]]) -> Iterator[tuple[int, _Ran]]:
+    """The shortest first, as if a mutant's second test took twice its time, its third one three times, ..."""
+    tries = [
+        (turn * one.seconds, number, one)
+        for number, every in tests.items()
+        for turn, one in enumerate(every, 1)
+    ]
+    yield from ((number, one) for _, number, one in sorted(tries, key=lambda each: each[0]))
 
 
 def _count(task: Task, tests: Sequence[Test], environment: Mapping[str, str]) -> list[_Ran]:
