@@ -74,6 +74,7 @@ FakeObject::~FakeObject() {
 }
 
 void FakeObject::set_table_header(uintptr_t address) { fake.table_header = address; }
+void FakeObject::set_link_map(link_map* map) { fake.map = map; }
 
 }  // namespace framestorm::unwind_test
 
@@ -86,5 +87,6 @@ extern "C" int _dl_find_object(void* pc, dl_find_object* result) noexcept {
   result->dlfo_map_start = reinterpret_cast<void*>(fake.range.low);
   result->dlfo_map_end = reinterpret_cast<void*>(fake.range.high);
   result->dlfo_eh_frame = reinterpret_cast<void*>(fake.table_header);
+  result->dlfo_link_map = fake.map;
   return 0;
 }

@@ -7,11 +7,14 @@
 
 #include "harness/hotspot/unwind_test/safe_fetch.h"
 
+struct link_map;
+
 namespace framestorm::unwind_test {
 
 struct LoadedObject {
   AddressRange range;
   uintptr_t table_header = 0;
+  link_map* map = nullptr;
 };
 // The object that `pc` is in. Aborts when there is none.
 LoadedObject loaded_object(uintptr_t pc);
@@ -30,6 +33,8 @@ class FakeObject {
   AddressRange range() const { return range_; }
   unsigned char* bytes() const { return reinterpret_cast<unsigned char*>(range_.low); }
   void set_table_header(uintptr_t address);
+  // Borrowed; none at first.
+  void set_link_map(link_map* map);
 
  private:
   AddressRange mapped_;

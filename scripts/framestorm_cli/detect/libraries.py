@@ -8,6 +8,7 @@ sections compressed. All are built in the tree of the variant, where only what a
 import hashlib
 import shutil
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from framestorm_cli.jdks import store
 
 _LIBJVM = Path("lib") / "server" / "libjvm.so"
 _MUTANTS = "mutants.json"
+_ADDITIONS = "additions"
 _MAKE = "make/"
 _OBJCOPY = "llvm-objcopy-19"
 
@@ -82,7 +84,7 @@ def mutated(variant: str) -> Path:
     with writing(store.folder()):
         added = additions.load()
         build = building.build_of(Request(variant=variant), added)
-        home = _home(variant, "mutants", build, mutation.rules())
+        home = _home(variant, "mutants", build, mutation.rules() + _ADDITIONS.encode())
         if home.exists():
             return home
         without = control(variant)
@@ -93,13 +95,21 @@ def mutated(variant: str) -> Path:
                 build.library(lock)
                 more, mutants = _mutations(build, added)
                 library = building.build_of(Request(variant=variant), more).library(lock)
-                _assemble(without, library, home, msgspec.json.encode(mutants))
+                sources = {f"{_ADDITIONS}/{name}": content for name, content in more.files.items()}
+                _assemble(
+                    without, library, home, {**sources, _MUTANTS: msgspec.json.encode(mutants)}
+                )
     return home
 
 
 def read_mutants(home: Path) -> list[Mutant]:
     """Of a JDK that mutated() gave."""
     return msgspec.json.decode((home / _MUTANTS).read_bytes(), type=list[Mutant])
+
+
+def mutated_additions(home: Path) -> Path:
+    """Of the same: src/hotspot of the sources that are added to HotSpot, with their mutants."""
+    return home / _ADDITIONS / "src" / "hotspot"
 
 
 def _home(variant: str, name: str, build: Build, more: bytes = b"") -> Path:
@@ -130,7 +140,10 @@ def _mutations(build: Build, added: Additions) -> tuple[Additions, list[Mutant]]
     return added.with_edits(edits, catalogue.canary_files()), mutator.mutants
 
 
-def _assemble(without: Path, library: Path, home: Path, mutants: bytes | None = None) -> None:
+def _assemble(
+    without: Path, library: Path, home: Path, files: Mapping[str, bytes] | None = None
+) -> None:
+    """`files`: more of the home, by their path in it."""
     home.parent.mkdir(parents=True, exist_ok=True)
     variant_and_name = home.name.rpartition("-")[0]
     for older in home.parent.glob(f"{variant_and_name}-????????????"):
@@ -150,8 +163,9 @@ def _assemble(without: Path, library: Path, home: Path, mutants: bytes | None = 
         for archive in (scratch / _LIBJVM.parent).glob("*.jsa"):
             archive.unlink()
         folder.finish(scratch, store.folder() / "logs" / "planted.log")
-    if mutants is not None:
-        (scratch / _MUTANTS).write_bytes(mutants)
+    for more, content in (files or {}).items():
+        (scratch / more).parent.mkdir(parents=True, exist_ok=True)
+        (scratch / more).write_bytes(content)
     scratch.rename(home)
 
 

@@ -274,7 +274,7 @@ def the_tests_are(
 
     def are(*names: str) -> None:
         every = [walker_tests.Test(name, [sys.executable, str(script), name]) for name in names]
-        monkeypatch.setattr(walker_tests, "_tests", lambda _of: list(every))
+        monkeypatch.setattr(walker_tests, "_tests", lambda _of, **_: list(every))
 
     monkeypatch.setattr(
         toolchain, "test_environment", lambda jdk: {"JDK_UNDER_TEST": str(jdk.home)}

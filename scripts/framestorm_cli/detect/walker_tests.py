@@ -1,8 +1,9 @@
 """The added walkers' own tests as a contestant: those that ctest runs on an instrumented JDK, one at a time.
 
-Of mutants: each test runs with none in force, which are counted that act in it. Then each mutant that is not
-killed yet is in force in the tests that it acts in, one after the other: first in those that are most about
-it, and what takes long comes last.
+Mutants are tried by the tests of their sources, too, which need no JVM: compiled of the sources with mutants.
+Each test runs with none in force, which are counted that act in it. Then each mutant that is not killed yet
+is in force in the tests that it acts in, one after the other: first in those that are most about it, and what
+takes long comes last.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ import msgspec
 
 from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.detect import canary
+from framestorm_cli.detect import canary, libraries
 from framestorm_cli.detect.canary import Tried
 from framestorm_cli.detect.looking import Looked, Task, Timed
 from framestorm_cli.findings.finding import Finding, Signature
@@ -28,6 +29,8 @@ from framestorm_cli.native import walkers as walker_table
 from framestorm_cli.native.toolchain import NATIVE, Toolchain
 
 _LABEL = "walkers"
+_APART = "mutated"  # the build of the tests of sources
+_APART_LABEL = _APART_TARGET = "additions"
 _SKIPPED = "[  SKIPPED ]"
 _LEAST = 20.0  # seconds that a test gets at least
 _SLOWER = 5  # than without a mutant it may be
@@ -58,18 +61,21 @@ class _Ran:
 
 
 def programs(tools: Toolchain, walkers: Sequence[str]) -> tuple[str, ...]:
-    """Those of the tests. None but for the walkers of profile.h and profile2.h: once is enough."""
+    """Those of the tests that try mutants, built. None but for the walkers of profile.h and profile2.h: once
+    is enough."""
     table = walker_table.table(tools.program(NATIVE)).walkers
     if not any(table[name].origin == "added" and table[name].comparable for name in walkers):
         return ()
     toolchain.build(())
-    return tuple(dict.fromkeys(test.program for test in _tests(())))
+    sources = libraries.mutated_additions(tools.jdk.home)
+    toolchain.build_apart(_APART, (_APART_TARGET,), [f"-DFRAMESTORM_ADDITIONS={sources}"])
+    return tuple(dict.fromkeys(test.program for test in _tests((), of_mutants=True)))
 
 
 def look(task: Task) -> Looked:
     if task.mutants is None:
         toolchain.build(())
-    tests = _tests(task.parts)
+    tests = _tests(task.parts, of_mutants=task.mutants is not None)
     random.Random(task.seed).shuffle(tests)
     environment = toolchain.test_environment(task.tools.jdk)
     looked = Looked()
@@ -82,14 +88,20 @@ def look(task: Task) -> Looked:
     return looked
 
 
-def _tests(of: Sequence[str]) -> list[Test]:
+def _tests(of: Sequence[str], *, of_mutants: bool) -> list[Test]:
     """Of these programs; of all where none is named."""
-    command = ["ctest", "--test-dir", str(paths.build()), "-L", _LABEL, "--show-only=json-v1"]
+    every = _listed(paths.build(), _LABEL)
+    if of_mutants:
+        every += _listed(paths.build() / _APART, _APART_LABEL)
+    return [test for test in every if not of or test.program in of]
+
+
+def _listed(build: Path, label: str) -> list[Test]:
+    command = ["ctest", "--test-dir", str(build), "-L", label, "--show-only=json-v1"]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode != 0:
         raise FramestormError(f"`{' '.join(command)}` failed: {done.stderr.decode().strip()}")
-    every = msgspec.json.decode(done.stdout, type=_Listed).tests
-    return [test for test in every if not of or test.program in of]
+    return msgspec.json.decode(done.stdout, type=_Listed).tests
 
 
 def _look_for_a_bug(

@@ -6,6 +6,7 @@ A second start finds all of it in place: one dpkg-query, one `ninja` with nothin
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +105,20 @@ def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
         )
 
 
+def build_apart(name: str, targets: tuple[str, ...], options: Sequence[str]) -> Path:
+    """The same in a folder of its own in the build, with more options of cmake. Returns the folder."""
+    folder = paths.build() / name
+    with steps.locked(paths.build().name, "building"):
+        _configure(folder, headers(None), options)
+        steps.run_logged(
+            ["ninja", "-C", str(folder), *targets],
+            what=f"building {', '.join(targets)}",
+            log_name=f"build-{name}",
+            advice=f"Fix the error, or remove {folder} to build from nothing.",
+        )
+    return folder
+
+
 def product(target: str, file: str, jdk: Jdk | None = None) -> Path:
     """A target's program or shared object, `file` in the build that the native programs are of; built when it
     is out of date. Raises FramestormError."""
@@ -131,8 +146,8 @@ def _check_room() -> None:
         )
 
 
-def _configure(folder: Path, include: Path) -> None:
-    options = [f"-DFRAMESTORM_JNI_INCLUDE={include}"]
+def _configure(folder: Path, include: Path, more: Sequence[str] = ()) -> None:
+    options = [f"-DFRAMESTORM_JNI_INCLUDE={include}", *more]
     options += [f"-D{name}={value}" for name, value in compiler_launchers().items()]
     key = hashlib.sha256(
         (paths.CHECKOUT / "CMakePresets.json").read_bytes() + "\n".join(options).encode()
