@@ -48,8 +48,10 @@ struct Outcome {
   // The thread was in the first of them, which had its frame (WalkView::frame_stands()).
   bool requested_stands = false;
   int32_t requested_bci = kNoBci;  // Walker::requested_bci()
-  bool put_together = false;       // WalkFacts::put_together
-  uint32_t contained_faults = 0;   // by the walker itself
+  // Of an answer: the thread's poll was armed before it ran on. Where not, it may have passed some.
+  bool at_first_poll = true;
+  bool put_together = false;      // WalkFacts::put_together
+  uint32_t contained_faults = 0;  // by the walker itself
   size_t unresolved = 0;  // mutations that did not apply: unknown code, address off the stack
   std::vector<Finding> findings;
 

@@ -1,7 +1,6 @@
 #include "harness/executor/poll_answer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <string>
 #include <thread>
@@ -109,35 +108,50 @@ class ReleaseWhenArmed {
         halted_(thread_, thread_ + victim.thread_copy.size()),
         releasing_([this](const std::stop_token& answered) {
           const uint64_t begin_ns = monotonic_ns();
-          while (!answered.stop_requested() && !is_armed() &&
-                 monotonic_ns() - begin_ns < kPatienceNs) {
+          while (!answered.stop_requested() && !is_armed() && !gave_up_) {
+            gave_up_ = monotonic_ns() - begin_ns >= kPatienceNs;
           }
           World::get().release_all();
         }) {}
 
+  // Once it has answered. Whether it could not run past a poll before.
+  bool answered() {
+    releasing_.request_stop();
+    releasing_.join();
+    return !gave_up_;
+  }
+
  private:
   // A VM thread that was halted in a safepoint keeps the handshake from beginning.
   static constexpr uint64_t kPatienceNs = 2'000'000;
-  // From the operation in the thread's queue to the armed poll (HandshakeState::add_operation).
-  static constexpr uint64_t kArmingNs = 20'000;
 
-  // While the world is halted nobody else writes to a JavaThread.
-  bool is_armed() {
-    if (changed_ns_ == 0 && std::memcmp(halted_.data(), thread_, halted_.size()) != 0) {
-      changed_ns_ = monotonic_ns();
+  // While the world is halted nobody else writes to a JavaThread. A poll is its word, and then its page
+  // (SafepointMechanism::ThreadData). Disarmed, the word is even and not 0, in which it differs from a mutex's.
+  bool is_armed() const {
+    constexpr size_t kWord = sizeof(uintptr_t);
+    for (size_t at = 0; at + 2 * kWord <= halted_.size(); at += kWord) {
+      const auto word = read_at<uintptr_t>(halted_.data(), at);
+      if (word != 0 && word % 2 == 0 && now(at) == 1 &&
+          now(at + kWord) != read_at<uintptr_t>(halted_.data(), at + kWord)) {
+        return true;
+      }
     }
-    return changed_ns_ != 0 && monotonic_ns() - changed_ns_ > kArmingNs;
+    return false;
+  }
+
+  uintptr_t now(size_t at) const {
+    return __atomic_load_n(reinterpret_cast<const uintptr_t*>(thread_ + at), __ATOMIC_ACQUIRE);
   }
 
   const std::byte* thread_;
   std::vector<std::byte> halted_;
-  uint64_t changed_ns_ = 0;
+  bool gave_up_ = false;
   std::jthread releasing_;
 };
 
-// Of an answer with frames. `is_of_now`: to a request of where the thread was.
+// Of an answer with frames. `is_of_now`: to a request of where the thread was. `at_first_poll`: as of Outcome.
 void judge(Session& session, const Input& input, const Outcome& walked, bool is_of_now,
-           const std::byte* memory, size_t count, Violations* out) {
+           bool at_first_poll, const std::byte* memory, size_t count, Violations* out) {
   Executor& executor = session.executor();
   const WalkerTraits& walker = traits_of(input.walker);
   const ScenarioInfo& scenario = scenario_info(input.scenario);
@@ -165,7 +179,7 @@ void judge(Session& session, const Input& input, const Outcome& walked, bool is_
   const std::string unlike = why_unlike(answered, walked.requested);
   if (!unlike.empty()) out->broken("wrong-frame-types", unlike + ", answered at a poll");
   const bool may_unmount = !scenario.thawed_trace.empty();
-  if (!walked.requested_stands || may_unmount || answered.empty()) return;
+  if (!walked.requested_stands || !at_first_poll || may_unmount || answered.empty()) return;
   const std::string elsewhere = why_elsewhere(answered, walked, code);
   if (!elsewhere.empty()) out->broken("sample-elsewhere", elsewhere);
 }
@@ -177,11 +191,10 @@ Outcome answer_at_poll(Session& session, const Input& input, const Outcome& walk
   const Victim& victim = session.victims().of(input.scenario);
   FrameBuffer buffer(walker.layout().stride, kDepth);
   std::byte* const memory = buffer.place(kDepth);
-  std::optional<int32_t> count;
-  {
-    const ReleaseWhenArmed releasing(victim);
-    count = walker.answer(session.jvm().env(), victim.java_thread, memory, kDepth);
-  }
+  ReleaseWhenArmed releasing(victim);
+  const std::optional<int32_t> count =
+      walker.answer(session.jvm().env(), victim.java_thread, memory, kDepth);
+  const bool at_first_poll = releasing.answered();
   session.release_world();
   session.jvm().methods().absorb();
 
@@ -191,11 +204,13 @@ Outcome answer_at_poll(Session& session, const Input& input, const Outcome& walk
   outcome.status = Outcome::Status::walked;
   outcome.unmutated = walked.unmutated;
   outcome.result = count.value_or(0);
+  outcome.at_first_poll = at_first_poll;
   Violations violations;
   if (!count) {
     violations.broken("fault-at-poll", "a fault while the thread answered at a poll");
   } else if (*count > 0) {
-    judge(session, input, walked, is_of_now, memory, static_cast<size_t>(*count), &violations);
+    judge(session, input, walked, is_of_now, at_first_poll, memory, static_cast<size_t>(*count),
+          &violations);
   } else if (is_of_now || !walker.documented_error(*count)) {
     violations.broken("no-answer-at-poll",
                       "the thread answered " + std::string(walker.error_name(*count)));

@@ -11,7 +11,8 @@ namespace framestorm {
 // world, and waits until the victim is at that poll. Control thread, on its own stack. The findings: the answer
 // faulted; or a frame is not the thread's, of which an unmutated request has to give the scenario's and a stale one
 // the outermost; or one that was inlined where it was requested (Outcome::requested) is called compiled; or the
-// answer does not begin with the frame that the thread was in.
+// answer does not begin with the frame that the thread was in, where it answered at its first poll
+// (Outcome::at_first_poll).
 Outcome answer_at_poll(Session& session, const Input& input, const Outcome& walked);
 
 }  // namespace framestorm

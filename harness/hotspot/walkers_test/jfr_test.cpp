@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/executor/jvm_fixture.h"
 #include "harness/executor/poll_answer.h"
@@ -265,20 +268,32 @@ TEST_F(JfrAnswerTest, AWalkInJavaIsAnsweredOnceTheThreadRunsOn) {
   EXPECT_EQ(faulted.findings[0].clause, "fault-at-poll");
 }
 
-// No method returns before it has polled. One that ran on first would have returned: these are short.
+// No method returns before it has polled. One that ran on first would have returned: these are short. But loop()
+// pushes two words where it checks the type of what it calls, and JFR takes sp for its frame's: then the frame of what
+// is called next is above it, and the sample is of that.
 TEST_F(JfrAnswerTest, TheThreadAnswersAtTheFirstPollThatItComesTo) {
   start({ScenarioId::math_stubs});
   ASSERT_FALSE(HasFatalFailure());
   const Input input = plain(ScenarioId::math_stubs, WalkerId::jfr_trace);
   int stood = 0;
+  uintptr_t sp_of_loop = 0;
+  std::vector<std::pair<uintptr_t, std::string>> elsewhere;  // with sp in loop(), else 0
   for (uint64_t i = 0; i < 600; ++i) {
     session().halt_world(input.scenario, {}, 7919 * i);
+    const Victim& thread = victim(input.scenario);
+    const CodeEntry* const code = session().jvm().code_map().find(thread.pc);
+    const bool in_loop = code != nullptr && code->name == "framestorm/MathStubs.loop";
+    const uintptr_t sp = in_loop ? thread.sp : 0;
+    sp_of_loop = std::max(sp_of_loop, sp);
     const Outcome walked = walk(input).outcome;
     if (!walked.requested_stands) continue;
-    ++stood;
-    const auto clauses = clauses_of(answer_at_poll(session(), input, walked).findings);
-    EXPECT_EQ(std::ranges::count(clauses, "contract:sample-elsewhere"), 0);
+    const Outcome answer = answer_at_poll(session(), input, walked);
+    stood += answer.at_first_poll ? 1 : 0;
+    for (const Finding& finding : answer.findings) {
+      if (finding.clause == "sample-elsewhere") elsewhere.emplace_back(sp, finding.detail);
+    }
   }
+  for (const auto& [sp, detail] : elsewhere) EXPECT_TRUE(sp != 0 && sp < sp_of_loop) << detail;
   EXPECT_GT(stood, 10);
 }
 
