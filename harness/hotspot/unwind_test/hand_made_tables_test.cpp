@@ -21,9 +21,6 @@ namespace {
 using Step = AsyncUnwindTables::Step;
 using Bytes = std::vector<unsigned char>;
 
-// As many as the largest allowed number of instructions can need.
-constexpr uint64_t kMostLoads = 400'000;
-
 constexpr size_t kCode = 1 << 18;  // the function is there
 constexpr size_t kCodeSize = 256;
 

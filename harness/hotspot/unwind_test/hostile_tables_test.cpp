@@ -19,9 +19,6 @@ namespace {
 using Step = AsyncUnwindTables::Step;
 using Random = std::mt19937_64;
 
-// As many as the largest allowed number of instructions can need.
-constexpr uint64_t kMostLoads = 400'000;
-
 template <class T>
 T read(const unsigned char* bytes) {
   T value;

@@ -14,6 +14,9 @@ struct AddressRange {
   uintptr_t high = 0;
 };
 
+// As many loads as the largest allowed number of a table's instructions can need.
+inline constexpr uint64_t kMostLoads = 400'000;
+
 // While one lives, loads of this thread outside all of its ranges are counted as strays. A load
 // counts as inside when its word touches the range. Not nested.
 class LoadsWatch {
