@@ -97,12 +97,7 @@ def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
         if not folder.exists():
             _check_room()
         _configure(folder, headers(jdk))
-        steps.run_logged(
-            ["ninja", "-C", str(folder), *targets],
-            what="building the native programs",
-            log_name="build",
-            advice=f"Fix the error, or remove {folder} to build from nothing.",
-        )
+        _ninja(folder, targets, what="the native programs", log_name="build")
 
 
 def build_apart(name: str, targets: tuple[str, ...], options: Sequence[str]) -> Path:
@@ -110,13 +105,17 @@ def build_apart(name: str, targets: tuple[str, ...], options: Sequence[str]) -> 
     folder = paths.build() / name
     with steps.locked(paths.build().name, "building"):
         _configure(folder, headers(None), options)
-        steps.run_logged(
-            ["ninja", "-C", str(folder), *targets],
-            what=f"building {', '.join(targets)}",
-            log_name=f"build-{name}",
-            advice=f"Fix the error, or remove {folder} to build from nothing.",
-        )
+        _ninja(folder, targets, what=", ".join(targets), log_name=f"build-{name}")
     return folder
+
+
+def _ninja(folder: Path, targets: tuple[str, ...], *, what: str, log_name: str) -> None:
+    steps.run_logged(
+        ["ninja", "-C", str(folder), *targets],
+        what=f"building {what}",
+        log_name=log_name,
+        advice=f"Fix the error, or remove {folder} to build from nothing.",
+    )
 
 
 def product(target: str, file: str, jdk: Jdk | None = None) -> Path:
