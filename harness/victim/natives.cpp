@@ -7,9 +7,11 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "harness/victim/no_return.h"
 #include "harness/victim/odd_tables.h"
@@ -280,7 +282,9 @@ bool start_thread(ScenarioId scenario, JavaVM* vm) {
   if (error != 0) return false;
   // The thread reads it until it says how it went.
   uint32_t state = 0;
-  while ((state = start->state.load()) == NativeStart::kStarting) sched_yield();
+  while ((state = start->state.load()) == NativeStart::kStarting) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
   return state == NativeStart::kSpinning;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -15,6 +16,9 @@
 #include "harness/victim/world.h"
 
 namespace framestorm::world_test {
+
+// Between two looks at what another thread does.
+inline constexpr std::chrono::microseconds kGlance{50};
 
 inline int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
 
@@ -48,7 +52,7 @@ class TestThread {
           tid_.store(current_tid(), std::memory_order_release);
           body(stop_);
         }) {
-    while (tid_.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+    while (tid_.load(std::memory_order_acquire) == 0) std::this_thread::sleep_for(kGlance);
   }
   ~TestThread() { join(); }
   TestThread(const TestThread&) = delete;
@@ -85,7 +89,7 @@ class CountingThread {
   // Returns once it has gone on.
   void await_progress() const {
     const uint64_t now = count();
-    while (count() == now) std::this_thread::yield();
+    while (count() == now) std::this_thread::sleep_for(kGlance);
   }
 
  private:
