@@ -248,6 +248,7 @@ void StackTruth::follow_return() {
 }
 
 void StackTruth::follow_jump() {
+  if (knowledge_ == Knowledge::lost && follow_handler()) knowledge_ = Knowledge::known;
   if (knowledge_ != Knowledge::known) return;
   Activation& running = activations_.back();
   const Registers& at = now_.at;
@@ -272,18 +273,7 @@ void StackTruth::follow_jump() {
     running.method = id_of(interpreted_frame(at.fp).method);
   }
   const Blob* const blob = now_.blob;
-  if (!elsewhere || blob == nullptr) return;
-  // An exception's handler in a caller.
-  for (size_t i = activations_.size(); i-- > 1;) {
-    const Activation& ended = activations_[i];
-    if (at.sp <= ended.slot && !ended.implicit) break;
-    const bool there = same_code(ended.caller, blob) && ended.caller != nullptr &&
-                       (!is_interpreted(blob) || at.fp == ended.caller_fp);
-    if (!there) continue;
-    // The interpreter returns by a jump, to what stands for the return address as well.
-    end(i, at_deopt_handler());
-    return;
-  }
+  if (!elsewhere || blob == nullptr || follow_handler()) return;
   const Role role = blob->role;
   const bool to_stub = role != Role::compiled && role != Role::native_wrapper &&
                        role != Role::interpreter && role != Role::adapter;
@@ -291,6 +281,26 @@ void StackTruth::follow_jump() {
       before_.flow == Flow::other && frame_stands(before_)) {
     push(before_, at.sp, before_.at.pc, /*implicit=*/true);
   }
+}
+
+// An exception's handler in a caller. Where the truth is lost, what is above the caller may have been left in
+// a way that was not understood: its frame is where it was at the call.
+bool StackTruth::follow_handler() {
+  const Registers& at = now_.at;
+  const Blob* const blob = now_.blob;
+  if (blob == nullptr || same_code(before_.blob, blob)) return false;
+  for (size_t i = activations_.size(); i-- > 1;) {
+    const Activation& ended = activations_[i];
+    if (at.sp <= ended.slot && !ended.implicit) break;
+    const bool there = same_code(ended.caller, blob) && ended.caller != nullptr &&
+                       (!is_interpreted(blob) || at.fp == ended.caller_fp);
+    const bool stands = is_interpreted(blob) || at.sp == ended.slot + sizeof(uintptr_t);
+    if (!there || (knowledge_ == Knowledge::lost && !stands)) continue;
+    // The interpreter returns by a jump, to what stands for the return address as well.
+    end(i, at_deopt_handler());
+    return true;
+  }
+  return false;
 }
 
 // The interpreter calls by pushing a return address and jumping, and returns by popping and jumping

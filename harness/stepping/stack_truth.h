@@ -34,7 +34,7 @@
 //                            them that comes to a place with debug information is the base from there.
 //
 // Nothing else is allowed for. Where control goes that none of this explains, the truth is lost, and
-// said to be, until a return leads to an activation that is known.
+// said to be, until a return or an exception leads to an activation that is known.
 #pragma once
 
 #include <cstdint>
@@ -160,6 +160,7 @@ class StackTruth {
   void end(size_t first, bool deoptimised);
   void follow_return();
   void follow_jump();
+  bool follow_handler();
   bool follow_interpreter();
   bool follow_taken_down();
   bool follow_entry_undone();

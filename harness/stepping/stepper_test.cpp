@@ -192,6 +192,37 @@ TEST_F(StepperTest, CodeThatNobodyHasToldOfIsNotNativeCode) {
   EXPECT_GT(untold->second, 1000U) << stepper.counts().passed << " were passed";
 }
 
+// The called methods are left by exceptions alone.
+TEST_F(StepperTest, TheTruthIsKnownAgainWhereAnExceptionLeavesCodeThatNobodyHasToldOf) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  {
+    Stepper stepper(session().jvm(), {asgct()}, kSteps);
+    ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
+  }
+  CodeMap& map = session().jvm().code_map();
+  std::vector<uintptr_t> told;
+  for (const CodeEntry& entry : map.entries()) {
+    if (entry.name.starts_with("framestorm/ExceptionUnwind.level")) told.push_back(entry.begin);
+  }
+  ASSERT_EQ(told.size(), 3U);
+  for (const uintptr_t code : told) map.remove(reinterpret_cast<const void*>(code));
+  map.absorb();
+  Stepper stepper(session().jvm(), {asgct()}, kSteps);
+  ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
+  EXPECT_GT(stepper.counts().lost.at("code that JVMTI has not told of yet"), 1000U);
+  uint64_t steps = 0;
+  for (const Blob& blob : stepper.catalog().blobs()) {
+    if (blob.entry.name != "framestorm/ExceptionUnwind.loop") continue;
+    for (const auto& [offset, instruction] : stepper.instructions(blob)) {
+      steps += instruction.steps;
+      const auto& verdicts = instruction.verdicts[static_cast<size_t>(WalkerId::asgct)];
+      EXPECT_EQ(verdicts[static_cast<size_t>(Verdict::unjudged)], 0U) << "at +" << offset;
+    }
+  }
+  EXPECT_GT(steps, 100U);
+}
+
 // By the names that HotSpot 17, 21 and 25 give them. Which ones there are depends on the processor, too.
 constexpr std::string_view kMathStubs[] = {
     "updateBytesCRC32", "f2i_fixup", "f2l_fixup", "d2i_fixup", "d2l_fixup",
