@@ -81,6 +81,11 @@ class Measured(msgspec.Struct):
         return self.bug, self.contestant, self.walkers, self.repetition, self.parts
 
     @property
+    def asked(self) -> bool:
+        """Whether the contestant has a way to walk with the bug's walkers."""
+        return bool(self.walks or self.reached or self.signatures)
+
+    @property
     def ended(self) -> float:
         """Seconds: starts of JVMs do not count as budget, and are waited for all the same."""
         return max(self.budget, self.wall)
@@ -166,7 +171,7 @@ def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
                     number += 1
                     measured = future.result()
                     steps.say(
-                        f"{number} of {len(missing)}: {pending[future]}: {_outcome(measured)}"
+                        f"{number} of {len(missing)}: {pending[future]}: {outcome_of(measured)}"
                     )
                     with (folder / DATA).open("ab") as file:
                         file.write(msgspec.json.encode(measured) + b"\n")
@@ -189,13 +194,15 @@ def _pin(taken) -> None:  # type: ignore[no-untyped-def]
     os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
-def _outcome(one: Measured) -> str:
+def outcome_of(one: Measured) -> str:
     if one.problem:
         return f"does not count: {one.problem}"
     if one.parts:
         return f"{len(one.tried):,} mutants tried, {len(one.kills):,} killed"
     if one.bug in CONTROLS:
         return f"{len(one.signatures)} signatures without a bug"
+    if not one.asked:
+        return f"not found: {one.contestant} does not walk with {', '.join(one.walkers)}"
     canaried = f"canary reached {one.reached:,}, triggered {one.triggered:,}"
     if one.found is None:
         return f"not found in {one.budget:.0f} s; {canaried}"

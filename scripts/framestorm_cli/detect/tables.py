@@ -164,7 +164,8 @@ def bug_rows(own: Sequence[Measured]) -> tuple[tuple[str, ...], list[tuple[str, 
         for name in names:
             runs = [one for one in of_bug if one.contestant == name]
             hits = sum(1 for one in runs if one.found is not None)
-            cells.append(f"{hits} of {len(runs)}, {_seconds(median_time(runs))}" if runs else "")
+            middle = _seconds(median_time(runs)) if any(one.asked for one in runs) else "not asked"
+            cells.append(f"{hits} of {len(runs)}, {middle}" if runs else "")
         entry = known.get(bug)
         rows.append((bug, entry.kind if entry else "", f"{triggered} of {len(of_bug)}", *cells))
     return ("bug", "class", "triggered in runs", *names), rows
