@@ -96,6 +96,7 @@ void StackTruth::advance(const Registers& now) {
   }
   if (knowledge_ == Knowledge::known && (is_unknown(now_) || activations_.back().unknown)) {
     lose("code that JVMTI has not told of yet");
+    lost_in_ = activations_.size() - 1;
   }
   expect();
 }
@@ -283,8 +284,8 @@ void StackTruth::follow_jump() {
   }
 }
 
-// An exception's handler in a caller. Where the truth is lost, what is above the caller may have been left in
-// a way that was not understood: its frame is where it was at the call.
+// An exception's handler in a caller. Where the truth is lost, that is the one which has called what it was lost
+// in, and its frame is where it was at the call: of what has happened above it nothing is known.
 bool StackTruth::follow_handler() {
   const Registers& at = now_.at;
   const Blob* const blob = now_.blob;
@@ -295,7 +296,7 @@ bool StackTruth::follow_handler() {
     const bool there = same_code(ended.caller, blob) && ended.caller != nullptr &&
                        (!is_interpreted(blob) || at.fp == ended.caller_fp);
     const bool stands = is_interpreted(blob) || at.sp == ended.slot + sizeof(uintptr_t);
-    if (!there || (knowledge_ == Knowledge::lost && !stands)) continue;
+    if (!there || (knowledge_ == Knowledge::lost && (i != lost_in_ || !stands))) continue;
     // The interpreter returns by a jump, to what stands for the return address as well.
     end(i, at_deopt_handler());
     return true;
@@ -419,6 +420,7 @@ bool StackTruth::follow_deoptimisation() {
 void StackTruth::lose(std::string_view why) {
   knowledge_ = Knowledge::lost;
   lost_why_ = why;
+  lost_in_ = 0;
 }
 
 bool StackTruth::frame_stands(const Place& place) const {

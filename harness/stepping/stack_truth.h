@@ -209,6 +209,7 @@ class StackTruth {
   std::vector<TrueFrame> expected_;
   bool has_unnamed_ = false;  // expected_ a frame of a method that JVMTI has not told of
   std::string_view lost_why_;
+  size_t lost_in_ = 0;  // the activation of code that is not known; 0: none
 };
 
 }  // namespace framestorm::stepping
