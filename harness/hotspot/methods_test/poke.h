@@ -1,0 +1,22 @@
+// Another value in memory of a halted thread, or of the VM, and the one that was there back at the end.
+#pragma once
+
+#include <utility>
+
+namespace framestorm {
+
+template <typename T>
+class Poke {
+ public:
+  Poke(void* place, T value)
+      : place_(static_cast<T*>(place)), was_(std::exchange(*place_, value)) {}
+  ~Poke() { *place_ = was_; }
+  Poke(const Poke&) = delete;
+  Poke& operator=(const Poke&) = delete;
+
+ private:
+  T* const place_;
+  const T was_;
+};
+
+}  // namespace framestorm
