@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 #include "harness/hotspot/unwind_test/fake_object.h"
 #include "harness/hotspot/unwind_test/safe_fetch.h"
+#include "prims/asyncUnwindProgram.hpp"
 #include "prims/asyncUnwindTables.hpp"
 
 namespace framestorm::unwind_test {
@@ -23,6 +25,7 @@ using Bytes = std::vector<unsigned char>;
 
 constexpr size_t kCode = 1 << 18;  // the function is there
 constexpr size_t kCodeSize = 256;
+constexpr size_t kPage = 4096;
 
 const Bytes kPlain = {0x0c, 7, 8, 0x90, 1};  // CFA: rsp + 8; the return address is below it
 
@@ -47,6 +50,9 @@ struct Tables {
   std::optional<uint32_t> count;            // that .eh_frame_hdr says it has
   bool header_is_last = false;              // up to the object's end; else its beginning
   size_t cut = 0;                           // bytes of the header's end that are not in the object
+  size_t header_at = 0;                     // where it is not last
+  std::optional<size_t> unreadable;         // a page
+  size_t covered = kCodeSize;               // that the FDE says it is for
 };
 
 class HandMadeTables : public testing::Test {
@@ -61,12 +67,12 @@ class HandMadeTables : public testing::Test {
   uintptr_t stack_low() const { return reinterpret_cast<uintptr_t>(stack_.data()); }
   uintptr_t stack_high() const { return stack_low() + stack_.size() * sizeof(uintptr_t); }
 
-  // The step from `pc` in the object, sp at the stack's bottom.
-  Step step_by(const Tables& tables, size_t pc = kCode) {
+  // The step from `pc` in the object, sp at the stack's bottom; `first_pc`: after one from there.
+  Step step_by(const Tables& tables, size_t pc = kCode, std::optional<size_t> first_pc = {}) {
     const size_t header_size = 12 + 8 * tables.starts.size();
-    const size_t first = tables.header_is_last ? 0 : header_size;
-    const size_t header = tables.header_is_last ? kCode + kCodeSize : 0;
-    FakeObject object(kCode + kCodeSize + (header == 0 ? 0 : header_size - tables.cut));
+    const size_t first = tables.header_is_last ? 0 : tables.header_at + header_size;
+    const size_t header = tables.header_is_last ? kCode + kCodeSize : tables.header_at;
+    FakeObject object(kCode + kCodeSize + (tables.header_is_last ? header_size - tables.cut : 0));
     const auto put = [&](size_t at, const Bytes& bytes) {
       const size_t room = object.range().high - object.range().low - at;
       std::memcpy(object.bytes() + at, bytes.data(), std::min(room, bytes.size()));
@@ -90,10 +96,17 @@ class HandMadeTables : public testing::Test {
     }
     put(header, bytes);
     object.set_table_header(object.range().low + header);
+    if (tables.unreadable) {
+      EXPECT_EQ(mprotect(object.bytes() + *tables.unreadable, kPage, PROT_NONE), 0);
+    }
 
     const LoadsWatch watch(object.range(), {stack_low(), stack_high()});
-    registers_ = {object.range().low + pc, stack_low(), stack_low() + 64};
-    const Step result = AsyncUnwindTables::step(&registers_, true, stack_low(), stack_high());
+    const auto step = [&](size_t from) {
+      registers_ = {object.range().low + from, stack_low(), stack_low() + 64};
+      return AsyncUnwindTables::step(&registers_, true, stack_low(), stack_high());
+    };
+    if (first_pc) EXPECT_EQ(step(*first_pc), Step::stepped);
+    const Step result = step(pc);
     EXPECT_EQ(LoadsWatch::strays(), 0U);
     EXPECT_LT(LoadsWatch::loads(), kMostLoads);
     return result;
@@ -109,11 +122,11 @@ class HandMadeTables : public testing::Test {
     append(body, at + 4 - cie_at, 4);
     if (tables.has_augmentation) {
       append(body, kCode - (at + 8), 4);
-      append(body, kCodeSize, 4);
+      append(body, tables.covered, 4);
       body.push_back(0);
     } else {
       append(body, object + kCode, 8);
-      append(body, kCodeSize, 8);
+      append(body, tables.covered, 8);
     }
     if (tables.set_loc) {
       body.push_back(0x01);
@@ -224,12 +237,51 @@ TEST_F(HandMadeTables, WhatIsMalformedIsRefused) {
   }
 }
 
+TEST_F(HandMadeTables, EntriesThatCannotBeReadAreNotSupported) {
+  Tables tables = {.starts = std::vector<size_t>(1024, kCode), .header_at = 5};
+  EXPECT_EQ(step_by(tables), Step::stepped);
+  // The first entry that is looked at is there; the last ones are behind it.
+  tables.unreadable = kPage;
+  EXPECT_EQ(step_by(tables), Step::unsupported);
+  // Of the last entry one byte is there, the last: it is 0, as what was not read.
+  tables.count = 510;
+  EXPECT_EQ(step_by(tables), Step::unsupported);
+  tables.count = 509;
+  EXPECT_EQ(step_by(tables), Step::stepped);
+}
+
+// In an object that has room for as many bytes as the escape is as a number.
+TEST_F(HandMadeTables, TablesOf64BitDwarfAreRefused) {
+  const Bytes plain_cie = {12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8};
+  Bytes plain_fde = {20, 0, 0, 0, 20, 0, 0, 0};
+  append(plain_fde, kCode, 8);
+  append(plain_fde, kCodeSize, 8);
+  const auto reads = [](const Bytes& cie, const Bytes& fde) {
+    Bytes both = cie;
+    append(both, fde);
+    const auto low = reinterpret_cast<uintptr_t>(both.data());
+    AsyncUnwindFde read;
+    return read.read(low + cie.size(), low, low + (uintptr_t{1} << 33));
+  };
+  const auto escaped = [](Bytes table) {
+    std::fill_n(table.begin(), 4, 0xff);
+    return table;
+  };
+  EXPECT_TRUE(reads(plain_cie, plain_fde));
+  EXPECT_FALSE(reads(escaped(plain_cie), plain_fde));
+  EXPECT_FALSE(reads(plain_cie, escaped(plain_fde)));
+}
+
 TEST_F(HandMadeTables, WhereNoFunctionIsThereIsNoTable) {
   EXPECT_EQ(step_by({}, kCode - 1), Step::no_table);
   EXPECT_EQ(step_by({}, kCode + kCodeSize - 1), Step::stepped);
   EXPECT_EQ(step_by({.header_is_last = true}, kCode + kCodeSize), Step::no_table);
   EXPECT_EQ(step_by({.encodings = {1, 0x1b, 0xff, 0x3b}}), Step::no_table);
   EXPECT_EQ(step_by({.encodings = {1, 0x1b, 0x03, 0xff}}), Step::no_table);
+}
+
+TEST_F(HandMadeTables, WhatIsInNoObjectHasNoneOfTheLastOnes) {
+  EXPECT_EQ(step_by({.covered = 2 * kCodeSize}, kCode + kCodeSize, kCode), Step::no_table);
 }
 
 TEST_F(HandMadeTables, AnUndefinedReturnAddressIsTheEnd) {
@@ -316,6 +368,14 @@ TEST_F(HandMadeElf, CodeIsInAnExecutableSegment) {
   EXPECT_TRUE(is_code(kAt));
   write(segments, 63);
   EXPECT_FALSE(is_code(kAt));
+}
+
+TEST_F(HandMadeElf, WhatIsInNoObjectIsNotCodeOfTheLastOne) {
+  ElfW(Phdr) longer = segment();
+  longer.p_memsz = 2 * kSize;
+  write({longer});
+  EXPECT_TRUE(is_code(kAt));
+  EXPECT_FALSE(is_code(kSize));
 }
 
 TEST_F(HandMadeElf, OtherSegmentsHoldNone) {
