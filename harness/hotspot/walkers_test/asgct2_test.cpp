@@ -1,6 +1,8 @@
 // AsyncGetCallTrace2 on live victims, in both of its layouts: frame types, tiers, bcis and errors.
 #include "asgct2.h"
 
+#include <jvmti.h>
+
 #include <algorithm>
 
 #include "harness/executor/jvm_fixture.h"
@@ -146,6 +148,17 @@ TEST_F(Asgct2Test, ErrorsAreThoseOfAsyncGetCallTrace) {
   EXPECT_GT(walk(ScenarioId::c1).trace.num_frames, 0);
   has_env_ = false;
   EXPECT_EQ(walk(ScenarioId::c1).trace.num_frames, -8);
+}
+
+TEST_F(Asgct2Test, WithoutClassLoadEventsThereAreNoMethodIds) {
+  start({ScenarioId::parked});
+  ASSERT_EQ(session().jvm().jvmti()->SetEventNotificationMode(JVMTI_DISABLE, JVMTI_EVENT_CLASS_LOAD,
+                                                              nullptr),
+            JVMTI_ERROR_NONE);
+  halt(ScenarioId::parked);
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_EQ(walk(ScenarioId::parked).trace.num_frames, -1);
+  EXPECT_EQ(walk_packed(ScenarioId::parked).trace.num_frames, -1);
 }
 
 TEST_F(Asgct2Test, BothLayoutsSayTheSame) {

@@ -201,6 +201,40 @@ TEST_F(AsgstTest, ADeoptimisedFrameIsBelowTheStubThatSavesRegisters) {
   *exception_pc = saved_pc;
 }
 
+// C1's code for it has a prologue of its own, behind that for calls.
+TEST_F(AsgstTest, AnOsrMethodThatIsBeingEnteredIsAboveItsCaller) {
+  start({ScenarioId::osr}, {}, {"-XX:TieredStopAtLevel=1"});
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& walked = victim(ScenarioId::osr);
+  const CodeEntry* code = nullptr;
+  const auto is_in_loop = [&] { return code != nullptr && code->name == "framestorm/Osr.loop"; };
+  for (int i = 0; i < 200 && !is_in_loop(); ++i) {
+    halt(ScenarioId::osr);
+    ASSERT_FALSE(HasFatalFailure());
+    code = session().jvm().code_map().find(walked.pc);
+  }
+  ASSERT_TRUE(is_in_loop());
+  const Traced whole = walk(ScenarioId::osr, 0);
+  ASSERT_GT(whole.methods().size(), 1U) << whole.why();
+  const auto* const end = reinterpret_cast<const uint8_t*>(code->end);
+  const auto entry_from = [end](const uint8_t* from) {
+    const uint8_t bangs[] = {0x89, 0x84, 0x24};  // mov [rsp - ..], eax
+    return std::search(from, end, std::begin(bangs), std::end(bangs));
+  };
+  const uint8_t* const entry =
+      entry_from(entry_from(reinterpret_cast<const uint8_t*>(code->verified_entry)) + 1);
+  ASSERT_NE(entry, end);
+  ucontext_t context;
+  copy_context(*walked.slot->context, &context);
+  const uintptr_t slot = walked.sp + code->frame_bytes - sizeof(slot);
+  set_register(&context, Register::pc, reinterpret_cast<uintptr_t>(entry));
+  set_register(&context, Register::sp, slot);
+  set_register(&context, Register::fp,
+               read_at<uintptr_t>(reinterpret_cast<void*>(slot - sizeof(slot))));
+  const Traced entered = walk_context(&context, 0);
+  EXPECT_EQ(entered.methods(), whole.methods()) << entered.why();
+}
+
 // After its leave a native method's code still looks for an exception.
 TEST_F(AsgstTest, ANativeMethodWhoseFrameIsGoneHasItsCaller) {
   start({ScenarioId::native_method});
@@ -247,6 +281,20 @@ TEST_F(AsgstTest, ANativeMethodWhoseFrameIsGoneHasItsCaller) {
     const Traced traced = walk_context(&context, 0);
     EXPECT_EQ(traced.methods(), whole.methods()) << "leave + " << place << ": " << traced.why();
   }
+  // Where a link seems to have been pushed, a return address above it says whether one has.
+  const uint8_t begin_of_frame[] = {0x55, 0x48, 0x8b, 0xec};
+  const auto* const push =
+      std::search(begin, end, std::begin(begin_of_frame), std::end(begin_of_frame));
+  ASSERT_NE(push, end);
+  auto* const above = reinterpret_cast<uintptr_t*>(slot) + 1;
+  const uintptr_t saved_above = std::exchange(*above, 0);
+  ucontext_t unpushed;
+  copy_context(*walked.slot->context, &unpushed);
+  set_register(&unpushed, Register::pc, reinterpret_cast<uintptr_t>(push + sizeof(begin_of_frame)));
+  set_register(&unpushed, Register::sp, slot);
+  const Traced traced = walk_context(&unpushed, 0);
+  *above = saved_above;
+  EXPECT_EQ(traced.methods(), whole.methods()) << traced.why();
   *state = saved_state;
   *anchor = saved_anchor;
 }

@@ -6,8 +6,16 @@
 #include <array>
 #include <csetjmp>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <latch>
+#include <semaphore>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "harness/guard/signal_table.h"
 #include "harness/hotspot/walkers_test/asgst_fixture.h"
 #include "harness/victim/context.h"
 
@@ -122,15 +130,15 @@ TEST_F(AsgstTest, AThreadThatIsGoneIsAContainedFault) {
 // Leaves what faults by longjmp, before or instead of the VM.
 class FaultsThatLeave {
  public:
-  using Handle = int (*)(int, siginfo_t*, void*, int);
+  using Handle = std::function<bool(int, siginfo_t*, void*)>;
   // `first`: asked before it leaves, may be null.
   explicit FaultsThatLeave(Handle first = nullptr) {
-    first_ = first;
+    first_ = std::move(first);
     struct sigaction action = {};
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     action.sa_sigaction = [](int signal, siginfo_t* info, void* context) {
-      if (first_ != nullptr && first_(signal, info, context, 0) != 0) return;
-      siglongjmp(out_, 1);
+      if (first_ != nullptr && first_(signal, info, context)) return;
+      siglongjmp(out_.buffer, 1);
     };
     sigaction(SIGSEGV, &action, &before_);
   }
@@ -141,14 +149,19 @@ class FaultsThatLeave {
   // Whether the body was left. It must have nothing to destroy.
   template <typename Body>
   bool leaves(Body body) const {
-    if (sigsetjmp(out_, 1) != 0) return true;
-    body();
-    return false;
+    const Out outer = out_;
+    const bool left = sigsetjmp(out_.buffer, 1) != 0;
+    if (!left) body();
+    out_ = outer;
+    return left;
   }
 
  private:
-  static inline sigjmp_buf out_;
-  static inline Handle first_ = nullptr;
+  struct Out {
+    sigjmp_buf buffer;
+  };
+  static inline Out out_;
+  static inline Handle first_;
   struct sigaction before_ = {};
 };
 
@@ -174,6 +187,12 @@ class ProtectionTest : public AsgstTest {
     return handler.leaves([this] { faulting_walk(); });
   }
 
+  FaultsThatLeave::Handle vms() {
+    return [this](int signal, siginfo_t* info, void* context) {
+      return session().jvm().handle_fault(signal, info, context);
+    };
+  }
+
   Function walker_ = nullptr;
   void* unwritable_ = nullptr;
 };
@@ -195,12 +214,205 @@ TEST_F(ProtectionTest, WalksThatWereLeftTakeNobodysProtectionAway) {
 }
 
 TEST_F(ProtectionTest, AWalkThatWasLeftIsNotGoneOnWithAtALaterFault) {
-  const auto vm = function<FaultsThatLeave::Handle>("JVM_handle_linux_signal");
   const jlong before = contained();
   ASSERT_TRUE(leave_a_walk());
-  const FaultsThatLeave handler(vm);
+  const FaultsThatLeave handler(vms());
   EXPECT_TRUE(handler.leaves(&fault_over_old_frames));
   EXPECT_EQ(contained(), before) << "the fault is no walk's";
+}
+
+TEST_F(ProtectionTest, AFaultOfAnyKindIsContainedAndNoOtherSignalIs) {
+  int asked_as = 0;
+  volatile bool known = false;
+  const FaultsThatLeave handler([&](int, siginfo_t* info, void* context) {
+    known = session().jvm().handle_fault(asked_as, info, context);
+    return false;
+  });
+  for (const auto& [signal, is_fault] : {std::pair(SIGSEGV, true),
+                                         {SIGBUS, true},
+                                         {SIGFPE, true},
+                                         {SIGILL, true},
+                                         {SIGPIPE, false},
+                                         {SIGXFSZ, false}}) {
+    asked_as = signal;
+    known = false;
+    const jlong before = contained();
+    EXPECT_EQ(handler.leaves([this] { faulting_walk(); }), !is_fault) << strsignal(signal);
+    EXPECT_EQ(contained(), before + (is_fault ? 1 : 0)) << strsignal(signal);
+    EXPECT_EQ(known, !is_fault) << strsignal(signal);
+  }
+}
+
+TEST_F(ProtectionTest, AFaultIsContainedDownToSomeDepthBelowTheProtectedCall) {
+  constexpr uintptr_t kDepth = uintptr_t{128} * 1024;
+  constexpr uintptr_t kWord = sizeof(uintptr_t);
+  bool upwards = false;
+  volatile uintptr_t asked = 0;
+  // Until one is contained.
+  const FaultsThatLeave handler([&](int signal, siginfo_t* info, void* context) {
+    ucontext_t other;
+    copy_context(*static_cast<ucontext_t*>(context), &other);
+    const uintptr_t sp = get_register(other, Register::sp);
+    asked = upwards ? sp - 2 * kDepth : sp + kDepth;
+    do {
+      asked = upwards ? asked + kWord : asked - kWord;
+      set_register(&other, Register::sp, asked);
+    } while (!session().jvm().handle_fault(signal, info, &other));
+    return false;
+  });
+  std::array<uintptr_t, 2> limits;
+  for (uintptr_t& limit : limits) {
+    ASSERT_EQ(faulting_walk(), ASGST_CONTAINED_FAULT);
+    limit = asked;
+    upwards = true;
+  }
+  EXPECT_EQ(limits[0] + kWord - limits[1], kDepth) << "its own frame is not below it";
+}
+
+TEST_F(ProtectionTest, AFaultOfAnotherThreadIsNotContainedByThisThreadsCall) {
+  volatile pid_t other = 0;
+  volatile bool known = true;
+  const FaultsThatLeave handler([&](int signal, siginfo_t* info, void* context) {
+    std::thread([&] {
+      other = gettid();
+      known = session().jvm().handle_fault(signal, info, context);
+    }).join();
+    return session().jvm().handle_fault(signal, info, context);
+  });
+  const jint result = faulting_walk();
+  if (gettid() == other) {
+    ADD_FAILURE() << "it has gone on, on a stack that is not its own";
+    std::_Exit(1);
+  }
+  EXPECT_FALSE(known);
+  EXPECT_EQ(result, ASGST_CONTAINED_FAULT);
+}
+
+TEST_F(ProtectionTest, AFaultIsContainedByTheInnermostCall) {
+  volatile jint inner = 0;
+  volatile bool nested = false;
+  const FaultsThatLeave handler([&](int signal, siginfo_t* info, void* context) {
+    if (!nested) {
+      nested = true;
+      sigset_t faults;
+      sigemptyset(&faults);
+      sigaddset(&faults, SIGSEGV);
+      pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+      inner = faulting_walk();
+    }
+    return session().jvm().handle_fault(signal, info, context);
+  });
+  const jlong before = contained();
+  // Without an alternate stack its handlers are below what they interrupt.
+  std::thread([&] { EXPECT_EQ(faulting_walk(), ASGST_CONTAINED_FAULT); }).join();
+  EXPECT_EQ(inner, ASGST_CONTAINED_FAULT);
+  EXPECT_EQ(contained(), before + 2);
+}
+
+// From start_single_step() until a fault.
+void at_each_instruction(std::function<void(const ucontext_t&)> act) {
+  static std::function<void(const ucontext_t&)> action;
+  action = std::move(act);
+  signals::own(
+      SIGTRAP,
+      [](int, siginfo_t*, void* context) { action(*static_cast<const ucontext_t*>(context)); }, 0,
+      {});
+}
+
+TEST_F(ProtectionTest, AWalkThatIsInterruptedAnywhereByOneThatIsLeftIsProtected) {
+  // More instructions than there are between two looks at what other walks have taken.
+  constexpr int kLong = 16;
+  volatile int step = 0;
+  volatile int left = 0;
+  volatile bool leaving = false;
+  const FaultsThatLeave handler([&](int signal, siginfo_t* info, void* context) {
+    return !leaving && session().jvm().handle_fault(signal, info, context);
+  });
+  // One that is not left gives back what one that was has taken.
+  at_each_instruction([&](const ucontext_t&) {
+    step = step + 1;
+    leaving = step / kLong % 2 != 0;
+    if (handler.leaves([this] { faulting_walk(); })) left = left + 1;
+    leaving = false;
+  });
+  for (int first = 0; first < 2 * kLong; first += 4) {
+    step = first;
+    volatile jint result = 0;
+    ASSERT_FALSE(handler.leaves([&] {
+      start_single_step();
+      result = faulting_walk();
+    }));
+    ASSERT_EQ(result, ASGST_CONTAINED_FAULT);
+  }
+  EXPECT_GT(left, 0);
+}
+
+// By what stands above sp.
+bool is_in_a_call(uintptr_t sp) {
+  constexpr uintptr_t kSeal = 0x5afe5afecafe;
+  for (uintptr_t frame = sp; frame < sp + 1024; frame += sizeof(frame)) {
+    const auto* const word = reinterpret_cast<const uintptr_t*>(frame + sizeof(sigjmp_buf));
+    if (*word == (frame ^ kSeal)) return true;
+  }
+  return false;
+}
+
+TEST_F(ProtectionTest, AProtectionThatIsNotCompleteContainsNothing) {
+  volatile bool asked = false;
+  volatile bool known = true;
+  const FaultsThatLeave handler(vms());
+  at_each_instruction([&](const ucontext_t& context) {
+    const uintptr_t sp = get_register(context, Register::sp);
+    if (asked || !is_in_a_call(sp)) return;
+    asked = true;
+    ucontext_t below;
+    copy_context(context, &below);
+    set_register(&below, Register::sp, sp - 256);
+    siginfo_t info = {};
+    known = session().jvm().handle_fault(SIGSEGV, &info, &below);
+  });
+  ASSERT_FALSE(handler.leaves([this] {
+    start_single_step();
+    faulting_walk();
+  }));
+  EXPECT_TRUE(asked);
+  EXPECT_FALSE(known);
+}
+
+// As one in a file that was truncated.
+TEST_F(ProtectionTest, AStackThatIsNotThereIsUnreadableWithoutAFault) {
+  const int file = memfd_create("stack", 0);
+  constexpr size_t kSize = 65536;
+  void* const stack = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ASSERT_NE(stack, MAP_FAILED);
+  ucontext_t context;
+  copy_context(*victim(ScenarioId::parked).slot->context, &context);
+  set_register(&context, Register::sp, reinterpret_cast<uintptr_t>(stack));
+  set_register(&context, Register::fp, reinterpret_cast<uintptr_t>(stack) + kSize / 2);
+  const jlong before = contained();
+  EXPECT_NE(walk_context(&context, ASGST_INCLUDE_NON_JAVA_THREADS).trace.num_frames,
+            ASGST_CONTAINED_FAULT);
+  EXPECT_EQ(contained(), before);
+}
+
+TEST_F(ProtectionTest, WhereThereIsRoomForNoMoreAWalkGoesOnUnprotected) {
+  constexpr int kMoreThanThereIsRoomFor = 65;
+  std::latch end(1);
+  std::binary_semaphore left(0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kMoreThanThereIsRoomFor; ++i) {
+    threads.emplace_back([&] {
+      EXPECT_TRUE(leave_a_walk());
+      left.release();
+      end.wait();
+    });
+    left.acquire();
+  }
+  const FaultsThatLeave handler(vms());
+  EXPECT_TRUE(handler.leaves([this] { faulting_walk(); }));
+  EXPECT_GT(walk(ScenarioId::parked, 0).trace.num_frames, 0);
+  end.count_down();
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -187,6 +190,9 @@ TEST_F(AsgstTest, ThreadsThatAreNotJavasAreWalkedWhenAsked) {
     if (kind != ASGST_JAVA_TRACE) EXPECT_EQ(traced.trace.state, -1);
   }
   EXPECT_EQ(walk(ScenarioId::gc_thread, all, ASGST_JAVA_TRACE).trace.num_frames, ASGST_WRONG_KIND);
+  // Without registers there is nothing to begin with.
+  const int tid = victim(ScenarioId::gc_thread).tid;
+  EXPECT_EQ(walk_thread(tid, nullptr, all).trace.num_frames, ASGST_UNKNOWN_NOT_JAVA);
 }
 
 TEST_F(AsgstTest, AContextOfNoThreadIsRefused) {
@@ -206,8 +212,40 @@ TEST_F(AsgstTest, AContextOfNoThreadIsRefused) {
             ASGST_NO_THREAD);
 }
 
-TEST_F(AsgstTest, AThreadIsFoundByItsEnv) {
+TEST_F(AsgstTest, WithoutATraceNothingIsDone) {
   start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& walked = victim(ScenarioId::c1);
+  void* const context = walked.slot->context;
+  for (const char* const name : {"AsyncGetStackTrace", "AsyncGetStackTraceOfEnv"}) {
+    function<Function>(name)(nullptr, 512, context, 0);
+  }
+  for (const char* const name : {"AsyncGetStackTraceOfThread", "AsyncGetStackTraceUnstopped"}) {
+    function<OfThread>(name)(nullptr, 512, context, 0, walked.tid);
+  }
+  EXPECT_GT(walk(ScenarioId::c1, 0).trace.num_frames, 0);
+}
+
+// The kernel kills who faults with the signal blocked, and walks fault: SafeFetch does.
+TEST_F(AsgstTest, WhoBlocksFaultsIsToldSo) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  for (const int signal : {SIGSEGV, SIGBUS}) {
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, signal);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    const Traced refused = walk(ScenarioId::c1, 0);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    EXPECT_EQ(refused.trace.num_frames, ASGST_FAULTS_BLOCKED);
+  }
+  EXPECT_GT(walk(ScenarioId::c1, 0).trace.num_frames, 0);
+}
+
+TEST_F(AsgstTest, AThreadIsFoundByItsEnv) {
+  start({ScenarioId::c1, ScenarioId::vm_thread});
   halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   const Victim& walked = victim(ScenarioId::c1);
@@ -221,6 +259,9 @@ TEST_F(AsgstTest, AThreadIsFoundByItsEnv) {
   EXPECT_GT(traced.trace.num_frames, 0) << traced.why();
   EXPECT_EQ(traced.methods(), walk(ScenarioId::c1, 0).methods());
   EXPECT_EQ(of_env(reinterpret_cast<void*>(0x1234)).trace.num_frames, ASGST_NO_THREAD);
+  // Only Java's threads have one.
+  auto* const other = static_cast<char*>(victim(ScenarioId::vm_thread).java_thread);
+  EXPECT_EQ(of_env(other + layout().jni_env).trace.num_frames, ASGST_NO_THREAD);
 }
 
 TEST_F(AsgstTest, WhatIsNoCodeIsNotWalked) {
@@ -293,6 +334,28 @@ TEST_F(AsgstTest, AnInterpretedFrameSaysWhatItExecutesOrWhere) {
   EXPECT_GT(others, 0);
   EXPECT_EQ(of_nothing, 0) << "of " << others;
   EXPECT_GT(without_id, 0);
+}
+
+// 65535 says that there is none.
+TEST_F(AsgstTest, TheLastBciOfTheLongestMethodIsGiven) {
+  start({ScenarioId::interpreted_recursion});
+  halt_in_java(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto caller =
+      *reinterpret_cast<uintptr_t* const*>(victim(ScenarioId::interpreted_recursion).fp);
+  const VmStructs& structs = session().jvm().structs();
+  auto* const const_method = read_at<char*>(reinterpret_cast<const void*>(caller[-3]),
+                                            structs.required_offset("Method", "_constMethod"));
+  auto* const size = reinterpret_cast<uint16_t*>(
+      const_method + structs.required_offset("ConstMethod", "_code_size"));
+  const uint16_t saved_size = std::exchange(*size, 65'535);
+  const uintptr_t code = reinterpret_cast<uintptr_t>(const_method) + structs.size_of("ConstMethod");
+  const uintptr_t saved_bytecode = std::exchange(caller[-8], code + 65'534);
+  const Traced traced = walk(ScenarioId::interpreted_recursion, 0, kEveryKind, 0, 2);
+  caller[-8] = saved_bytecode;
+  *size = saved_size;
+  ASSERT_EQ(traced.frames.size(), 2U) << traced.why();
+  EXPECT_EQ(traced.frames.back().java_frame.bci, 65'534);
 }
 
 TEST_F(AsgstTest, TheThreadsOwnFieldsAreNotBelieved) {
@@ -415,13 +478,25 @@ TEST_F(AsgstTest, SignalHandlersStandAboveWhatTheyInterrupted) {
   }
 }
 
+// 0 where no thread has the name, as the kernel cuts it.
+jlong tid_of(const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string found;
+    std::getline(std::ifstream(task.path() / "comm"), found);
+    if (found == name) return std::stoll(task.path().filename());
+  }
+  return 0;
+}
+
 TEST_F(AsgstTest, DuringACollectionNothingIsWalkedUnlessAsked) {
   start({ScenarioId::parked, ScenarioId::vm_thread});
   halt(ScenarioId::parked);
   ASSERT_FALSE(HasFatalFailure());
   // The collector's own flag, since the halted world collects nothing.
   const VmStructs& structs = session().jvm().structs();
-  const auto heap = read_at<char*>(structs.static_address("Universe", "_collectedHeap"));
+  auto** const heap_of_vm =
+      static_cast<char**>(structs.static_address("Universe", "_collectedHeap"));
+  char* const heap = *heap_of_vm;
   auto* const active =
       reinterpret_cast<bool*>(heap + structs.required_offset("CollectedHeap", "_is_stw_gc_active"));
   *active = true;
@@ -429,12 +504,21 @@ TEST_F(AsgstTest, DuringACollectionNothingIsWalkedUnlessAsked) {
   const Traced masked = walk(ScenarioId::parked, 0, ASGST_JAVA_TRACE);
   const Traced walked = walk(ScenarioId::parked, ASGST_WALK_DURING_UNSAFE_STATES);
   const Traced collecting = walk(ScenarioId::vm_thread, ASGST_INCLUDE_NON_JAVA_THREADS);
+  const Traced beside =
+      walk_thread(tid_of("VM Periodic Tas"), victim(ScenarioId::vm_thread).slot->context,
+                  ASGST_INCLUDE_NON_JAVA_THREADS);
   *active = false;
+  // As while the VM starts.
+  *heap_of_vm = nullptr;
+  const Traced without_heap = walk(ScenarioId::parked, 0);
+  *heap_of_vm = heap;
   EXPECT_EQ(refused.trace.num_frames, ASGST_GC_ACTIVE);
   EXPECT_EQ(refused.trace.kind, ASGST_GC_TRACE);
   EXPECT_EQ(masked.trace.num_frames, ASGST_WRONG_KIND);
   EXPECT_GT(walked.trace.num_frames, 0) << walked.why();
   EXPECT_EQ(collecting.trace.kind, ASGST_GC_TRACE);
+  EXPECT_EQ(beside.trace.kind, ASGST_CPP_TRACE);
+  EXPECT_EQ(without_heap.trace.num_frames, ASGST_GC_ACTIVE);
 }
 
 // Runs at a safepoint, on the VM thread.

@@ -372,7 +372,7 @@ TEST_F(IteratorTest, EachPhysicalFrameStartsTheRest) {
 }
 
 // Behind a call that never returns may stand what a poll jumps to, the frame gone. Where it could be either,
-// it is neither; where no whole frame would have a caller it is the poll.
+// it is neither; else it is what would have a caller.
 TEST_F(IteratorTest, APollBehindACallThatNeverReturnsIsNotTakenForAFrame) {
   begin(ScenarioId::exception_unwind);
   ASSERT_FALSE(HasFatalFailure());
@@ -410,6 +410,9 @@ TEST_F(IteratorTest, APollBehindACallThatNeverReturnsIsNotTakenForAFrame) {
         return caller == frames.end() ? nullptr : caller->sp;
       };
       const void* const of_either = sp_of_caller();
+      *slot = 0;
+      const void* const of_whole = sp_of_caller();
+      *slot = *other;
       *other = 0;
       *next = saved[2];
       const void* const of_poll = sp_of_caller();
@@ -418,6 +421,7 @@ TEST_F(IteratorTest, APollBehindACallThatNeverReturnsIsNotTakenForAFrame) {
       const std::string where =
           code.name + " +" + std::to_string(reinterpret_cast<uintptr_t>(at) - code.begin);
       EXPECT_NE(of_either, other + 1) << where;
+      EXPECT_EQ(of_whole, other + 1) << where;
       EXPECT_EQ(of_poll, slot + 1) << where;
     }
   }
@@ -529,6 +533,31 @@ TEST_F(IteratorTest, AWalkThatStopsSaysWhere) {
   EXPECT_EQ(end, ASGST_STOPPED_BAD_PC);
 }
 
+TEST_F(IteratorTest, ACallWrapperIsAboveTheFrameOfItsCall) {
+  begin(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto frames = all();
+  const VmStructs& structs = session().jvm().structs();
+  auto* const entry_fp = *static_cast<uintptr_t**>(frames.back().fp);
+  uintptr_t& wrapper = entry_fp[-6];
+  // In a wrapper, it says whether there are Java frames before.
+  uintptr_t& noted_sp = entry_fp[(structs.required_offset("JavaCallWrapper", "_anchor") +
+                                  structs.required_offset("JavaFrameAnchor", "_last_Java_sp")) /
+                                 sizeof(*entry_fp)];
+  const uintptr_t saved_wrapper = std::exchange(wrapper, reinterpret_cast<uintptr_t>(entry_fp));
+  const uintptr_t saved_sp = std::exchange(noted_sp, 0);
+  std::vector<ASGST_Frame> seen;
+  int end = 0;
+  run([&](ASGST_Iterator* it) {
+    seen = rest(it);
+    end = state_(it);
+  });
+  wrapper = saved_wrapper;
+  noted_sp = saved_sp;
+  EXPECT_TRUE(same(seen, frames));
+  EXPECT_EQ(end, ASGST_STOPPED_BAD_FRAME);
+}
+
 // As when a profiler's handler is called with what is no context.
 TEST_F(IteratorTest, AContextThatCannotBeReadIsNone) {
   begin(ScenarioId::c1);
@@ -572,6 +601,12 @@ TEST_F(IteratorTest, AHandlerThatBlocksFaultsIsToldSo) {
   EXPECT_FALSE(all().empty());
 }
 
+// What functions that are called next have not set is this word.
+[[gnu::noinline]] void fill_stack(void* word) {
+  void* volatile below[512];
+  for (void* volatile& each : below) each = word;
+}
+
 TEST_F(IteratorTest, TheThreadsStateAndTheCapabilities) {
   begin(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
@@ -581,7 +616,14 @@ TEST_F(IteratorTest, TheThreadsStateAndTheCapabilities) {
                                            victim(scenario_).java_thread);
     EXPECT_TRUE(thread_state_() & JVMTI_THREAD_STATE_RUNNABLE);
   }
-  const ThreadIdentity::Scoped as_nobody(session().jvm().identity(), nullptr);
+  {
+    const ThreadIdentity::Scoped as_nobody(session().jvm().identity(), nullptr);
+    EXPECT_EQ(thread_state_(), 0);
+  }
+  // Nor is a thread known before its stack is. A word that ends in zero also says that it is Java's.
+  alignas(256) std::byte unknown[8192] = {};
+  const ThreadIdentity::Scoped as_unknown(session().jvm().identity(), unknown);
+  fill_stack(unknown);
   EXPECT_EQ(thread_state_(), 0);
 }
 

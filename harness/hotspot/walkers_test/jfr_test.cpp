@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -171,6 +173,39 @@ TEST_F(JfrTest, StaleSamplesGiveFramesOfTheThread) {
     ASSERT_TRUE(walked.outcome.succeeded()) << sp << ": " << error_of(walked);
     EXPECT_EQ(walked.methods.back(), "framestorm/Victim.run") << sp;
   }
+}
+
+// Inlined is what is in the same frame as its caller: here at the end there is none.
+TEST_F(JfrTest, AFrameAtWhoseStackPointerTheTraceEndsIsNotInlined) {
+  start({ScenarioId::jni_sandwich}, {},
+        {"-Xcomp", "-XX:CompileCommand=compileonly,framestorm.JniSandwich*::*"});
+  ASSERT_FALSE(HasFatalFailure());
+  // The victim has run into what was then compiled: that may not have been told yet.
+  ASSERT_EQ(session().jvm().jvmti()->GenerateEvents(JVMTI_EVENT_COMPILED_METHOD_LOAD),
+            JVMTI_ERROR_NONE);
+  session().jvm().code_map().absorb();
+  halt(ScenarioId::jni_sandwich);
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& thread = victim(ScenarioId::jni_sandwich);
+  const auto returns_to = read_at<uintptr_t>(
+      session().jvm().structs().static_address("StubRoutines", "_call_stub_return_address"));
+  const std::span stack(reinterpret_cast<const uintptr_t*>(thread.sp),
+                        reinterpret_cast<const uintptr_t*>(thread.stack_base));
+  const auto innermost = std::ranges::find(stack, returns_to);
+  const auto outermost = std::ranges::find(std::views::reverse(stack), returns_to);
+  const CodeEntry* const inner = session().jvm().code_map().find(
+      entry_of(CodeKind::nmethod, "framestorm/JniSandwich$Inner.run"));
+  ASSERT_NE(inner, nullptr);
+  std::array<char, 256> lines = {};
+  std::snprintf(lines.data(), lines.size(),
+                "walker jfr-trace\nscenario jni-sandwich\nstack saved-anchor + 0 = raw 0x%zx\n"
+                "stack saved-anchor + 1 = raw 0x%zx\nstack saved-anchor + 2 = raw 0x%zx\n",
+                reinterpret_cast<uintptr_t>(&*innermost + 1) - inner->frame_bytes, returns_to,
+                *(outermost + 1));
+  const Walked walked = walk(input_of(lines.data()));
+  ASSERT_EQ(walked.methods.size(), 2U) << explain(walked);
+  EXPECT_EQ(walked.methods[1], "framestorm/JniSandwich$Inner.run");
+  EXPECT_EQ(walked.frames[1].type, FrameType::compiled);
 }
 
 // Samples of threads in Java, and their answers at a poll of the thread after it went on.
@@ -350,6 +385,47 @@ TEST_F(JfrAnswerTest, SamplesOfFramesThatAreGoneGiveTheThreadsFrames) {
   EXPECT_EQ(result, JFR_WALK_CONTAINED_FAULT) << "all frames are below: none is the top one";
 }
 
+// The interpreter says so in a byte of its thread, which this finds in its code: movb [r15 + offset], 1.
+TEST_F(JfrAnswerTest, AnInterpretedFrameIsNotSampledWhileItIsLeft) {
+  start({ScenarioId::interpreted_recursion});
+  halt_in_java(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const CodeEntry* const code =
+      session().jvm().code_map().find(entry_of(CodeKind::codelet, "return"));
+  ASSERT_NE(code, nullptr);
+  const std::string_view bytes(reinterpret_cast<const char*>(code->begin), code->end - code->begin);
+  size_t store = bytes.find("\x41\xc6\x87");
+  while (store != std::string_view::npos && bytes[store + 7] != 1) {
+    store = bytes.find("\x41\xc6\x87", store + 1);
+  }
+  ASSERT_NE(store, std::string_view::npos);
+  auto* const leaves = static_cast<char*>(victim(ScenarioId::interpreted_recursion).java_thread) +
+                       read_at<int32_t>(bytes.data() + store + 3);
+  EXPECT_NE(sample(ScenarioId::interpreted_recursion, JFR_WALK_JAVA_SAMPLER).pc, nullptr);
+  const char was = std::exchange(*leaves, 1);
+  EXPECT_EQ(was, 0);
+  EXPECT_EQ(sample(ScenarioId::interpreted_recursion, JFR_WALK_JAVA_SAMPLER).pc, nullptr);
+  *leaves = was;
+}
+
+// Both are told by where they end.
+TEST_F(JfrAnswerTest, ACompiledFrameWhereAnInterpretedOneWasSampledIsTheInnermost) {
+  start({ScenarioId::c1});
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& thread = victim(ScenarioId::c1);
+  const CodeEntry* const spin = session().jvm().code_map().find(thread.pc);
+  const JfrWalk_Request request = {.sp = reinterpret_cast<void*>(thread.sp + spin->frame_bytes),
+                                   .pc = reinterpret_cast<void*>(thread.pc),
+                                   .bcp = reinterpret_cast<void*>(1)};
+  session().release_world();
+  jint result = 0;
+  const auto names = answer(ScenarioId::c1, request, &result);
+  ASSERT_GT(result, 0);
+  EXPECT_EQ(names.front(), "framestorm/C1.spin");
+  EXPECT_EQ(names.back(), "framestorm/Victim.run");
+}
+
 TEST_F(JfrAnswerTest, AFaultIsContainedAndTheThreadGoesOn) {
   start({ScenarioId::c1});
   ASSERT_FALSE(HasFatalFailure());
@@ -366,6 +442,22 @@ TEST_F(JfrAnswerTest, AFaultIsContainedAndTheThreadGoesOn) {
   answer(ScenarioId::c1, above, &result);
   EXPECT_EQ(result, JFR_WALK_CONTAINED_FAULT);
   EXPECT_EQ(answer(ScenarioId::c1, real, &result).back(), "framestorm/Victim.run");
+}
+
+// The caller of a frame that is not set up yet is found where that returns to, if that is Java.
+TEST_F(JfrTest, AFrameThatIsNotSetUpHasNoCallerWhereAContinuationIsEntered) {
+  start({ScenarioId::interpreted_recursion, ScenarioId::virtual_fresh});
+  halt_in_java(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto returns_to = read_at<uintptr_t>(
+      session().jvm().structs().static_address("ContinuationEntry", "_return_pc"));
+  std::array<char, 64> line = {};
+  std::snprintf(line.data(), line.size(), "stack fp + 1 = raw 0x%zx\n", returns_to);
+  const std::string lines =
+      "walker jfr-request\nscenario interpreted-recursion\nregister sp = real-fp\n"
+      "register pc = codelet \"return\" entry + 8\n";
+  EXPECT_EQ(walk(input_of(lines)).outcome.result, 1);
+  EXPECT_EQ(walk(input_of(lines + line.data())).outcome.result, JFR_WALK_BIASED);
 }
 
 // Each makes the state of which reading said that JFR trusts it.
