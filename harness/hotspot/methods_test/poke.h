@@ -8,8 +8,8 @@ namespace framestorm {
 template <typename T>
 class Poke {
  public:
-  Poke(void* place, T value)
-      : place_(static_cast<T*>(place)), was_(std::exchange(*place_, value)) {}
+  Poke(T* place, T value) : place_(place), was_(std::exchange(*place, value)) {}
+  Poke(void* place, T value) : Poke(static_cast<T*>(place), value) {}
   ~Poke() { *place_ = was_; }
   Poke(const Poke&) = delete;
   Poke& operator=(const Poke&) = delete;

@@ -94,14 +94,14 @@ TEST_P(AsgctLimitTest, FramesOfCAboveJavaAreSteppedOver) {
   // Four words each, below what the thread has on its stack. The outermost one returns to Java.
   std::string frames = "stack sp - 2 = real-fp\nstack sp - 1 = real-pc\n";
   for (size_t count = 1; count <= 3; ++count) {
-    const std::string fp = std::to_string(32 * count - 16);
-    const Walked walked =
-        trace(frames + "register pc = libc-text + 64\nregister fp = real-sp - " + fp +
-              "\nregister sp = real-sp - " + std::to_string(32 * count + 16) + "\n");
+    const std::string fp = "real-sp - " + std::to_string(32 * count - 16) + "\n";
+    std::string lines = frames;
+    lines.append("register pc = libc-text + 64\nregister fp = ").append(fp);
+    lines.append("register sp = real-sp - " + std::to_string(32 * count + 16) + "\n");
+    const Walked walked = trace(lines);
     EXPECT_EQ(is_whole(walked), count <= GetParam().frames) << count << ": " << explain(walked);
-    const std::string callee = std::to_string(4 * count + 2);
-    frames += "stack sp - " + callee + " = real-sp - " + fp + "\nstack sp - " +
-              std::to_string(4 * count + 1) + " = libc-text + 64\n";
+    frames.append("stack sp - " + std::to_string(4 * count + 2) + " = ").append(fp);
+    frames.append("stack sp - " + std::to_string(4 * count + 1) + " = libc-text + 64\n");
   }
 }
 

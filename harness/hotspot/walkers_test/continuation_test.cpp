@@ -220,7 +220,7 @@ TEST_F(ContinuationTest, JfrsTraceOfAnInterpretedFrameEndsWithItsContinuation) {
   {
     // Below the frame, where nothing of the thread's is.
     auto* const place = reinterpret_cast<void*>(victim(scenario_).sp - sizeof(Entry));
-    const Poke copy(place, *read_at<Entry*>(entered));
+    const Poke copy(place, **static_cast<Entry**>(entered));
     const Poke entry(entered, place);
     const auto names = trace();
     ASSERT_GT(names.size(), whole.size());

@@ -227,7 +227,7 @@ TEST_F(GeneratedCodeTest, AFrameWhoseLinkCannotBeReadIsNotWhole) {
       // The return address is the upper page's first word.
       const ASGST_Frame frame = {.pc = reinterpret_cast<void*>(pc),
                                  .sp = reinterpret_cast<char*>(upper + 1) - code.frame_bytes,
-                                 .fp = upper};
+                                 .fp = static_cast<void*>(upper)};
       const auto expect_innermost = [&](const DebugInfo::JavaFrame& expected) {
         const Walked walked = walk_from(frame, ASGST_INCLUDE_NON_JAVA_THREADS);
         ASSERT_GT(walked.frames.size(), 0U);

@@ -97,7 +97,7 @@ TEST_F(JfrEventsTest, TracesOfAVirtualThreadEndBeforeItsCarriersFrames) {
   {
     // Below the frame, where nothing of the thread's is.
     auto* const place = reinterpret_cast<void*>(victim(scenario_).sp - sizeof(Entry));
-    const Poke copy(place, *read_at<Entry*>(entered));
+    const Poke copy(place, **static_cast<Entry**>(entered));
     const Poke elsewhere(entered, place);
     EXPECT_TRUE(comes_to_carrier(*inner));
   }
