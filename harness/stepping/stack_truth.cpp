@@ -96,7 +96,7 @@ void StackTruth::advance(const Registers& now) {
   }
   if (knowledge_ == Knowledge::known && (is_unknown(now_) || activations_.back().unknown)) {
     lose("code that JVMTI has not told of yet");
-    lost_in_ = activations_.size() - 1;
+    for (lost_in_ = activations_.size() - 1; activations_[lost_in_].unknown;) --lost_in_;
   }
   expect();
 }
