@@ -31,6 +31,9 @@ struct Entry {
   std::atomic<uint32_t> paused{0};   // futex word of spin()
 };
 
+// Between two looks at what another thread does.
+constexpr std::chrono::microseconds kGlance{50};
+
 std::array<Entry, static_cast<size_t>(ScenarioId::count)> entries;
 std::atomic<bool> stopping{false};
 
@@ -221,6 +224,8 @@ void JNICALL churn_permit(JNIEnv*, jclass) {
 std::atomic<void (*)(JNIEnv*)> on_begin_stepping{nullptr};
 std::atomic<void (*)()> on_end_stepping{nullptr};
 
+void JNICALL glance(JNIEnv*, jclass) { std::this_thread::sleep_for(kGlance); }
+
 void JNICALL begin_stepping(JNIEnv* env, jclass) {
   if (const auto begin = on_begin_stepping.load(std::memory_order_acquire)) begin(env);
 }
@@ -258,6 +263,7 @@ void bind(const Jvm& jvm) {
       method("isAtPageEnd", "(Ljava/lang/String;)Z", &is_at_page_end),
       method("beginStepping", "()V", &begin_stepping),
       method("endStepping", "()V", &end_stepping),
+      method("glance", "()V", &glance),
   };
   env->RegisterNatives(harness, methods.data(), static_cast<jint>(methods.size()));
   jvm.check_exception("binding framestorm.Harness");
@@ -283,7 +289,7 @@ bool start_thread(ScenarioId scenario, JavaVM* vm) {
   // The thread reads it until it says how it went.
   uint32_t state = 0;
   while ((state = start->state.load()) == NativeStart::kStarting) {
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    std::this_thread::sleep_for(kGlance);
   }
   return state == NativeStart::kSpinning;
 }

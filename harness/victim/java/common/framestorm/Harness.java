@@ -45,4 +45,11 @@ public final class Harness {
 
   /** Opens a package to a module, as --add-opens does. */
   static native void open(Module module, String packageName, Module to);
+
+  /**
+   * Waits for a moment. Where a thread yields over and over, Linux 6.18 may keep others from a core
+   * for 300 ms: the one that tells of compiled code, too. It is no method of Java's, which would be
+   * compiled for the victims that call it.
+   */
+  static native void glance();
 }

@@ -2,12 +2,10 @@ package framestorm;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 
 /** Starts and stops victims; called by the harness. */
 public final class Victims {
   private static final long REACH_NANOS = 60_000_000_000L;
-  private static final long GLANCE_NANOS = 50_000;
   private static final long JOIN_MILLIS = 10_000;
 
   private static final List<Scenario> scenarios = new ArrayList<>();
@@ -98,9 +96,7 @@ public final class Victims {
         throw new IllegalStateException(
             "the victim did not reach its program point within 60 s, it is " + thread.getState());
       }
-      // Where a thread yields over and over, Linux 6.18 may keep others from a core for 300 ms: the
-      // one that tells of compiled code, too.
-      LockSupport.parkNanos(GLANCE_NANOS);
+      Harness.glance();
     }
   }
 
