@@ -6,6 +6,8 @@
 #include <chrono>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
@@ -35,6 +37,19 @@ class StepperTest : public jvm_test::JvmTest {
   Walker* asgct() { return executor().walker(WalkerId::asgct); }
   std::string step(Stepper& stepper, ScenarioId scenario, const HaltPoint& only = {}) {
     return step_scenario(session().victims(), stepper, scenario, kLimit, only);
+  }
+  // The scenario's methods whose names begin so are compiled, and JVMTI has told of none.
+  void compile_and_forget(std::string_view methods) {
+    Stepper stepper(session().jvm(), {asgct()}, kSteps);
+    ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
+    CodeMap& map = session().jvm().code_map();
+    std::vector<uintptr_t> told;
+    for (const CodeEntry& entry : map.entries()) {
+      if (entry.name.starts_with(methods)) told.push_back(entry.begin);
+    }
+    ASSERT_GE(told.size(), 3U);
+    for (const uintptr_t code : told) map.remove(reinterpret_cast<const void*>(code));
+    map.absorb();
   }
   static std::set<std::string> clauses_of(const Stepper& stepper) {
     std::set<std::string> clauses;
@@ -172,18 +187,8 @@ TEST_F(StepperTest, ScenariosHaveATruthAtEveryInstruction) {
 TEST_F(StepperTest, CodeThatNobodyHasToldOfIsNotNativeCode) {
   start();
   ASSERT_FALSE(HasFatalFailure());
-  {
-    Stepper stepper(session().jvm(), {asgct()}, kSteps);
-    ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
-  }
-  CodeMap& map = session().jvm().code_map();
-  std::vector<uintptr_t> told;
-  for (const CodeEntry& entry : map.entries()) {
-    if (entry.name.starts_with("framestorm/ExceptionUnwind.")) told.push_back(entry.begin);
-  }
-  ASSERT_GE(told.size(), 3U);
-  for (const uintptr_t code : told) map.remove(reinterpret_cast<const void*>(code));
-  map.absorb();
+  compile_and_forget("framestorm/ExceptionUnwind.");
+  ASSERT_FALSE(HasFatalFailure());
   Stepper stepper(session().jvm(), {asgct()}, kSteps);
   ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
   const auto& lost = stepper.counts().lost;
@@ -196,18 +201,8 @@ TEST_F(StepperTest, CodeThatNobodyHasToldOfIsNotNativeCode) {
 TEST_F(StepperTest, TheTruthIsKnownAgainWhereAnExceptionLeavesCodeThatNobodyHasToldOf) {
   start();
   ASSERT_FALSE(HasFatalFailure());
-  {
-    Stepper stepper(session().jvm(), {asgct()}, kSteps);
-    ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
-  }
-  CodeMap& map = session().jvm().code_map();
-  std::vector<uintptr_t> told;
-  for (const CodeEntry& entry : map.entries()) {
-    if (entry.name.starts_with("framestorm/ExceptionUnwind.level")) told.push_back(entry.begin);
-  }
-  ASSERT_EQ(told.size(), 3U);
-  for (const uintptr_t code : told) map.remove(reinterpret_cast<const void*>(code));
-  map.absorb();
+  compile_and_forget("framestorm/ExceptionUnwind.level");
+  ASSERT_FALSE(HasFatalFailure());
   Stepper stepper(session().jvm(), {asgct()}, kSteps);
   ASSERT_EQ(step(stepper, ScenarioId::exception_unwind), "");
   EXPECT_GT(stepper.counts().lost.at("code that JVMTI has not told of yet"), 1000U);
