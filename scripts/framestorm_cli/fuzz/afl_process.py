@@ -106,9 +106,13 @@ class AflInstance(Process):
             runs is not None and self.walks >= runs
         )
 
+    def _workers_setup_error(self) -> str:
+        """Of the latest that had one: the last of all may have been ended before it said so."""
+        return next((one.setup_error for one in reversed(self.workers) if one.setup_error), "")
+
     def _is_useless(self) -> bool:
         last = self.workers[-USELESS_WORKERS:]
-        if last and last[-1].setup_error and not self.walks:
+        if self._workers_setup_error() and not self.walks:
             return True
         return len(last) == USELESS_WORKERS and all(one.ended and not one.walks for one in last)
 
@@ -129,7 +133,7 @@ class AflInstance(Process):
         self.ended = True
         useless = self._is_useless()
         if useless:
-            self.setup_error = self.workers[-1].setup_error or (
+            self.setup_error = self._workers_setup_error() or (
                 f"{USELESS_WORKERS} processes in a row ended before their first walk; see "
                 f"{self.workers[-1].folder / 'log.txt'}"
             )

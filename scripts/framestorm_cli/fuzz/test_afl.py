@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -118,6 +119,11 @@ def test_a_set_up_error_of_a_worker_ends_the_target(
     run = fuzz(afl_fakes, tmp_path / "out", seconds=600.0)
     assert run.unable == {"fuzz_stack": "libjvm.so cannot be loaded: fake"}
     assert len(run.afl) == 1
+    (ended,) = run.afl
+    ended.workers.append(replace(ended.workers[0], folder=tmp_path, setup_error="", ended=False))
+    ended.setup_error = ""
+    ended.finish()
+    assert ended.setup_error == "libjvm.so cannot be loaded: fake", "the last one was cut short"
 
 
 def test_workers_that_never_walk_end_the_target(afl_fakes: FakePrograms, tmp_path: Path) -> None:
