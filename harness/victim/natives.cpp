@@ -7,7 +7,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <climits>
 #include <memory>
 #include <string>
@@ -30,9 +29,6 @@ struct Entry {
   std::atomic<uint32_t> permits{0};  // futex word of churnPermit
   std::atomic<uint32_t> paused{0};   // futex word of spin()
 };
-
-// Between two looks at what another thread does.
-constexpr std::chrono::microseconds kGlance{50};
 
 std::array<Entry, static_cast<size_t>(ScenarioId::count)> entries;
 std::atomic<bool> stopping{false};

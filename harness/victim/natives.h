@@ -3,12 +3,16 @@
 
 #include <jni.h>
 
+#include <chrono>
 #include <cstdint>
 
 #include "harness/input/input.h"
 #include "harness/jvm/jvm.h"
 
 namespace framestorm::natives {
+
+// Between two looks at what another thread does: who waits sleeps, and does not yield (Harness.glance).
+inline constexpr std::chrono::microseconds kGlance{50};
 
 // Binds framestorm.Harness. Throws SetupError when the class is not on the class path.
 void bind(const Jvm& jvm);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -223,7 +222,6 @@ bool Victims::find_vm_internal(ScenarioId scenario, std::string* reason) {
 
 bool Victims::catch_transient(ScenarioId scenario, uint64_t steps) {
   constexpr int64_t kPatienceMs = 2000;
-  constexpr std::chrono::microseconds kGlance{50};
   if (scenario == ScenarioId::thread_starting) {
     // Its first Java frame would be called there (stubGenerator_x86_64.cpp, generate_call_stub).
     const auto call_stub =
@@ -239,7 +237,7 @@ bool Victims::catch_transient(ScenarioId scenario, uint64_t steps) {
   while (now_ms() < deadline) {
     const int tid = natives::armed_tid();
     if (tid == 0) {
-      std::this_thread::sleep_for(kGlance);
+      std::this_thread::sleep_for(natives::kGlance);
       continue;
     }
     if (World::get().wait_parked(tid, 20) != nullptr) {
