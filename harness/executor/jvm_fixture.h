@@ -68,6 +68,10 @@ class JvmTest : public testing::Test {
   Victim& victim(ScenarioId scenario) { return session_->victims().of(scenario); }
   // Where code of HotSpot's own begins. Fails the test, and 0, where there is none.
   uintptr_t entry_of(CodeKind kind, const std::string& name);
+  // HotSpot's object that describes the code at `pc`, which is in some.
+  std::byte* blob_of(uintptr_t pc) {
+    return const_cast<std::byte*>(session().jvm().code_map().find_blob(pc));
+  }
 
   // World halted.
   Walked walk(const Input& input);

@@ -127,6 +127,9 @@ class CodeMap {
   // CodeCache::find_blob finds the blob all the same. False where this HotSpot does not say. Nobody
   // may be changing the code cache.
   bool is_beside_code(uintptr_t address) const;
+  // The CodeBlob that holds an address, by the code heaps' segment maps; null when none does.
+  // As HotSpot's CodeHeap::find_start (memory/heap.cpp).
+  const std::byte* find_blob(uintptr_t address) const;
   // Whether this HotSpot says where its code cache is.
   bool knows_code_cache() const { return high_ != 0; }
   std::optional<CodePosition> describe(uintptr_t address) const;
@@ -138,9 +141,6 @@ class CodeMap {
     bool removed = false;
     CodeEntry entry;
   };
-  // The CodeBlob that holds an address, by the code heaps' segment maps; null when none does.
-  // As HotSpot's CodeHeap::find_start (memory/heap.cpp).
-  const std::byte* find_blob(uintptr_t address) const;
   void fill_nmethod(CodeEntry* entry) const;
   void add(Event event);
   void take_pending();

@@ -54,14 +54,6 @@ class AsgctTest : public JvmTest {
   }
   const VmStructs& structs() { return session().jvm().structs(); }
   const CodeEntry& top_code() { return *session().jvm().code_map().find(victim(scenario_).pc); }
-  // The CodeBlob of this code, which is behind its header.
-  std::byte* blob_of(const CodeEntry& code) {
-    const size_t offset = structs().required_offset("CodeBlob", "_code_offset");
-    auto* const begin = reinterpret_cast<std::byte*>(code.begin);
-    std::byte* blob = begin - kWord;
-    while (read_at<int>(blob, offset) != begin - blob) blob -= kWord;
-    return blob;
-  }
   static std::string set(const std::string& where, uintptr_t value) {
     std::array<char, 32> text = {};
     std::snprintf(text.data(), text.size(), " = raw 0x%zx\n", value);
@@ -136,7 +128,7 @@ TEST_P(AsgctLimitTest, GeneratedCodeAboveJavaIsSteppedOver) {
       session().jvm().code_map().find(entry_of(CodeKind::stub, "Shared Runtime wrong_method_blob"));
   ASSERT_NE(stub, nullptr);
   const auto words =
-      read_at<int>(blob_of(*stub), structs().required_offset("CodeBlob", "_frame_size"));
+      read_at<int>(blob_of(stub->begin), structs().required_offset("CodeBlob", "_frame_size"));
   const Walked walked =
       trace(set("thread last-java-pc", stub->end - 1) +
             set("thread last-java-sp", reinterpret_cast<uintptr_t>(&*call + 1 - words)));
@@ -168,7 +160,8 @@ TEST_F(AsgctTest, CompiledCodeOfWhatIsNoMethodHasNoTrace) {
   const std::array<uintptr_t, 64> nothing = {};
   EXPECT_TRUE(is_whole(trace()));
   const Poke<const void*> method(
-      blob_of(top_code()) + structs().required_offset("nmethod", "_method"), nothing.data());
+      blob_of(victim(scenario_).pc) + structs().required_offset("nmethod", "_method"),
+      nothing.data());
   EXPECT_EQ(trace().outcome.result, -2);
 }
 
@@ -179,7 +172,7 @@ TEST_F(AsgctTest, AFrameThatReturnsToBeDeoptimisedEndsTheTrace) {
   EXPECT_TRUE(is_whole(trace()));
   const auto caller = read_at<uintptr_t>(reinterpret_cast<const void*>(victim(scenario_).sp),
                                          top_code().frame_bytes - kWord);
-  std::byte* const blob = blob_of(*session().jvm().code_map().find(caller));
+  std::byte* const blob = blob_of(caller);
   for (const char* field : {"_deopt_handler_offset", "_deopt_mh_handler_offset"}) {
     const Poke handler(blob + structs().required_offset("nmethod", field),
                        static_cast<int>(caller - reinterpret_cast<uintptr_t>(blob)));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "harness/hotspot/walkers_test/asgst_fixture.h"
+#include "harness/hotspot/walkers_test/blocked_signal.h"
 #include "harness/victim/context.h"
 
 namespace framestorm {
@@ -233,13 +234,8 @@ TEST_F(AsgstTest, WhoBlocksFaultsIsToldSo) {
   halt_in_java(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   for (const int signal : {SIGSEGV, SIGBUS}) {
-    sigset_t blocked, before;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, signal);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    const Traced refused = walk(ScenarioId::c1, 0);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    EXPECT_EQ(refused.trace.num_frames, ASGST_FAULTS_BLOCKED);
+    const BlockedSignal blocked(signal);
+    EXPECT_EQ(walk(ScenarioId::c1, 0).trace.num_frames, ASGST_FAULTS_BLOCKED);
   }
   EXPECT_GT(walk(ScenarioId::c1, 0).trace.num_frames, 0);
 }

@@ -21,11 +21,8 @@ TEST_F(DeoptimisedFrameTest, WhatIsFartherThanCodeMayReachIsNoPlaceInIt) {
   const VmStructs& structs = session().jvm().structs();
   const CodeEntry* const code = session().jvm().code_map().find(victim(ScenarioId::c1).pc);
   ASSERT_NE(code, nullptr);
-  const auto* const method = read_at<const void*>(code->debug->method());
-  const auto* const nmethod =
-      read_at<const void*>(method, structs.required_offset("Method", "_code"));
   const auto word =
-      read_at<int>(nmethod, structs.required_offset("nmethod", "_orig_pc_offset")) / 8;
+      read_at<int>(blob_of(code->begin), structs.required_offset("nmethod", "_orig_pc_offset")) / 8;
   constexpr uintptr_t kFarthest = 0x7fffffff;  // that debug information may be of
   Input input;
   TextError error;

@@ -225,10 +225,8 @@ TEST_F(FakeStackTest, ASearchInStringsIsAboveItsFramesCaller) {
   ASSERT_EQ(top_.comp_level, 4);
   const CodeEntry* const code = session().jvm().code_map().find(word(top_.pc));
   ASSERT_NE(code, nullptr);
-  const auto* const method = read_at<const void*>(code->debug->method());
-  auto* const frame_size =
-      reinterpret_cast<int*>(read_at<char*>(method, structs().required_offset("Method", "_code")) +
-                             structs().required_offset("CodeBlob", "_frame_size"));
+  auto* const frame_size = reinterpret_cast<int*>(
+      blob_of(code->begin) + structs().required_offset("CodeBlob", "_frame_size"));
   const auto keeps_and_pushes =
       std::to_array<uint8_t>({0x48, 0x8b, 0xcc, 0x48, 0x83, 0xec, 0x30, 0x51});
   constexpr size_t kKeeps = 3,

@@ -56,16 +56,6 @@ class GeneratedCodeTest : public IteratorTest {
     return *reinterpret_cast<T*>(static_cast<char*>(object) +
                                  session().jvm().structs().required_offset(type, name));
   }
-  // HotSpot's object that describes code.
-  void* blob_of(const CodeEntry& code) {
-    uintptr_t blob = code.begin;
-    do {
-      blob -= sizeof(blob);
-    } while (blob + static_cast<uintptr_t>(field<int32_t>(reinterpret_cast<void*>(blob), "CodeBlob",
-                                                          "_code_offset")) !=
-             code.begin);
-    return reinterpret_cast<void*>(blob);
-  }
 };
 
 // A poll is described nowhere. Its thread notes where it is.
@@ -84,7 +74,8 @@ TEST_F(GeneratedCodeTest, AStubOfAPollReturnsRightBehindTheOneThatIsNoted) {
   while (behind_call[-5] != 0xe8 && (behind_call[-2] != 0xff || (behind_call[-1] & 0xf8) != 0xd0)) {
     ASSERT_LT(number(++behind_call), stub.end);
   }
-  const auto words = static_cast<size_t>(field<int32_t>(blob_of(stub), "CodeBlob", "_frame_size"));
+  const auto words =
+      static_cast<size_t>(field<int32_t>(blob_of(stub.begin), "CodeBlob", "_frame_size"));
   auto& noted =
       field<uintptr_t>(victim(scenario_).java_thread, "JavaThread", "_saved_exception_pc");
 
@@ -138,7 +129,8 @@ TEST_F(GeneratedCodeTest, CodeThatHasNoMethodYetIsNoFrame) {
   auto* const sp = static_cast<uintptr_t*>(caller.sp);
   const uintptr_t stub = entry_of(CodeKind::stub, "jbyte_disjoint_arraycopy");
   ASSERT_NE(stub, 0U);
-  const Poke<void*> method(&field<void*>(blob_of(code_of(caller)), "nmethod", "_method"), nullptr);
+  const Poke<void*> method(&field<void*>(blob_of(number(caller.pc)), "nmethod", "_method"),
+                           nullptr);
 
   EXPECT_EQ(walk_interrupted(caller).result, ASGST_NO_TOP_JAVA_FRAME);
   {
@@ -164,7 +156,7 @@ TEST_F(GeneratedCodeTest, CodeThatHasNoTablesYetIsAFrameWithoutBci) {
   ASSERT_FALSE(HasFatalFailure());
   const std::vector<ASGST_Frame> callers = compiled_callers();
   ASSERT_GT(callers.size(), 2U);
-  void* const code = blob_of(code_of(callers.front()));
+  void* const code = blob_of(number(callers.front().pc));
   const Poke<void*> tables(&field<void*>(code, "nmethod", "_immutable_data"), nullptr);
   const Poke<int32_t> places(&field<int32_t>(code, "nmethod", "_scopes_pcs_offset"), 0);
   const Poke<int32_t> scopes(&field<int32_t>(code, "nmethod", "_scopes_data_offset"), 0);
@@ -181,7 +173,7 @@ TEST_F(GeneratedCodeTest, AScopeThatIsItsOwnCallerIsGivenUp) {
   const std::vector<ASGST_Frame> callers = compiled_callers();
   ASSERT_GT(callers.size(), 2U);
   const CodeEntry& entry = code_of(callers.front());
-  void* const code = blob_of(entry);
+  void* const code = blob_of(entry.begin);
   auto* const tables = field<uint8_t*>(code, "nmethod", "_immutable_data");
   auto* const scopes = tables + field<int32_t>(code, "nmethod", "_scopes_data_offset");
   const size_t size = session().jvm().structs().size_of("PcDesc");
@@ -201,6 +193,25 @@ TEST_F(GeneratedCodeTest, AScopeThatIsItsOwnCallerIsGivenUp) {
     EXPECT_EQ(walked.end, ASGST_STOPPED_TOO_DEEP);
   }
   EXPECT_GT(count, 0U);
+}
+
+TEST_F(GeneratedCodeTest, ACallWrapperIsAboveTheFrameOfItsCall) {
+  begin(ScenarioId::interpreted_recursion);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto frames = all();
+  const VmStructs& structs = session().jvm().structs();
+  auto* const entry_fp = *static_cast<uintptr_t**>(frames.back().fp);
+  uintptr_t& wrapper = entry_fp[-6];
+  // In a wrapper, it says whether there are Java frames before.
+  uintptr_t& noted_sp = entry_fp[(structs.required_offset("JavaCallWrapper", "_anchor") +
+                                  structs.required_offset("JavaFrameAnchor", "_last_Java_sp")) /
+                                 sizeof(*entry_fp)];
+  const Poke elsewhere(&wrapper, number(entry_fp));
+  const Poke first(&noted_sp, uintptr_t{0});
+  Walked walked;
+  run(into(&walked));
+  EXPECT_TRUE(same(walked.frames, frames));
+  EXPECT_EQ(walked.end, ASGST_STOPPED_BAD_FRAME);
 }
 
 // A return address has a description of its own. Where no whole frame can be it is a place like any other, of

@@ -10,6 +10,7 @@
 #include <functional>
 #include <utility>
 
+#include "harness/hotspot/walkers_test/blocked_signal.h"
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
 #include "harness/victim/context.h"
 
@@ -533,31 +534,6 @@ TEST_F(IteratorTest, AWalkThatStopsSaysWhere) {
   EXPECT_EQ(end, ASGST_STOPPED_BAD_PC);
 }
 
-TEST_F(IteratorTest, ACallWrapperIsAboveTheFrameOfItsCall) {
-  begin(ScenarioId::interpreted_recursion);
-  ASSERT_FALSE(HasFatalFailure());
-  const auto frames = all();
-  const VmStructs& structs = session().jvm().structs();
-  auto* const entry_fp = *static_cast<uintptr_t**>(frames.back().fp);
-  uintptr_t& wrapper = entry_fp[-6];
-  // In a wrapper, it says whether there are Java frames before.
-  uintptr_t& noted_sp = entry_fp[(structs.required_offset("JavaCallWrapper", "_anchor") +
-                                  structs.required_offset("JavaFrameAnchor", "_last_Java_sp")) /
-                                 sizeof(*entry_fp)];
-  const uintptr_t saved_wrapper = std::exchange(wrapper, reinterpret_cast<uintptr_t>(entry_fp));
-  const uintptr_t saved_sp = std::exchange(noted_sp, 0);
-  std::vector<ASGST_Frame> seen;
-  int end = 0;
-  run([&](ASGST_Iterator* it) {
-    seen = rest(it);
-    end = state_(it);
-  });
-  wrapper = saved_wrapper;
-  noted_sp = saved_sp;
-  EXPECT_TRUE(same(seen, frames));
-  EXPECT_EQ(end, ASGST_STOPPED_BAD_FRAME);
-}
-
 // As when a profiler's handler is called with what is no context.
 TEST_F(IteratorTest, AContextThatCannotBeReadIsNone) {
   begin(ScenarioId::c1);
@@ -586,17 +562,11 @@ TEST_F(IteratorTest, AHandlerThatBlocksFaultsIsToldSo) {
   begin(ScenarioId::c1);
   ASSERT_FALSE(HasFatalFailure());
   for (const int signal : {SIGSEGV, SIGBUS}) {
-    sigset_t blocked, before;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, signal);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    const BlockedSignal blocked(signal);
     // A place of its own: what it is told once for each.
-    const int result = run([](ASGST_Iterator*) {});
+    EXPECT_EQ(run([](ASGST_Iterator*) {}), ASGST_FAULTS_BLOCKED);
     const ASGST_Frame nowhere = {};
-    const int from_frame = run_from(nowhere, [](ASGST_Iterator*) {});
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    EXPECT_EQ(result, ASGST_FAULTS_BLOCKED);
-    EXPECT_EQ(from_frame, ASGST_FAULTS_BLOCKED);
+    EXPECT_EQ(run_from(nowhere, [](ASGST_Iterator*) {}), ASGST_FAULTS_BLOCKED);
   }
   EXPECT_FALSE(all().empty());
 }
