@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -158,6 +159,19 @@ TEST_F(LookAlikesTest, ALinkerOfMethodHandlesIsAMethod) {
   ASSERT_TRUE(is_method_now(linker));
   const MethodInfo info = method_info(reinterpret_cast<void*>(linker));
   EXPECT_EQ(class_info(info.klass).name, "java/lang/invoke/MethodHandle");
+}
+
+// It has the number of its class's first method.
+TEST_F(LookAlikesTest, ALinkerHasNoIdAndNotThatOfAnotherMethod) {
+  const uintptr_t linker = find_linker();
+  ASSERT_NE(linker, 0U);
+  const std::vector<jmethodID> ids = ids_of(env()->FindClass("java/lang/invoke/MethodHandle"));
+  const auto first = std::ranges::find_if(
+      ids, [this](jmethodID id) { return number(word(functions().from_id(id))) == 0; });
+  ASSERT_NE(first, ids.end());
+  ASSERT_EQ(number(linker), 0);
+  EXPECT_EQ(functions().to_id(functions().from_id(*first)), *first);
+  EXPECT_EQ(functions().to_id(reinterpret_cast<void*>(linker)), nullptr);
 }
 
 // Since a linker is not looked for among its class's methods, it is known by its parts alone.

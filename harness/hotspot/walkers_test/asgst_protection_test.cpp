@@ -357,26 +357,29 @@ bool is_in_a_call(uintptr_t sp) {
   return false;
 }
 
-TEST_F(ProtectionTest, AProtectionThatIsNotCompleteContainsNothing) {
-  volatile bool asked = false;
-  volatile bool known = true;
+// At each instruction from the seal on, until the call is left.
+TEST_F(ProtectionTest, AProtectionContainsNothingUntilItsCallCanBeLeft) {
+  volatile int refused = 0;
+  volatile jint result = 0;
+  const jlong before = contained();
   const FaultsThatLeave handler(vms());
   at_each_instruction([&](const ucontext_t& context) {
     const uintptr_t sp = get_register(context, Register::sp);
-    if (asked || !is_in_a_call(sp)) return;
-    asked = true;
+    if (!is_in_a_call(sp)) return;
     ucontext_t below;
     copy_context(context, &below);
     set_register(&below, Register::sp, sp - 256);
     siginfo_t info = {};
-    known = session().jvm().handle_fault(SIGSEGV, &info, &below);
+    EXPECT_FALSE(session().jvm().handle_fault(SIGSEGV, &info, &below));
+    refused = refused + 1;
   });
-  ASSERT_FALSE(handler.leaves([this] {
+  ASSERT_FALSE(handler.leaves([&] {
     start_single_step();
-    faulting_walk();
+    result = faulting_walk();
   }));
-  EXPECT_TRUE(asked);
-  EXPECT_FALSE(known);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(result, ASGST_CONTAINED_FAULT);
+  EXPECT_EQ(contained(), before + 1);
 }
 
 // As one in a file that was truncated.

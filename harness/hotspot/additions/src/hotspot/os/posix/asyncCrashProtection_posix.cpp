@@ -86,10 +86,12 @@ bool AsyncCrashProtection::call(Body body, void* argument) {
     return true;
   }
   here.seal = seal_of(frame);
-  slot->resume = &here.resume;
   // Without the signal mask, which would be a system call; check() restores it.
   const bool completed = sigsetjmp(here.resume, 0) == 0;
-  if (completed) body(argument);
+  if (completed) {
+    slot->resume = &here.resume;
+    body(argument);
+  }
   here.seal = 0;
   release(slot);
   return completed;

@@ -235,6 +235,13 @@ bool previous_version_has(uintptr_t klass, uintptr_t method, uintptr_t hint, int
   return false;
 }
 
+// Whether a method of these was made by Method::make_method_handle_intrinsic: it is in no array.
+bool is_linker(uintptr_t klass, uintptr_t constants) {
+  AsyncMethods::Copy<ConstantPool> pool;
+  return klass == reinterpret_cast<uintptr_t>(vmClasses::MethodHandle_klass()) &&
+         pool.load(constants) && pool->is_for_method_handle_intrinsic();
+}
+
 bool klass_has(uintptr_t klass, uintptr_t method, uintptr_t const_method, uintptr_t constants) {
   uintptr_t methods = 0;
   uintptr_t hint = 0;  // renumbering and methods that the VM made come between
@@ -245,12 +252,7 @@ bool klass_has(uintptr_t klass, uintptr_t method, uintptr_t const_method, uintpt
   // As many as one class may have, twice: in a signal handler that is a fraction of a millisecond.
   int left = 2 * max_jushort;
   if (array_has(methods, method, hint, &left)) return true;
-  AsyncMethods::Copy<ConstantPool> pool;
-  if (klass == reinterpret_cast<uintptr_t>(vmClasses::MethodHandle_klass()) &&
-      pool.load(constants) && pool->is_for_method_handle_intrinsic()) {
-    return true;  // made by Method::make_method_handle_intrinsic, in no array
-  }
-  return previous_version_has(klass, method, hint, &left);
+  return is_linker(klass, constants) || previous_version_has(klass, method, hint, &left);
 }
 
 // Not in the cache. *lasting: it may be put there.
@@ -362,13 +364,15 @@ bool AsyncMethods::symbol_at(uintptr_t constants, int index, uintptr_t* symbol) 
          *symbol != 0;
 }
 
-// A method's class, and its number there.
+// A method's class, and its number there. A linker has that of the class's first method (0) for want
+// of one, and no ID.
 static bool class_and_number(uintptr_t method, uintptr_t* klass, uintptr_t* number) {
   uintptr_t const_method = 0;
   uintptr_t constants = 0;
   return AsyncMethods::load(method + in_bytes(Method::const_offset()), &const_method) &&
          AsyncMethods::load(const_method + in_bytes(ConstMethod::constants_offset()), &constants) &&
          AsyncMethods::load(constants + in_bytes(ConstantPool::pool_holder_offset()), klass) &&
+         !is_linker(*klass, constants) &&
          load_part(const_method + idnum_offset, sizeof(u2), number);
 }
 

@@ -446,7 +446,10 @@ JNIEXPORT ASGST_Class JNICALL ASGST_GetClass(ASGST_Method method);
 JNIEXPORT ASGST_Class JNICALL ASGST_JClassToClass(jclass klass);
 JNIEXPORT jclass JNICALL ASGST_ClassToJClass(ASGST_Class klass);
 
-/* Null when the ID was not made before, or for what is no method. Async-signal-safe. */
+/*
+ * Null when the ID was not made before, for what is no method, and for the linkers of method handles
+ * (linkToStatic and the like), which the VM makes without one. Async-signal-safe.
+ */
 JNIEXPORT jmethodID JNICALL ASGST_MethodToJMethodID(ASGST_Method method);
 
 /* Null for an ID whose class was unloaded. Not for signal handlers. */
