@@ -1,6 +1,7 @@
 #include "harness/stepping/stack_truth.h"
 
 #include <algorithm>
+#include <functional>
 #include <ranges>
 
 namespace framestorm::stepping {
@@ -96,7 +97,7 @@ void StackTruth::advance(const Registers& now) {
   }
   if (knowledge_ == Knowledge::known && (is_unknown(now_) || activations_.back().unknown)) {
     lose("code that JVMTI has not told of yet");
-    for (lost_in_ = activations_.size() - 1; activations_[lost_in_].unknown;) --lost_in_;
+    while (activations_[lost_in_].unknown) --lost_in_;
   }
   expect();
 }
@@ -223,6 +224,11 @@ void StackTruth::end(size_t first, bool deoptimised) {
   activations_.back().frames = std::move(frames);
 }
 
+// All calls of the interpreter return to the same few addresses.
+bool StackTruth::is_in_callers_frame(const Activation& ended) const {
+  return !is_interpreted(now_.blob) || now_.at.fp == ended.caller_fp;
+}
+
 void StackTruth::follow_return() {
   if (knowledge_ == Knowledge::outside) {
     come_back();
@@ -232,7 +238,7 @@ void StackTruth::follow_return() {
   // Mostly the innermost one; others when a stub has taken down more than one frame.
   for (size_t i = activations_.size(); i-- > 1;) {
     const Activation& ended = activations_[i];
-    const bool expected = ended.return_to == now_.at.pc;
+    const bool expected = ended.return_to == now_.at.pc && is_in_callers_frame(ended);
     // To where the caller goes on after a poll, or to what stands for the return address.
     const bool near = ended.implicit && ended.caller == now_.blob;
     const bool deoptimised = slot >= ended.slot && ended.caller == now_.blob && at_deopt_handler();
@@ -242,7 +248,9 @@ void StackTruth::follow_return() {
     if (!expected && !near && !deoptimised && !to_deoptimisation) continue;
     if (expected && i + 1 != activations_.size() && slot < ended.slot) continue;
     end(i, deoptimised || to_deoptimisation);
-    if (knowledge_ == Knowledge::lost) knowledge_ = Knowledge::known;
+    // Above what it was lost in not all activations were seen. Compiled code that was told of meanwhile needs none.
+    const bool known_again = i <= lost_in_ || (i == lost_in_ + 1 && is_nmethod(now_.blob));
+    if (knowledge_ == Knowledge::lost && known_again) knowledge_ = Knowledge::known;
     return;
   }
   follow_jump();
@@ -308,7 +316,8 @@ bool StackTruth::follow_handler() {
 // (InterpreterMacroAssembler::jump_from_interpreted, TemplateTable::_return).
 bool StackTruth::follow_interpreter() {
   const Registers& at = now_.at;
-  if (activations_.size() > 1 && at.pc == activations_.back().return_to) {
+  if (activations_.size() > 1 && at.pc == activations_.back().return_to &&
+      is_in_callers_frame(activations_.back())) {
     end(activations_.size() - 1, at_deopt_handler());
     return true;
   }
@@ -388,6 +397,14 @@ bool StackTruth::follow_deoptimisation() {
     pointers.push_back(fp);
     found.push_back(interpreted_frame(fp));
   }
+  const auto is_another = [this](const TrueFrame& frame, const InterpretedFrame& stands) {
+    const jmethodID method = id_of(stands.method);
+    return method != nullptr && frame.method != nullptr && method != frame.method;
+  };
+  if (counted && !std::ranges::equal(frames, found, std::not_fn(is_another))) {
+    lose("interpreted frames of other methods than those of the deoptimised frame");
+    return true;
+  }
   if (!counted) {
     frames.clear();
     for (const InterpretedFrame& frame : found) {
@@ -420,7 +437,7 @@ bool StackTruth::follow_deoptimisation() {
 void StackTruth::lose(std::string_view why) {
   knowledge_ = Knowledge::lost;
   lost_why_ = why;
-  lost_in_ = 0;
+  lost_in_ = activations_.size() - 1;
 }
 
 bool StackTruth::frame_stands(const Place& place) const {

@@ -158,6 +158,7 @@ class StackTruth {
   // Ends the activations from this one on. Its caller is deoptimised: it keeps the frames that it had
   // at the call.
   void end(size_t first, bool deoptimised);
+  bool is_in_callers_frame(const Activation& ended) const;
   void follow_return();
   void follow_jump();
   bool follow_handler();
@@ -209,7 +210,7 @@ class StackTruth {
   std::vector<TrueFrame> expected_;
   bool has_unnamed_ = false;  // expected_ a frame of a method that JVMTI has not told of
   std::string_view lost_why_;
-  size_t lost_in_ = 0;  // the activation of code that is not known; 0: none
+  size_t lost_in_ = 0;  // the activation that it was lost in; what that has called is not all known
 };
 
 }  // namespace framestorm::stepping
