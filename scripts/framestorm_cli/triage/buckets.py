@@ -22,7 +22,7 @@ SIMILARITY = 0.6
 COMPARED = 8
 # An artifact reproduces when it did so in at least this share of its tries.
 LEAST_SHARE = 0.9
-_DETAILS = 4  # shown beside the bucket's own
+_SHOWN = 4  # of a list
 _EXPECTED = ", expected "  # what a scenario expects is the victim's
 _METHOD = re.compile(r"[^\s,;]*[/$][^\s,;]*")
 
@@ -167,10 +167,11 @@ class Bucket:
         """Lines beside the explanation: known causes, the victims where there are several, and what
         else was done that is told apart by numbers alone."""
         victims = [f"{name} {count:,}" for name, count in self.victims.items()]
+        others = self._other_details()
         return [
             *([self.known] if self.known else []),
-            *([f"victims: {', '.join(victims)}"] if len(victims) > 1 else []),
-            *([f"also: {'; '.join(self._other_details())}"] if self._other_details() else []),
+            *([f"victims: {', '.join(_first(victims))}"] if len(victims) > 1 else []),
+            *([f"also: {'; '.join(_first(others))}"] if others else []),
         ]
 
     def _other_details(self) -> list[str]:
@@ -182,7 +183,7 @@ class Bucket:
             if is_plain and _shape(finding) not in seen:
                 seen.add(_shape(finding))
                 others.append(finding.detail.split(_EXPECTED)[0])
-        return others[:_DETAILS] + ([f"{len(others) - _DETAILS} more"] if others[_DETAILS:] else [])
+        return others
 
     @property
     def title(self) -> str:
@@ -192,6 +193,11 @@ class Bucket:
     @property
     def explanation(self) -> str:
         return explain(self.best, with_input=not self.sampled)
+
+
+def _first(items: Sequence[str]) -> list[str]:
+    """Those that are shown, and how many others there are."""
+    return [*items[:_SHOWN], *([f"{len(items) - _SHOWN} more"] if items[_SHOWN:] else [])]
 
 
 def _process_key(finding: Finding) -> ProcessKey:

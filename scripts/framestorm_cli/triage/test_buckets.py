@@ -213,6 +213,8 @@ def test_victims_are_a_list_inside_the_bucket() -> None:
     assert bucket.victims == {"osr": 7, "c1": 2, "c2": 1}
     assert bucket.count == 10
     assert bucket.about == ["victims: osr 7, c1 2, c2 1"]
+    many = contract("osr", count=21, victims={f"v{i}": i for i in range(6, 0, -1)})
+    assert into_buckets([many])[0].about == ["victims: v6 6, v5 5, v4 4, v3 3, 2 more"]
 
 
 def in_state(found: Finding, state: str) -> Finding:
