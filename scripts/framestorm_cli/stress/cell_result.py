@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -21,7 +22,7 @@ from framestorm_cli.stress.cell_process import TERMINATED, CellProcess
 from framestorm_cli.stress.cells import SELF_MODE, UNSAMPLED, Cell
 from framestorm_cli.stress.plan import Plan
 from framestorm_cli.stress.proportion import Proportion
-from framestorm_cli.stress.verdicts import CLEAN, CRASH, FINDINGS, HANG, HARMED, UNJUDGED
+from framestorm_cli.stress.verdicts import CLEAN, CRASH, FINDINGS, HANG, HARMED, SHORT, UNJUDGED
 from framestorm_cli.stress.workloads import NOT_DONE, proof
 from framestorm_cli.triage import hs_err
 
@@ -31,6 +32,7 @@ KEPT_CORES = 2  # of a run: one is the size of a process. Of the others their st
 # How the agent ends a process whose results it cannot keep: a full disk, for one.
 _AGENT_FAILED, _AGENT_SAYS = 2, "framestorm: "
 _NO_MEMORY = "out of memory"
+_ENDS = ("count", "truncated", "ends_compared", "ends_early")  # of a walker's frames
 _SETUP = re.compile(
     r"Unrecognized VM option|Could not create the Java Virtual Machine|Conflicting collector"
     r"|Error occurred during initialization|agent library .* failed|Could not find agent library"
@@ -153,7 +155,7 @@ def conclude(process: CellProcess, plan: Plan, out: Path, alone: Baseline, jdk: 
         if len([one for one in process.folder.parent.iterdir() if _core(one)]) > KEPT_CORES:
             core.unlink()
             core = None
-    slow = rates.shortfall(process.cell, stats) if verdict in (CLEAN, FINDINGS) else ""
+    slow = rates.shortfall(process.cell, stats) if verdict in (CLEAN, SHORT, FINDINGS) else ""
     return CellResult(
         cell=process.cell,
         number=process.number,
@@ -203,6 +205,15 @@ def _stats(process: CellProcess, plan: Plan, jdk: Jdk, cpu: float) -> tuple[Json
     except FramestormError as error:
         return {}, error.message
     return found, ""
+
+
+def ends_of(stats: Json) -> Counter[str]:
+    """`count` traces of all walkers: `truncated`, as the walker says; `ends_compared` with where the stack
+    begins, and `ends_early` of those."""
+    ends: Counter[str] = Counter()
+    for frames in (stats.get("frames") or {}).values():
+        ends.update({name: int(frames.get(name) or 0) for name in _ENDS})
+    return ends
 
 
 def _verdict(
@@ -258,7 +269,8 @@ def _verdict(
         )
     if int(stats.get("findings") or 0):
         return FINDINGS, ""
-    return CLEAN, ""
+    ends = ends_of(stats)
+    return SHORT if ends["truncated"] or ends["ends_early"] else CLEAN, ""
 
 
 def _died_in_walk(process: CellProcess, verdict: str, report: Path | None) -> bool:

@@ -8,13 +8,12 @@ import msgspec
 
 from framestorm_cli.reports.schema import Number, said
 from framestorm_cli.stress import rates, truth_figures
-from framestorm_cli.stress.cell_result import CellResult
+from framestorm_cli.stress.cell_result import CellResult, ends_of
 from framestorm_cli.stress.proportion import Proportion
 from framestorm_cli.stress.truth_figures import Truth
 
 QUANTILES = ("p50", "p99", "p99.9", "max")
 OK = "ok"  # the code of a walk that gave frames
-_ENDS = ("count", "truncated", "ends_compared", "ends_early")  # of a walker's frames
 
 
 class Check(msgspec.Struct):
@@ -99,8 +98,7 @@ def of(results: Iterable[CellResult]) -> Figures:
             codes[entry["walker"], entry["state"], entry["code"]] += int(entry["count"])
         lost.update(stats.get("lost") or {})
         continuations.update(stats.get("continuations") or {})
-        for frames in (stats.get("frames") or {}).values():
-            ends.update({name: int(frames.get(name) or 0) for name in _ENDS})
+        ends.update(ends_of(stats))
         for name, check in (stats.get("checks") or {}).items():
             checks[name].made += int(check["made"])
             checks[name].broken += int(check["broken"])

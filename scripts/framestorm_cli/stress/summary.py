@@ -60,7 +60,18 @@ class CellRecord(msgspec.Struct, forbid_unknown_fields=True):
     number: Annotated[int, said("In the order of the run.", ge=1)]
     folder: Annotated[str, said("Below the run's folder.")]
     seed: int
-    verdict: Literal["clean", "findings", "crash", "hang", "program harmed", "could not judge"]
+    verdict: Annotated[
+        Literal[
+            "clean",
+            "short traces",
+            "findings",
+            "crash",
+            "hang",
+            "program harmed",
+            "could not judge",
+        ],
+        said("`short traces`: nothing was found, but some traces end early."),
+    ]
     why: str
     rate_too_low: Annotated[
         str, said("In what the rate falls short of what is promised; else empty.")

@@ -361,7 +361,7 @@ def test_known_buckets_do_not_fail_a_run_and_new_ones_do(
     assert "no list of known buckets" in err
 
 
-def test_cells_whose_traces_are_cut_are_not_just_clean(
+def test_cells_whose_traces_are_cut_are_not_clean(
     stress: Run, java: FakeJava, tmp_path: Path
 ) -> None:
     cut = {"truncated": 500, "ends_compared": 40, "ends_early": 10}
@@ -369,7 +369,9 @@ def test_cells_whose_traces_are_cut_are_not_just_clean(
     java.plan("alpha", {"stats": {"frames": {"plugin": frames}}})
     code, out, err = stress(*ONE, "--out", tmp_path / "out")
     assert code == 0, out + err
-    assert "clean, 25.0% truncated, 25.0% of those compared end early" in " ".join(out.split())
+    assert "short traces, 25.0% truncated, 25.0% of those compared end early" in " ".join(
+        out.split()
+    )
     figures = only(read_summary(tmp_path / "out"))["figures"]
     assert (figures["traces"], figures["truncated"]) == (2000, 500)
     assert (figures["ends_compared"], figures["ends_early"]) == (40, 10)
