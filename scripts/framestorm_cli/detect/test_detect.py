@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -313,6 +314,39 @@ def test_the_walkers_tests_kill_the_mutants_that_they_fail_with(
     assert "none of 2 tests ran" in measuring.run(one).problem
     the_tests_are(*"abcd", "rare")
     assert measuring.run(one).kills[4].signature.clause == "rare"
+
+
+def test_tests_that_take_long_try_mutants_last(
+    the_tests_are: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mutant's first one is the one that is most about it."""
+    seconds = {"long": 60.0, "quick": 1.0, "about 2": 1.0}
+    acting = {"long": (2, 3, 4), "quick": (2, 3), "about 2": (2,)}
+    now = 0.0
+    tried = []
+
+    def passes(task: Task, test: walker_tests.Test, environment: dict[str, str], _: float) -> bool:
+        nonlocal now
+        now += seconds[test.name]
+        if number := environment.get("FRAMESTORM_MUTANT"):
+            tried.append((test.name, int(number)))
+        elif task.mutants:
+            counts = bytearray(task.mutants.read_bytes())
+            for one in acting[test.name]:
+                acted = struct.unpack_from("<2Q", counts, 48 + 16 * one)[1] + 1
+                struct.pack_into("<2Q", counts, 48 + 16 * one, acted, acted)
+            task.mutants.write_bytes(counts)
+        return True
+
+    monkeypatch.setattr("framestorm_cli.detect.libraries.read_mutants", lambda _: [MUTANT] * 9)
+    the_tests_are(*seconds)
+    monkeypatch.setattr(walker_tests, "_passes", passes)
+    monkeypatch.setattr(walker_tests, "time", SimpleNamespace(monotonic=lambda: now))
+    one = replace(planned(tmp_path), contestant="walker-tests", parts=("a_test",), budget=600.0)
+    assert measuring.run(one).problem == ""
+    assert tried == [
+        ("quick", 3), ("about 2", 2), ("quick", 2), ("long", 4), ("long", 3), ("long", 2),
+    ]  # fmt: skip
 
 
 def test_a_planted_bug_is_found_by_the_walkers_tests_that_fail_with_it_alone(
