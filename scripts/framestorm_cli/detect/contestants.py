@@ -69,6 +69,8 @@ def _fuzz(task: Task, **more: Any) -> Looked:
     if more.get("engine") == "afl":
         afl.ensure(task.tools)
     targets = task.parts or _targets(task.tools, task.walkers)
+    if not targets:
+        return Looked(asked=False)
     given = {"jvm_args": task.jvm_args, "mutants": task.mutants, **more}
     options = FuzzOptions(
         targets, task.seconds, None, task.seed, 1, task.out, ",".join(task.walkers), **given
@@ -120,7 +122,7 @@ def _sampling(table: walker_table.Table, walkers: Sequence[str]) -> tuple[str, .
 def _step(task: Task, *, with_events: bool = False) -> Looked:
     names = _sampling_walkers(task)
     if not names:
-        return Looked()
+        return Looked(asked=False)
     events = walker_table.table(task.tools.program(NATIVE)).names["events"][1:]
     further = [part for name in events for part in ("--event", name)] if with_events else []
     scenarios = task.parts
@@ -143,7 +145,7 @@ def _step(task: Task, *, with_events: bool = False) -> Looked:
 def _stress(task: Task, *options: str) -> Looked:
     names = _sampling_walkers(task)
     if not names:
-        return Looked()
+        return Looked(asked=False)
     command: list[str | Path] = [
         paths.SCRIPTS / "framestorm", "stress", "--jdk", task.tools.jdk.home, "--out", task.out / "stress",
         "--duration", f"{task.seconds:.0f}s", "--seed", str(task.seed), "--walker", "+".join(names),

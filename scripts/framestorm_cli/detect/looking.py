@@ -20,11 +20,13 @@ class Timed:
 
 @dataclass
 class Looked:
-    """What a run came to. `problem`: why it did not look; such a run counts as none."""
+    """What a run came to. `asked`: whether the contestant has a way to walk with the task's walkers.
+    `problem`: why it did not look; such a run counts as none."""
 
     found: list[Timed] = field(default_factory=list)
     walks: int = 0
     problem: str = ""
+    asked: bool = True
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class Measured(msgspec.Struct):
     cpu: float  # seconds of all processes of the run
     walks: int
     problem: str = ""  # why it does not count
+    asked: bool = True  # the contestant has a way to walk with these walkers
     reached: int = 0
     triggered: int = 0
     first_triggered: float | None = None
@@ -79,11 +80,6 @@ class Measured(msgspec.Struct):
     @property
     def key(self) -> "Key":
         return self.bug, self.contestant, self.walkers, self.repetition, self.parts
-
-    @property
-    def asked(self) -> bool:
-        """Whether the contestant has a way to walk with the bug's walkers."""
-        return bool(self.walks or self.reached or self.signatures)
 
     @property
     def ended(self) -> float:
@@ -294,6 +290,7 @@ def _look(
         planned.subject.id, planned.contestant, planned.subject.walkers, planned.repetition, planned.seed,
         planned.budget,
         round(time.monotonic() - began, 3), round(_cpu() - cpu, 3), looked.walks, looked.problem,
+        looked.asked,
     )  # fmt: skip
     made.whole, made.parts = planned.whole, planned.parts
     if surveys:

@@ -543,6 +543,7 @@ def test_who_cannot_walk_with_a_bugs_walkers_does_not_find_it(
     assert (made.problem, made.found, made.walks) == ("", None, 0)
     assert f"step does not walk with {', '.join(stages)}" in measuring.outcome_of(made)
     assert "0 of 1, not asked" in tables.markdown([made], machine())
+    assert "does not walk" not in measuring.outcome_of(measured(BUG, None, walks=0))
     assert not fakes.starts("step")
     fakes.plan("step", {"end": "setup"})
     assert (
