@@ -1,7 +1,7 @@
 // JFR's requests.
 #include <algorithm>
-#include <utility>
 
+#include "harness/base/poke.h"
 #include "harness/input/thread_state.h"
 #include "harness/input/walker_table.h"
 #include "harness/oracles/walker_oracle_fixture.h"
@@ -143,11 +143,12 @@ TEST_F(WalkerOracleTest, ARequestStartsFromTheAnchor) {
     EXPECT_EQ(reported(spinning.sp + 8, entry_of(CodeKind::codelet, returns)), 0) << returns;
   }
   uintptr_t& below = *reinterpret_cast<uintptr_t*>(spinning.sp + 8);
-  const uintptr_t was = std::exchange(below, spinning.pc);
-  EXPECT_EQ(reported(spinning.sp + 16, 0), 1) << "the anchor's pc is below its sp";
-  below = stub;
-  EXPECT_EQ(reported(spinning.sp + 16, 0), 0);
-  below = was;
+  {
+    const Poke poked(&below, spinning.pc);
+    EXPECT_EQ(reported(spinning.sp + 16, 0), 1) << "the anchor's pc is below its sp";
+    below = stub;
+    EXPECT_EQ(reported(spinning.sp + 16, 0), 0);
+  }
   EXPECT_EQ(reported(spinning.sp + 8, entry_of(CodeKind::codelet, native), kThreadInNative), 1);
   EXPECT_EQ(reported(0, 0, kThreadInNative), 0) << "it has no Java frames";
   *reinterpret_cast<uint32_t*>(&at(layout.state)) = kThreadInJava;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "harness/base/poke.h"
 #include "harness/oracles/walker_oracle_fixture.h"
 
 namespace framestorm::walker_oracle_test {
@@ -119,12 +120,11 @@ TEST_F(WalkerOracleTest, OutsideJavaAThreadIsNotRefusedWhoseAnchorStands) {
             0)
       << "not to AsyncGetCallTrace";
   plain.walker = WalkerId::asgst;
-  const uintptr_t real = std::exchange(at(layout.last_java_sp), 0);
+  const Poke anchor(&at(layout.last_java_sp), uintptr_t{0});
   EXPECT_EQ(reported(), 0) << "nothing says where its Java frames are";
   at(layout.last_java_sp) = 0;
   EXPECT_EQ(times_reported(plain, "refuses-what-asgct2-walks"), 0)
       << "asgct2 goes by the frames of C";
-  at(layout.last_java_sp) = real;
 }
 
 TEST_F(WalkerOracleTest, OnlyAThreadThatIsExitingIsRefusedAsSuch) {
@@ -132,14 +132,15 @@ TEST_F(WalkerOracleTest, OnlyAThreadThatIsExitingIsRefusedAsSuch) {
   const ThreadLayout& layout = session().jvm().layout();
   ASSERT_NE(layout.terminated, 0U);
   const auto clauses = [&](WalkerId walker) { return clauses_of(walk(input(walker)).findings); };
-  auto* const terminated = reinterpret_cast<int32_t*>(
-      static_cast<std::byte*>(victim(ScenarioId::c1).java_thread) + layout.terminated);
-  *terminated = layout.not_terminated + 1;
-  const auto wrong = clauses(WalkerId::asgst_iterator);
-  const auto refused = clauses(WalkerId::asgct);
-  *terminated = layout.not_terminated;
-  EXPECT_EQ(std::ranges::count(wrong, "contract:walks-an-exiting-thread"), 1);
-  EXPECT_EQ(refused, std::vector<std::string>{});
+  {
+    const Poke terminated(
+        static_cast<std::byte*>(victim(ScenarioId::c1).java_thread) + layout.terminated,
+        layout.not_terminated + 1);
+    EXPECT_EQ(
+        std::ranges::count(clauses(WalkerId::asgst_iterator), "contract:walks-an-exiting-thread"),
+        1);
+    EXPECT_EQ(clauses(WalkerId::asgct), std::vector<std::string>{});
+  }
   control_->kind = -2;  // ASGST_THREAD_EXIT
   const auto without_cause = clauses(WalkerId::asgst_iterator);
   EXPECT_EQ(std::ranges::count(without_cause, "contract:exit-without-cause"), 1);

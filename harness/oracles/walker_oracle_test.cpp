@@ -1,6 +1,7 @@
 // The oracles of the walkers that are built into the instrumented JDK.
 #include <algorithm>
 
+#include "harness/base/poke.h"
 #include "harness/oracles/walker_oracle_fixture.h"
 
 namespace framestorm::walker_oracle_test {
@@ -308,25 +309,12 @@ TEST_P(EachWrongWalker, IsReported) {
 class SaidOfItself {
  public:
   SaidOfItself(const Victim& thread, const ThreadLayout& layout, uint32_t state, uintptr_t sp)
-      : state_(at<uint32_t>(thread, layout.state)),
-        sp_(at<uintptr_t>(thread, layout.last_java_sp)) {
-    *state_ = state;
-    *sp_ = sp;
-  }
-  ~SaidOfItself() {
-    *state_ = kThreadInJava;
-    *sp_ = 0;
-  }
-  SaidOfItself(const SaidOfItself&) = delete;
-  SaidOfItself& operator=(const SaidOfItself&) = delete;
+      : state_(static_cast<std::byte*>(thread.java_thread) + layout.state, state),
+        sp_(static_cast<std::byte*>(thread.java_thread) + layout.last_java_sp, sp) {}
 
  private:
-  template <typename T>
-  static T* at(const Victim& thread, size_t offset) {
-    return reinterpret_cast<T*>(static_cast<std::byte*>(thread.java_thread) + offset);
-  }
-  uint32_t* state_;
-  uintptr_t* sp_;
+  const Poke<uint32_t> state_;
+  const Poke<uintptr_t> sp_;
 };
 
 TEST_F(WalkerOracleTest, OutsideJavaTheContextDoesNotMatter) {

@@ -13,8 +13,8 @@
 #include <set>
 #include <utility>
 
+#include "harness/base/poke.h"
 #include "harness/hotspot/methods_test/live_methods.h"
-#include "harness/hotspot/methods_test/poke.h"
 #include "harness/jvm/vm_structs.h"
 
 namespace framestorm::methods_test {

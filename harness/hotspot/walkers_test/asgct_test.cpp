@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/poke.h"
 #include "harness/executor/jvm_fixture.h"
-#include "harness/hotspot/methods_test/poke.h"
 #include "harness/input/text.h"
 #include "harness/victim/scenario.h"
 

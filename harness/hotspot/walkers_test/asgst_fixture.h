@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/poke.h"
 #include "harness/executor/jvm_fixture.h"
 #include "profile.h"
 
@@ -87,13 +88,8 @@ class AsgstTest : public jvm_test::JvmTest {
   // Sets a field of the victim's JavaThread for one walk.
   template <typename T>
   Traced walk_with_field(ScenarioId scenario, size_t offset, T value, uint32_t options = 0) {
-    auto* const field =
-        reinterpret_cast<T*>(static_cast<char*>(victim(scenario).java_thread) + offset);
-    const T saved = *field;
-    *field = value;
-    Traced result = walk(scenario, options);
-    *field = saved;
-    return result;
+    const Poke field(static_cast<char*>(victim(scenario).java_thread) + offset, value);
+    return walk(scenario, options);
   }
   const ThreadLayout& layout() { return session().jvm().layout(); }
 };

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstring>
 #include <string>
-#include <utility>
 
+#include "harness/base/poke.h"
 #include "harness/hotspot/walkers_test/asgst_fixture.h"
 #include "harness/input/thread_state.h"
 #include "harness/victim/context.h"
@@ -79,17 +79,13 @@ TEST_F(AsgstTest, AStubThatAPollWasSentToIsAboveThePollsFrame) {
   const auto stub = std::ranges::find_if(stubs, is_sent_to);
   ASSERT_NE(stub, stubs.end());
   const VmStructs& structs = session().jvm().structs();
-  auto* const polled_at =
-      reinterpret_cast<uintptr_t*>(static_cast<char*>(walked.java_thread) +
-                                   structs.required_offset("JavaThread", "_saved_exception_pc"));
-  auto* const top = reinterpret_cast<uintptr_t*>(sp);
-  const uintptr_t saved_pc = std::exchange(*polled_at, returns_to);
+  const Poke polled_at(static_cast<char*>(walked.java_thread) +
+                           structs.required_offset("JavaThread", "_saved_exception_pc"),
+                       returns_to);
   // What an earlier call has left there.
-  const uintptr_t saved_top = std::exchange(*top, returns_to);
+  const Poke stale(reinterpret_cast<void*>(sp), returns_to);
   set_register(&context, Register::pc, (*stub).begin);
   const Traced traced = walk_context(&context, 0);
-  *polled_at = saved_pc;
-  *top = saved_top;
   EXPECT_EQ(traced.methods(), expected) << traced.why();
 }
 
@@ -139,8 +135,9 @@ TEST_F(AsgstTest, ADeoptimisedFrameIsBelowTheStubThatSavesRegisters) {
                                    structs.required_offset("JavaThread", "_exception_pc"));
   auto* const words = reinterpret_cast<uintptr_t*>(sp);
   const auto fp = get_register(*walked.slot->context, Register::fp);
-  const std::array<uintptr_t, 2> saved = {words[-2], words[-1]};
-  const uintptr_t saved_pc = std::exchange(*exception_pc, 0);
+  const std::array<uintptr_t, 2> below = {words[-2], words[-1]};
+  const Poke words_below(static_cast<void*>(words - 2), std::array{below[0], returned_to});
+  const Poke without_exception(exception_pc, uintptr_t{0});
   const auto expect = [&](const uint8_t* pc, size_t pushed, uintptr_t has_fp, uintptr_t rdx = 0) {
     ucontext_t context;
     copy_context(*walked.slot->context, &context);
@@ -159,7 +156,6 @@ TEST_F(AsgstTest, ADeoptimisedFrameIsBelowTheStubThatSavesRegisters) {
       expect(pc, 2, sp - 2 * sizeof(sp));
     }
   };
-  words[-1] = returned_to;
   const uint8_t* next = begin;
   for (int i = 0; i < 2; ++i) {
     const uint8_t* const entry = find(next, saves);
@@ -175,7 +171,7 @@ TEST_F(AsgstTest, ADeoptimisedFrameIsBelowTheStubThatSavesRegisters) {
   const uint8_t* const entry = room - 14;
   ASSERT_EQ(entry[1], 0x89);
   ASSERT_EQ(entry[2], 0x97);
-  words[-1] = saved[1];
+  words[-1] = below[1];
   expect(entry, 0, fp, returned_to);
   *exception_pc = returned_to;
   expect(entry + 7, 0, fp);
@@ -197,8 +193,6 @@ TEST_F(AsgstTest, ADeoptimisedFrameIsBelowTheStubThatSavesRegisters) {
   expect(leave, 2, sp - 2 * sizeof(sp));
   expect(leave + 1, 1, fp);
   expect(leave + 2, 0, fp);
-  std::ranges::copy(saved, words - 2);
-  *exception_pc = saved_pc;
 }
 
 // C1's code for it has a prologue of its own, behind that for calls.
@@ -267,10 +261,8 @@ TEST_F(AsgstTest, ANativeMethodWhoseFrameIsGoneHasItsCaller) {
   ASSERT_EQ(leave[41], 0xc3) << "another shape of the end";
   ASSERT_EQ(leave[42], 0xe9);
   auto* const thread = static_cast<char*>(walked.java_thread);
-  auto* const state = reinterpret_cast<uint32_t*>(thread + layout().state);
-  auto* const anchor = reinterpret_cast<uintptr_t*>(thread + layout().last_java_sp);
-  const uint32_t saved_state = std::exchange(*state, kThreadInJava);
-  const uintptr_t saved_anchor = std::exchange(*anchor, 0);
+  const Poke state(thread + layout().state, uint32_t{kThreadInJava});
+  const Poke anchor(thread + layout().last_java_sp, uintptr_t{0});
   for (const int place : {1, 6, 8, 18, 25, 30, 35, 41, 42}) {
     ucontext_t context;
     copy_context(*walked.slot->context, &context);
@@ -286,17 +278,13 @@ TEST_F(AsgstTest, ANativeMethodWhoseFrameIsGoneHasItsCaller) {
   const auto* const push =
       std::search(begin, end, std::begin(begin_of_frame), std::end(begin_of_frame));
   ASSERT_NE(push, end);
-  auto* const above = reinterpret_cast<uintptr_t*>(slot) + 1;
-  const uintptr_t saved_above = std::exchange(*above, 0);
+  const Poke above(reinterpret_cast<uintptr_t*>(slot) + 1, uintptr_t{0});
   ucontext_t unpushed;
   copy_context(*walked.slot->context, &unpushed);
   set_register(&unpushed, Register::pc, reinterpret_cast<uintptr_t>(push + sizeof(begin_of_frame)));
   set_register(&unpushed, Register::sp, slot);
   const Traced traced = walk_context(&unpushed, 0);
-  *above = saved_above;
   EXPECT_EQ(traced.methods(), whole.methods()) << traced.why();
-  *state = saved_state;
-  *anchor = saved_anchor;
 }
 
 }  // namespace

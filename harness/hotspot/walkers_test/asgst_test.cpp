@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "harness/base/poke.h"
 #include "harness/hotspot/walkers_test/asgst_fixture.h"
 #include "harness/hotspot/walkers_test/blocked_signal.h"
 #include "harness/victim/context.h"
@@ -292,10 +293,6 @@ TEST_F(AsgstTest, AnInterpretedFrameSaysWhatItExecutesOrWhere) {
   constexpr uint16_t kNoBci = 65'535;
   const auto caller =
       *reinterpret_cast<uintptr_t* const*>(victim(ScenarioId::interpreted_recursion).fp);
-  uintptr_t* const slot = caller - 3;
-  const uintptr_t method = *slot;
-  uintptr_t* const bytecode = caller - 8;
-  const uintptr_t executed = *bytecode;
   const VmStructs& structs = session().jvm().structs();
   const size_t const_method = structs.required_offset("Method", "_constMethod");
   const size_t size_of_const_method = structs.size_of("ConstMethod");
@@ -306,14 +303,14 @@ TEST_F(AsgstTest, AnInterpretedFrameSaysWhatItExecutesOrWhere) {
       env->GetMethodID(env->FindClass("java/lang/Object"), "hashCode", "()I"));
   int others = 0, of_nothing = 0, without_id = 0;
   for (uintptr_t word = archived - kAround; word < archived + kAround; word += sizeof(word)) {
-    *slot = word;
+    const Poke method(caller - 3, word);
     const Traced traced = walk(ScenarioId::interpreted_recursion, 0, kEveryKind, 0, 2);
     if (traced.frames.size() < 2) {
       if (is_method(word, nullptr) == 0) continue;
       const void* const refused = reinterpret_cast<const void*>(word);
-      *bytecode = read_at<uintptr_t>(refused, const_method) + size_of_const_method;
+      const Poke bytecode(caller - 8,
+                          read_at<uintptr_t>(refused, const_method) + size_of_const_method);
       const Traced at_first = walk(ScenarioId::interpreted_recursion, 0, kEveryKind, 0, 2);
-      *bytecode = executed;
       if (at_first.frames.size() < 2) continue;  // an abstract method has none
       const auto& begun = at_first.frames.back().java_frame;
       EXPECT_EQ(begun.method_id, nullptr);
@@ -326,7 +323,6 @@ TEST_F(AsgstTest, AnInterpretedFrameSaysWhatItExecutesOrWhere) {
     const bool java = frame.type == ASGST_FRAME_JAVA;
     if (java && frame.method_id == nullptr && frame.bci == kNoBci) ++of_nothing;
   }
-  *slot = method;
   EXPECT_GT(others, 0);
   EXPECT_EQ(of_nothing, 0) << "of " << others;
   EXPECT_GT(without_id, 0);
@@ -342,14 +338,11 @@ TEST_F(AsgstTest, TheLastBciOfTheLongestMethodIsGiven) {
   const VmStructs& structs = session().jvm().structs();
   auto* const const_method = read_at<char*>(reinterpret_cast<const void*>(caller[-3]),
                                             structs.required_offset("Method", "_constMethod"));
-  auto* const size = reinterpret_cast<uint16_t*>(
-      const_method + structs.required_offset("ConstMethod", "_code_size"));
-  const uint16_t saved_size = std::exchange(*size, 65'535);
+  const Poke size(const_method + structs.required_offset("ConstMethod", "_code_size"),
+                  uint16_t{65'535});
   const uintptr_t code = reinterpret_cast<uintptr_t>(const_method) + structs.size_of("ConstMethod");
-  const uintptr_t saved_bytecode = std::exchange(caller[-8], code + 65'534);
+  const Poke bytecode(caller - 8, code + 65'534);
   const Traced traced = walk(ScenarioId::interpreted_recursion, 0, kEveryKind, 0, 2);
-  caller[-8] = saved_bytecode;
-  *size = saved_size;
   ASSERT_EQ(traced.frames.size(), 2U) << traced.why();
   EXPECT_EQ(traced.frames.back().java_frame.bci, 65'534);
 }
@@ -492,10 +485,14 @@ TEST_F(AsgstTest, DuringACollectionNothingIsWalkedUnlessAsked) {
   const VmStructs& structs = session().jvm().structs();
   auto** const heap_of_vm =
       static_cast<char**>(structs.static_address("Universe", "_collectedHeap"));
-  char* const heap = *heap_of_vm;
-  auto* const active =
-      reinterpret_cast<bool*>(heap + structs.required_offset("CollectedHeap", "_is_stw_gc_active"));
-  *active = true;
+  const auto walk_without_heap = [&] {
+    const Poke no_heap(heap_of_vm, static_cast<char*>(nullptr));
+    return walk(ScenarioId::parked, 0);
+  };
+  // As while the VM starts.
+  const Traced without_heap = walk_without_heap();
+  const Poke active(*heap_of_vm + structs.required_offset("CollectedHeap", "_is_stw_gc_active"),
+                    true);
   const Traced refused = walk(ScenarioId::parked, 0);
   const Traced masked = walk(ScenarioId::parked, 0, ASGST_JAVA_TRACE);
   const Traced walked = walk(ScenarioId::parked, ASGST_WALK_DURING_UNSAFE_STATES);
@@ -503,11 +500,6 @@ TEST_F(AsgstTest, DuringACollectionNothingIsWalkedUnlessAsked) {
   const Traced beside =
       walk_thread(tid_of("VM Periodic Tas"), victim(ScenarioId::vm_thread).slot->context,
                   ASGST_INCLUDE_NON_JAVA_THREADS);
-  *active = false;
-  // As while the VM starts.
-  *heap_of_vm = nullptr;
-  const Traced without_heap = walk(ScenarioId::parked, 0);
-  *heap_of_vm = heap;
   EXPECT_EQ(refused.trace.num_frames, ASGST_GC_ACTIVE);
   EXPECT_EQ(refused.trace.kind, ASGST_GC_TRACE);
   EXPECT_EQ(masked.trace.num_frames, ASGST_WRONG_KIND);

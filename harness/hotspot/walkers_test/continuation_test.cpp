@@ -8,9 +8,8 @@
 #include <chrono>
 #include <span>
 #include <thread>
-#include <utility>
 
-#include "harness/hotspot/methods_test/poke.h"
+#include "harness/base/poke.h"
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
 #include "harness/input/thread_state.h"
 
@@ -114,31 +113,23 @@ TEST_F(ContinuationTest, FramesAreLeftOutAtTheNotedEntryOnlyWhereTheyMayBeGone) 
   entry.type = ASGST_FRAME_CONTINUATION;  // none that is frozen has been left out
   const ThreadLayout& layout = session().jvm().layout();
   auto* const thread = static_cast<char*>(victim(scenario_).java_thread);
-  const auto note = [&](size_t field, void* value) {
-    return std::exchange(*reinterpret_cast<void**>(thread + field), value);
-  };
-  auto* const state = reinterpret_cast<uint32_t*>(thread + layout.state);
   void* const context = victim(scenario_).slot->context;
   const auto frames_by = [&](void* by) {
     std::vector<ASGST_Frame> frames;
     run_context(by, [&](ASGST_Iterator* it) { frames = rest(it); });
     return frames;
   };
-  void* const sp = note(layout.last_java_sp, entry.sp);
-  void* const fp = note(layout.last_java_fp, entry.fp);
-  void* const pc = note(layout.last_java_pc, entry.pc);
+  const Poke sp(thread + layout.last_java_sp, entry.sp);
+  const Poke fp(thread + layout.last_java_fp, entry.fp);
+  const Poke pc(thread + layout.last_java_pc, entry.pc);
   const auto without_context = frames_by(nullptr);
   const auto in_java = frames_by(context);
   // Freezing is C code, in which the thread counts as in Java.
   ucontext_t in_c = *static_cast<const ucontext_t*>(context);
   set_register(&in_c, Register::pc, reinterpret_cast<uintptr_t>(&getpid));
   const auto freezing = frames_by(&in_c);
-  const uint32_t state_of_thread = std::exchange(*state, kThreadInVm);
+  const Poke state(thread + layout.state, uint32_t{kThreadInVm});
   const auto in_vm = frames_by(context);
-  *state = state_of_thread;
-  note(layout.last_java_sp, sp);
-  note(layout.last_java_fp, fp);
-  note(layout.last_java_pc, pc);
   EXPECT_TRUE(same(without_context, from_entry)) << without_context.size();
   EXPECT_TRUE(same(in_java, whole)) << in_java.size();
   EXPECT_TRUE(same(freezing, from_entry)) << freezing.size();
@@ -148,12 +139,11 @@ TEST_F(ContinuationTest, FramesAreLeftOutAtTheNotedEntryOnlyWhereTheyMayBeGone) 
 TEST_F(ContinuationTest, ABarrierOfNoContinuationEndsTheWalkAndIsCounted) {
   begin(ScenarioId::virtual_remounted);
   ASSERT_FALSE(HasFatalFailure());
-  auto* const entered = reinterpret_cast<void**>(
+  const Poke<void*> entered(
       static_cast<char*>(victim(scenario_).java_thread) +
-      session().jvm().structs().required_offset("JavaThread", "_cont_entry"));
-  void* const saved = std::exchange(*entered, nullptr);
+          session().jvm().structs().required_offset("JavaThread", "_cont_entry"),
+      nullptr);
   const Walked walked = walk();
-  *entered = saved;
   EXPECT_EQ(walked.end, ASGST_STOPPED_BAD_PC);
   EXPECT_EQ(entry_of(walked.frames), walked.frames.size());
   EXPECT_EQ(walked.counted.entries_missing, 1);
@@ -166,10 +156,8 @@ TEST_F(ContinuationTest, WithoutContinuationsNoReturnAddressIsABarrier) {
         {"-XX:+UnlockExperimentalVMOptions", "-XX:-VMContinuations"});
   ASSERT_FALSE(HasFatalFailure());
   const std::vector<ASGST_Frame> frames = all();
-  auto* const return_address = static_cast<void**>(frames[1].fp) + 1;
-  void* const saved = std::exchange(*return_address, nullptr);
+  const Poke<void*> return_address(static_cast<void**>(frames[1].fp) + 1, nullptr);
   const Walked walked = walk();
-  *return_address = saved;
   EXPECT_EQ(walked.frames.size(), 2U);
   EXPECT_EQ(walked.end, ASGST_STOPPED_BAD_PC);
   EXPECT_EQ(walked.counted.barriers, 0);

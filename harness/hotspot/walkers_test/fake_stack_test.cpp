@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "harness/base/poke.h"
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
 
 // A function a page. What calls at the end of one returns to the next.
@@ -225,15 +226,12 @@ TEST_F(FakeStackTest, ASearchInStringsIsAboveItsFramesCaller) {
   ASSERT_EQ(top_.comp_level, 4);
   const CodeEntry* const code = session().jvm().code_map().find(word(top_.pc));
   ASSERT_NE(code, nullptr);
-  auto* const frame_size = reinterpret_cast<int*>(
-      blob_of(code->begin) + structs().required_offset("CodeBlob", "_frame_size"));
   const auto keeps_and_pushes =
       std::to_array<uint8_t>({0x48, 0x8b, 0xcc, 0x48, 0x83, 0xec, 0x30, 0x51});
   constexpr size_t kKeeps = 3,
                    kPushed = 7;  // bytes of mov rcx, rsp; words of sub rsp, 48; push rcx
   auto* const search = reinterpret_cast<uint8_t*>(code->frame_complete);
-  auto saved = keeps_and_pushes;
-  std::swap_ranges(saved.begin(), saved.end(), search);
+  const Poke instructions(static_cast<void*>(search), keeps_and_pushes);
 
   const ASGST_Frame caller = interpreted(above_ + 256, above_ + 512);
   uintptr_t* const kept = above_ + kPushed;
@@ -244,11 +242,11 @@ TEST_F(FakeStackTest, ASearchInStringsIsAboveItsFramesCaller) {
   const Walked pushed = walk({.pc = search + keeps_and_pushes.size(), .sp = above_});
 
   // With so large a frame that sp can be read, and the return address, but not the link.
-  const int saved_size = std::exchange(*frame_size, 600);
+  constexpr int kLarge = 600;
+  const Poke frame_size(blob_of(code->begin) + structs().required_offset("CodeBlob", "_frame_size"),
+                        kLarge);
   above_[0] = word(call_stub_pc_);
-  const Walked unlinked = walk({.pc = search + kKeeps, .sp = above_ + 1 - *frame_size});
-  *frame_size = saved_size;
-  std::ranges::copy(saved, search);
+  const Walked unlinked = walk({.pc = search + kKeeps, .sp = above_ + 1 - kLarge});
   ASSERT_GT(pushed.frames.size(), 1U);
   EXPECT_EQ(pushed.frames[1].sp, caller_sp);
   EXPECT_EQ(pushed.frames[1].method, interpreted_.method);
@@ -302,10 +300,9 @@ TEST_F(FakeStackTest, OnlyTheEntryOfAContinuationMayBeWhereItsCalleeWas) {
     sp[0] = word(caller);
     return walk(callee);
   };
-  const uint8_t saved = std::exchange(hlt[-3], 0xe8);
+  const Poke call(hlt - 3, uint8_t{0xe8});
   const Walked below_entry = walk_below(entry);
   const Walked below_another = walk_below(entry + 1);
-  hlt[-3] = saved;
   ASSERT_GT(below_entry.frames.size(), 1U);
   EXPECT_EQ(below_entry.frames[1].pc, entry);
   EXPECT_EQ(below_another.frames.size(), 1U);

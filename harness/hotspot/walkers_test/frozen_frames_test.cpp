@@ -5,8 +5,8 @@
 #include <array>
 #include <functional>
 
+#include "harness/base/poke.h"
 #include "harness/executor/jvm_fixture.h"
-#include "harness/hotspot/methods_test/poke.h"
 #include "profile2.h"
 
 namespace framestorm {

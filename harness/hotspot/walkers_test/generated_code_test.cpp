@@ -3,9 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <utility>
 
-#include "harness/hotspot/methods_test/poke.h"
+#include "harness/base/poke.h"
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
 
 namespace framestorm {

@@ -8,8 +8,8 @@
 #include <csignal>
 #include <cstring>
 #include <functional>
-#include <utility>
 
+#include "harness/base/poke.h"
 #include "harness/hotspot/walkers_test/blocked_signal.h"
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
 #include "harness/victim/context.h"
@@ -397,10 +397,8 @@ TEST_F(IteratorTest, APollBehindACallThatNeverReturnsIsNotTakenForAFrame) {
       // Frames of both that are whole, one above the other.
       uintptr_t* const other = slot + code.frame_bytes / sizeof(*slot) - 1;
       uintptr_t* const next = other + code_of_caller->frame_bytes / sizeof(*slot);
-      const std::array<uintptr_t, 3> saved = {*slot, *other, *next};
-      *slot = reinterpret_cast<uintptr_t>(callers.front().pc);
-      *other = *slot;
-      *next = reinterpret_cast<uintptr_t>(callers.back().pc);
+      const auto pc = reinterpret_cast<uintptr_t>(callers.front().pc);
+      const Poke poked_slot(slot, pc), poked_other(other, pc);
       const ASGST_Frame from = {
           .pc = const_cast<uint8_t*>(at), .sp = slot, .fp = callers.front().fp};
       const auto sp_of_caller = [&]() -> void* {
@@ -410,20 +408,17 @@ TEST_F(IteratorTest, APollBehindACallThatNeverReturnsIsNotTakenForAFrame) {
             frames, [&](const ASGST_Frame& frame) { return frame.sp != slot; });
         return caller == frames.end() ? nullptr : caller->sp;
       };
-      const void* const of_either = sp_of_caller();
-      *slot = 0;
-      const void* const of_whole = sp_of_caller();
-      *slot = *other;
-      *other = 0;
-      *next = saved[2];
-      const void* const of_poll = sp_of_caller();
-      *slot = saved[0];
-      *other = saved[1];
       const std::string where =
           code.name + " +" + std::to_string(reinterpret_cast<uintptr_t>(at) - code.begin);
-      EXPECT_NE(of_either, other + 1) << where;
-      EXPECT_EQ(of_whole, other + 1) << where;
-      EXPECT_EQ(of_poll, slot + 1) << where;
+      {
+        const Poke poked_next(next, reinterpret_cast<uintptr_t>(callers.back().pc));
+        EXPECT_NE(sp_of_caller(), other + 1) << where << ", either";
+        *slot = 0;
+        EXPECT_EQ(sp_of_caller(), other + 1) << where << ", whole";
+      }
+      *slot = pc;
+      *other = 0;
+      EXPECT_EQ(sp_of_caller(), slot + 1) << where << ", a poll";
     }
   }
   EXPECT_GT(count, 0U);
@@ -437,10 +432,9 @@ TEST_F(IteratorTest, AJumpInAStubLeavesItsFrameOnlyBehindLeave) {
   ASSERT_GT(callers.size(), 2U);
   auto** const sp = static_cast<void**>(callers.front().sp);
   constexpr ptrdiff_t kWords = 5;
-  const std::vector<void*> saved(sp - kWords, sp);
-  std::fill(sp - kWords, sp, nullptr);
-  sp[-1] = callers.front().pc;
-  sp[-2] = callers.front().fp;
+  const Poke words(
+      static_cast<void*>(sp - kWords),
+      std::array<void*, kWords>{nullptr, nullptr, nullptr, callers.front().fp, callers.front().pc});
   size_t count = 0;
   for (const CodeEntry& stub : session().jvm().code_map().entries()) {
     const uint8_t begins[] = {0x55, 0x48, 0x8b, 0xec};  // push rbp; mov rbp, rsp
@@ -465,7 +459,6 @@ TEST_F(IteratorTest, AJumpInAStubLeavesItsFrameOnlyBehindLeave) {
       ++count;
     }
   }
-  std::ranges::copy(saved, sp - kWords);
   EXPECT_GT(count, 0U);
 }
 
@@ -482,8 +475,7 @@ TEST_F(IteratorTest, AMethodThatIsEnteredIsThereBelowASignalHandler) {
   const uintptr_t sp = reinterpret_cast<uintptr_t>(caller.fp) - 9 * sizeof(sp);
   const auto entry = read_at<uintptr_t>(
       expected.front().method, session().jvm().structs().required_offset("Method", "_i2i_entry"));
-  gregset_t saved;
-  std::memcpy(&saved, &interrupted.uc_mcontext.gregs, sizeof(saved));
+  const Poke as_it_was(&interrupted.uc_mcontext, interrupted.uc_mcontext);
   set_register(&interrupted, Register::pc, entry + 0x20);
   set_register(&interrupted, Register::sp, sp);
   set_register(&interrupted, Register::fp, reinterpret_cast<uintptr_t>(caller.fp));
@@ -496,7 +488,6 @@ TEST_F(IteratorTest, AMethodThatIsEnteredIsThereBelowASignalHandler) {
   std::vector<ASGST_Frame> by_context, by_frame;
   run_context(&handler, [&](ASGST_Iterator* it) { by_context = rest(it); });
   run_from(registers_of(handler), [&](ASGST_Iterator* it) { by_frame = rest(it); });
-  std::memcpy(&interrupted.uc_mcontext.gregs, &saved, sizeof(saved));
   EXPECT_TRUE(std::ranges::equal(by_context, expected, same_place)) << by_context.size();
   EXPECT_TRUE(std::ranges::equal(by_frame, expected, same_place)) << by_frame.size();
 }
@@ -520,16 +511,13 @@ TEST_F(IteratorTest, AWalkThatStopsSaysWhere) {
   ASSERT_FALSE(HasFatalFailure());
   const auto frames = all();
   // The second frame's return address is no code.
-  auto* const return_pc = static_cast<uintptr_t*>(frames[1].fp) + 1;
-  const uintptr_t saved = *return_pc;
-  *return_pc = 0x1000;
+  const Poke return_pc(static_cast<uintptr_t*>(frames[1].fp) + 1, uintptr_t{0x1000});
   std::vector<ASGST_Frame> seen;
   int end = 0;
   run([&](ASGST_Iterator* it) {
     seen = rest(it);
     end = state_(it);
   });
-  *return_pc = saved;
   EXPECT_EQ(seen.size(), 2U);
   EXPECT_EQ(end, ASGST_STOPPED_BAD_PC);
 }

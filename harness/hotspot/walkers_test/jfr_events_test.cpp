@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "harness/hotspot/methods_test/poke.h"
+#include "harness/base/poke.h"
 #include "harness/hotspot/walkers_test/iterator_fixture.h"
 
 namespace framestorm {

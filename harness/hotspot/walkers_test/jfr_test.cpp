@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/poke.h"
 #include "harness/executor/jvm_fixture.h"
 #include "harness/executor/poll_answer.h"
 #include "harness/input/text.h"
@@ -402,10 +403,9 @@ TEST_F(JfrAnswerTest, AnInterpretedFrameIsNotSampledWhileItIsLeft) {
   auto* const leaves = static_cast<char*>(victim(ScenarioId::interpreted_recursion).java_thread) +
                        read_at<int32_t>(bytes.data() + store + 3);
   EXPECT_NE(sample(ScenarioId::interpreted_recursion, JFR_WALK_JAVA_SAMPLER).pc, nullptr);
-  const char was = std::exchange(*leaves, 1);
-  EXPECT_EQ(was, 0);
+  EXPECT_EQ(*leaves, 0);
+  const Poke left(leaves, char{1});
   EXPECT_EQ(sample(ScenarioId::interpreted_recursion, JFR_WALK_JAVA_SAMPLER).pc, nullptr);
-  *leaves = was;
 }
 
 // Both are told by where they end.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/poke.h"
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/thread_state.h"
 #include "harness/victim/context.h"
@@ -57,13 +58,9 @@ class SignalHandlerTest : public jvm_test::JvmTest {
     ucontext_t context = {};
     set_register(&context, Register::pc, pc);
     // _terminated, _in_deopt_handler, _doing_unsafe_access (javaThread.hpp)
-    const size_t unsafe = layout().terminated + 2 * sizeof(jint);
-    const uint32_t state = std::exchange(field<uint32_t>(layout().state), state_);
-    field<bool>(unsafe) = unsafe_access_;
-    const bool known = session().jvm().handle_fault(signal.number, &info, &context);
-    field<bool>(unsafe) = false;
-    field<uint32_t>(layout().state) = state;
-    if (!known) return std::nullopt;
+    const Poke unsafe(thread_ + layout().terminated + 2 * sizeof(jint), unsafe_access_);
+    const Poke state(thread_ + layout().state, state_);
+    if (!session().jvm().handle_fault(signal.number, &info, &context)) return std::nullopt;
     return get_register(context, Register::pc);
   }
   bool knows(const Signal& signal, uintptr_t pc) { return after(signal, pc).has_value(); }
@@ -90,8 +87,8 @@ class SignalHandlerTest : public jvm_test::JvmTest {
   }
   // Where a stub accesses what Unsafe was given.
   uintptr_t unsafe_stub() {
-    const uint32_t state = std::exchange(state_, kThreadInJava);
-    unsafe_access_ = true;
+    const Poke state(&state_, uint32_t{kThreadInJava});
+    const Poke access(&unsafe_access_, true);
     uintptr_t found = 0;
     for (uintptr_t pc = entry_of(CodeKind::stub, "jbyte_arraycopy");
          session().jvm().code_map().find(pc) != nullptr && found == 0; ++pc) {
@@ -99,8 +96,6 @@ class SignalHandlerTest : public jvm_test::JvmTest {
     }
     EXPECT_NE(found, 0U);
     EXPECT_TRUE(gets_an_error());
-    unsafe_access_ = false;
-    state_ = state;
     return found;
   }
 

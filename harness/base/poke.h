@@ -1,4 +1,5 @@
-// Another value in memory of a halted thread, or of the VM, and the one that was there back at the end.
+// Another value at a place, in memory of a halted thread or of the VM, say, and the one that was there back at the end:
+// also where an assertion leaves a test before.
 #pragma once
 
 #include <utility>
