@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
+#include "harness/executor/run_counts.h"
 
 namespace framestorm {
 namespace {
@@ -22,6 +25,7 @@ class Answering final : public jvm_test::AnsweringWalker {
  public:
   struct Answer {
     bool faults = false;
+    const ThreadSlot* once_it_runs = nullptr;  // the thread, whose poll nobody arms
     std::vector<jmethodID> methods;
     std::map<size_t, FrameType> types;  // of frames that are not interpreted
     int32_t innermost_bci = 0;          // the others have 0
@@ -29,6 +33,9 @@ class Answering final : public jvm_test::AnsweringWalker {
   explicit Answering(const Answer* given) : given_(*given) {}
   std::optional<int32_t> answer(JNIEnv*, void*, std::byte* frames, int32_t) override {
     if (given_.faults) return std::nullopt;
+    while (given_.once_it_runs != nullptr && given_.once_it_runs->phase != ThreadPhase::running) {
+      std::this_thread::yield();
+    }
     for (size_t i = 0; i < given_.methods.size(); ++i) {
       std::byte* const frame = frames + i * layout().stride;
       std::memset(frame, 0, layout().stride);
@@ -139,6 +146,30 @@ TEST_F(PollAnswer, AnAnswerThatDoesNotBeginWithTheThreadsFrameIsFound) {
       EXPECT_EQ(clauses(walked), is_elsewhere ? Clauses{"contract:sample-elsewhere"} : Clauses{});
     }
   }
+}
+
+// It may have passed a poll before. Nobody is to take that for an answer that was judged.
+TEST_F(PollAnswer, AnAnswerWithoutAnArmedPollMayBeginElsewhereAndIsCounted) {
+  Outcome walked = walk(input_).outcome;
+  walked.requested.resize(1);
+  walked.requested.front() = {};
+  walked.requested.front().tier = 0;
+  walked.requested.front().method = methods()[1];
+  walked.requested_stands = true;
+  RunCounts counts;
+  counts.note(input_, walked);
+  for (const bool is_armed : {true, false}) {
+    halt_in_java(ScenarioId::c1);
+    answer_.once_it_runs = is_armed ? nullptr : victim(ScenarioId::c1).slot;
+    const Outcome answer = answer_at_poll(session(), input_, walked);
+    EXPECT_EQ(clauses_of(answer.findings),
+              is_armed ? Clauses{"contract:sample-elsewhere"} : Clauses{});
+    counts.note_answer(input_, answer);
+  }
+  const auto counted = counts.summary()["by_walker"]["jfr-trace"];
+  EXPECT_EQ(counted["asked_at_poll"], 2);
+  EXPECT_EQ(counted["answered_at_poll"], 2);
+  EXPECT_EQ(counted["unarmed_at_poll"], 1);
 }
 
 // The request has a bytecode, and the frame is still there.

@@ -95,6 +95,7 @@ void RunCounts::note_answer(const Input& input, const Outcome& answer) {
   Counts& counts = by_walker_[static_cast<size_t>(input.walker)];
   ++counts.asked_at_poll;
   if (answer.result > 0) ++counts.answered_at_poll;
+  if (answer.result > 0 && !answer.at_first_poll) ++counts.unarmed_at_poll;
   findings_ += answer.findings.size();
 }
 
@@ -156,6 +157,7 @@ json RunCounts::summary() const {
     if (counts.asked_at_poll != 0) {
       record["asked_at_poll"] = counts.asked_at_poll;
       record["answered_at_poll"] = counts.answered_at_poll;
+      record["unarmed_at_poll"] = counts.unarmed_at_poll;
     }
     if (counts.put_together != 0) record["put_together"] = counts.put_together;
     if (walker.keeps_its_traces) {

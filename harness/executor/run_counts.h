@@ -48,7 +48,8 @@ class RunCounts {
     uint64_t walks = 0, succeeded = 0, unmutated = 0, unmutated_succeeded = 0, contained = 0;
     uint64_t contained_faults = 0;  // by the walker itself
     uint64_t not_called = 0;        // walks that a profiler's own thread did not make
-    uint64_t asked_at_poll = 0, answered_at_poll = 0;
+    // `unarmed`: of those answered, not at the first poll for certain (Outcome::at_first_poll).
+    uint64_t asked_at_poll = 0, answered_at_poll = 0, unarmed_at_poll = 0;
     uint64_t put_together = 0;  // of parts of different moments
     ErrorCodes unmutated_errors = {};
     void note(const Outcome& outcome);
