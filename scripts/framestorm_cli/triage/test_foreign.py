@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from framestorm_cli.binaries.symbols import Symbolizer
+from framestorm_cli.conftest import Run
 from framestorm_cli.findings.finding import Signature
 from framestorm_cli.triage import buckets, collecting, hs_err, sanitizer
 
@@ -123,3 +124,18 @@ def test_a_folder_of_everything(tmp_path: Path, own_cache: Path) -> None:
     assert collected.files == 4
     assert len(collected.findings) == 5
     assert len(buckets.into_buckets(collected.findings)) == 4
+
+
+def test_triage_of_foreign_files(framestorm: Run, tmp_path: Path) -> None:
+    code, out, _ = framestorm("triage", TESTDATA, "--out", tmp_path / "reports")
+    assert code == 1
+    assert "fault in os::fetch_frame_from_context" in out
+    assert "sanitizer heap-buffer-overflow in walker::read_slot" in out
+    assert len(list((tmp_path / "reports").glob("b*.md"))) == 4
+
+
+def test_triage_of_nothing_is_2(framestorm: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    code, _, err = framestorm("triage", tmp_path / "empty")
+    assert code == 2
+    assert "nothing below" in err
