@@ -24,6 +24,12 @@ inline bool dispatch_claim(int signo, siginfo_t* info, void* context) {
   return current_claim != nullptr && current_claim(signo, info, context);
 }
 
+class GuardTest : public ::testing::Test {
+ protected:
+  void SetUp() override { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
+  void TearDown() override { current_claim = nullptr; }
+};
+
 // Functions that are looked for in stacks are extern "C" and not inlined: dladdr knows them, since
 // test executables export their symbols.
 inline std::vector<std::string> names_of(std::span<const uintptr_t> stack) {

@@ -14,6 +14,8 @@
 
 namespace framestorm::methods_test {
 
+inline uintptr_t word(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
 struct Functions {
   decltype(&ASGST_GetMethodInfo) method_info = nullptr;
   decltype(&ASGST_GetClassInfo) class_info = nullptr;

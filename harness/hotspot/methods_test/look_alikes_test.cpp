@@ -23,8 +23,6 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kPageWords = kPage / sizeof(uintptr_t);
 
-uintptr_t word(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-
 class UnreadablePage {
  public:
   explicit UnreadablePage(void* page) : page_(page) {

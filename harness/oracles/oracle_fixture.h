@@ -1,0 +1,36 @@
+// An executor with one more walker: AsyncGetCallTrace, with what a test makes of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "harness/executor/fake_walker.h"
+#include "harness/executor/jvm_fixture.h"
+
+namespace framestorm::oracle_test {
+
+using jvm_test::FakeWalk;
+using jvm_test::FakeWalker;
+
+inline uint64_t* stack_word(const FakeWalk& walk, uintptr_t offset) {
+  return reinterpret_cast<uint64_t*>(get_register(*walk.context, Register::sp) + offset);
+}
+
+class OracleTest : public jvm_test::JvmTest {
+ protected:
+  void start(FakeWalker::Body walk, const std::vector<ScenarioId>& scenarios = {ScenarioId::c1}) {
+    JvmTest::start(scenarios, {.cpu_ns = 50'000'000, .wall_ns = 5'000'000'000});
+    if (HasFatalFailure()) return;
+    executor().add_walker(std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct), walk));
+  }
+  static Input input(Mode mode, ScenarioId scenario = ScenarioId::c1) {
+    Input input;
+    input.scenario = scenario;
+    input.mode = mode;
+    input.walker = WalkerId::plugin;
+    return input;
+  }
+};
+
+}  // namespace framestorm::oracle_test
