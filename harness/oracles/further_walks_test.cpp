@@ -20,60 +20,50 @@ int* volatile nowhere;
 volatile uint64_t turns;
 int calls;
 
-// A walk of an oracle's own, with another depth: what is wrong with it alone is a finding, of an
-// input that shows it at once.
-struct ShallowDefect {
-  const char* name;
-  FakeWalker::Body walk;
-  std::vector<std::string> expected;
-};
-
-std::ostream& operator<<(std::ostream& out, const ShallowDefect& defect) {
-  return out << defect.name;
-}
-
 bool is_shallow(const FakeWalk& walk) { return walk.depth < 10; }
 
+// A walk of an oracle's own, with another depth: what is wrong with it alone is a finding, of an
+// input that shows it at once.
 const std::array kShallowDefects = {
-    ShallowDefect{"Fault",
-                  [](const FakeWalk& walk) { return is_shallow(walk) ? *nowhere : walk.right(); },
-                  {"fault:"}},
-    ShallowDefect{"Hang",
-                  [](const FakeWalk& walk) {
-                    while (is_shallow(walk)) turns = turns + 1;
-                    return walk.right();
-                  },
-                  {"hang:"}},
-    ShallowDefect{"Abort",
-                  [](const FakeWalk& walk) {
-                    if (is_shallow(walk)) abort();
-                    return walk.right();
-                  },
-                  {"terminal_call:abort"}},
-    ShallowDefect{"Allocates",
-                  [](const FakeWalk& walk) {
-                    if (is_shallow(walk)) {
-                      block = malloc(100);
-                      free(block);
-                    }
-                    return walk.right();
-                  },
-                  {"unsafe_call:free", "unsafe_call:malloc"}},
-    ShallowDefect{"WritesPastFrames",
-                  [](const FakeWalk& walk) {
-                    if (is_shallow(walk)) walk.frames[walk.depth].bci = 1;
-                    return walk.right();
-                  },
-                  {"contract:writes-past-frames"}},
-    ShallowDefect{"ChangesErrno",
-                  [](const FakeWalk& walk) {
-                    if (is_shallow(walk)) errno = EINTR;
-                    return walk.right();
-                  },
-                  {"contract:errno-changed"}},
+    Defect{"Fault",
+           [](const FakeWalk& walk) { return is_shallow(walk) ? *nowhere : walk.right(); },
+           {"fault:"}},
+    Defect{"Hang",
+           [](const FakeWalk& walk) {
+             while (is_shallow(walk)) turns = turns + 1;
+             return walk.right();
+           },
+           {"hang:"}},
+    Defect{"Abort",
+           [](const FakeWalk& walk) {
+             if (is_shallow(walk)) abort();
+             return walk.right();
+           },
+           {"terminal_call:abort"}},
+    Defect{"Allocates",
+           [](const FakeWalk& walk) {
+             if (is_shallow(walk)) {
+               block = malloc(100);
+               free(block);
+             }
+             return walk.right();
+           },
+           {"unsafe_call:free", "unsafe_call:malloc"}},
+    Defect{"WritesPastFrames",
+           [](const FakeWalk& walk) {
+             if (is_shallow(walk)) walk.frames[walk.depth].bci = 1;
+             return walk.right();
+           },
+           {"contract:writes-past-frames"}},
+    Defect{"ChangesErrno",
+           [](const FakeWalk& walk) {
+             if (is_shallow(walk)) errno = EINTR;
+             return walk.right();
+           },
+           {"contract:errno-changed"}},
 };
 
-class EachShallowDefect : public OracleTest, public testing::WithParamInterface<ShallowDefect> {};
+class EachShallowDefect : public OracleTest, public testing::WithParamInterface<Defect> {};
 
 INSTANTIATE_TEST_SUITE_P(Walkers, EachShallowDefect, testing::ValuesIn(kShallowDefects),
                          [](const auto& defect) { return defect.param.name; });

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <ostream>
+#include <string>
 #include <vector>
 
 #include "harness/executor/fake_walker.h"
@@ -15,6 +17,16 @@ using jvm_test::FakeWalker;
 
 inline uint64_t* stack_word(const FakeWalk& walk, uintptr_t offset) {
   return reinterpret_cast<uint64_t*>(get_register(*walk.context, Register::sp) + offset);
+}
+
+struct Defect {
+  const char* name;
+  FakeWalker::Body walk;
+  std::vector<std::string> expected;  // all that is reported
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Defect& defect) {
+  return out << defect.name;
 }
 
 class OracleTest : public jvm_test::JvmTest {

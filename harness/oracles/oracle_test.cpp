@@ -41,14 +41,6 @@ void report_as_hotspot(const char* file, int line, const char* condition, const 
   va_end(values);
 }
 
-struct Defect {
-  const char* name;
-  FakeWalker::Body walk;
-  std::vector<std::string> expected;  // all that is reported
-};
-
-std::ostream& operator<<(std::ostream& out, const Defect& defect) { return out << defect.name; }
-
 const std::array kDefects = {
     Defect{"Fault", [](const FakeWalk&) -> int32_t { return *nowhere; }, {"fault:"}},
     Defect{"Hang",
