@@ -12,6 +12,7 @@
 //   places         its frames are where their stack and their code can have them
 //   collection     there is none while a collection has stopped the world
 //   exiting        a thread that is exiting is refused as such, and no other one is
+//   context        a thread outside Java is walked as its anchor says, whatever its context says
 //   kinds          kind, state and thread of the trace agree with the victim
 //   calls          sequences of iterator calls do what a plain model says, within the walk
 //   prefix         half the depth gives the first half of the frames
