@@ -134,7 +134,7 @@ extern "C" {
 void framestorm_end_in_call(const char* on_top);
 void framestorm_end_in_call_by_register(const char* on_top);
 void framestorm_end_in_call_by_memory(const char* on_top);
-extern const char framestorm_behind_jump, framestorm_behind_move, framestorm_behind_nop;
+extern char framestorm_behind_jump, framestorm_behind_move, framestorm_behind_nop;
 void framestorm_enter_behind_call(int signo);
 void framestorm_enter_without_call();
 __attribute__((used)) void framestorm_tell_frame(int /*signo*/, void* sp, void* fp, void* pc) {
@@ -175,7 +175,7 @@ TEST_F(IteratorTest, AFunctionBehindACallThatNeverReturnsHasItsOwnCaller) {
   words = 4;
   for (const auto end_in_call : {&framestorm_end_in_call, &framestorm_end_in_call_by_register,
                                  &framestorm_end_in_call_by_memory}) {
-    for (const char* const on_top : {static_cast<const char*>(nullptr), &framestorm_behind_jump,
+    for (const char* const on_top : {static_cast<char*>(nullptr), &framestorm_behind_jump,
                                      &framestorm_behind_move, &framestorm_behind_nop}) {
       end_in_call(on_top);
     }
