@@ -27,15 +27,29 @@ Code joined(const std::vector<At>& instructions) {
   return code;
 }
 
-// Of the call at `call`, to the check at the end.
-void link(Code* code, size_t call) {
-  code->insert(code->end(), std::begin(kCheck), std::end(kCheck));
-  const auto distance = static_cast<int32_t>(code->size() - sizeof(kCheck) - call - 5);
-  memcpy(code->data() + call + 1, &distance, sizeof(distance));
+// The same, its first call one of the check at the end.
+Code linked(const std::vector<At>& instructions) {
+  Code code = joined(instructions);
+  size_t call = 0;
+  for (size_t i = 0; instructions[i].bytes[0] != 0xe8; ++i) call += instructions[i].bytes.size();
+  const auto distance = static_cast<int32_t>(code.size() - call - 5);
+  memcpy(code.data() + call + 1, &distance, sizeof(distance));
+  code.insert(code.end(), std::begin(kCheck), std::end(kCheck));
   static CodeBlob check;
-  const u1* const end = code->data() + code->size();
+  const u1* const end = code.data() + code.size();
   check = {end - sizeof(kCheck), end};
   CodeCache::only = &check;
+  return code;
+}
+
+void expect_words(const std::vector<At>& instructions, const Code& code,
+                  int (*count)(const u1* pc, const u1* begin, const u1* end)) {
+  const u1* pc = code.data();
+  for (const At& at : instructions) {
+    EXPECT_EQ(count(pc, code.data(), code.data() + code.size()), at.words)
+        << "at " << pc - code.data();
+    pc += at.bytes.size();
+  }
 }
 
 // LIR_Assembler::emit_arraycopy of C1: rsi and rdx are pushed twice.
@@ -63,16 +77,7 @@ TEST(PushedWordsTest, WordsAreCountedThatC1PushesToCopyAnArray) {
       {{0x5e}, 1},                          // pop rsi
       {{0x48, 0x8b, 0xc1}, 0},              // mov rax, rcx
   };
-  Code code = joined(instructions);
-  size_t call = 0;
-  for (size_t i = 0; instructions[i].bytes[0] != 0xe8; ++i) call += instructions[i].bytes.size();
-  link(&code, call);
-  const u1* pc = code.data();
-  for (const At& at : instructions) {
-    EXPECT_EQ(words_pushed_for_check(pc, code.data(), code.data() + code.size()), at.words)
-        << "at " << pc - code.data();
-    pc += at.bytes.size();
-  }
+  expect_words(instructions, linked(instructions), words_pushed_for_check);
 }
 
 // LIR_Assembler::emit_typecheck_helper: nothing is pushed around it.
@@ -87,14 +92,7 @@ TEST(PushedWordsTest, WordsAreCountedThatC1PushesToCheckASubtype) {
       {{0x0f, 0x84, 0x10, 0, 0, 0}, 0},  // je
       {{0x48, 0x8b, 0xc1}, 0},           // mov rax, rcx
   };
-  Code code = joined(instructions);
-  link(&code, 3);
-  const u1* pc = code.data();
-  for (const At& at : instructions) {
-    EXPECT_EQ(words_pushed_for_check(pc, code.data(), code.data() + code.size()), at.words)
-        << "at " << pc - code.data();
-    pc += at.bytes.size();
-  }
+  expect_words(instructions, linked(instructions), words_pushed_for_check);
 }
 
 // SaveLiveRegisters of C2's barriers, and the arguments of what is called.
@@ -113,12 +111,7 @@ TEST(PushedWordsTest, WordsAreCountedThatABarrierPushes) {
   };
   Code code = joined(instructions);
   code.resize(code.size() + 16, 0x90);
-  const u1* pc = code.data();
-  for (const At& at : instructions) {
-    EXPECT_EQ(words_pushed_for_barrier(pc, code.data(), code.data() + code.size()), at.words)
-        << "at " << pc - code.data();
-    pc += at.bytes.size();
-  }
+  expect_words(instructions, code, words_pushed_for_barrier);
 }
 
 // MacroAssembler::sha512_AVX2 and sha256_AVX2. `words`: pushed between the kept sp and rbp's place; -1:
