@@ -80,6 +80,14 @@ class PollAnswer : public JvmTest {
   Clauses clauses(const Outcome& walked) {
     return clauses_of(answer_at_poll(session(), input_, walked).findings);
   }
+  // Its request is of one frame, an interpreted one that stands.
+  Outcome walk_in_one_frame() {
+    Outcome walked = walk(input_).outcome;
+    walked.requested.assign(1, {});
+    walked.requested.front().tier = 0;
+    walked.requested_stands = true;
+    return walked;
+  }
   void make_stale() {
     Mutation mutation;
     mutation.reg = Register::sp;
@@ -132,11 +140,8 @@ TEST_F(PollAnswer, AnInlinedFrameThatIsCalledCompiledIsFound) {
 
 // The thread was in the outer one of the two frames that the answer begins with, and cannot have left it.
 TEST_F(PollAnswer, AnAnswerThatDoesNotBeginWithTheThreadsFrameIsFound) {
-  Outcome walked = walk(input_).outcome;
-  walked.requested.resize(1);
+  Outcome walked = walk_in_one_frame();
   JavaFrame& then = walked.requested.front();
-  then = {};
-  then.tier = 0;
   for (const size_t at : {0U, 1U}) {
     then.method = methods()[at];
     for (const bool stands : {false, true}) {
@@ -150,12 +155,8 @@ TEST_F(PollAnswer, AnAnswerThatDoesNotBeginWithTheThreadsFrameIsFound) {
 
 // It may have passed a poll before. Nobody is to take that for an answer that was judged.
 TEST_F(PollAnswer, AnAnswerWithoutAnArmedPollMayBeginElsewhereAndIsCounted) {
-  Outcome walked = walk(input_).outcome;
-  walked.requested.resize(1);
-  walked.requested.front() = {};
-  walked.requested.front().tier = 0;
+  Outcome walked = walk_in_one_frame();
   walked.requested.front().method = methods()[1];
-  walked.requested_stands = true;
   RunCounts counts;
   counts.note(input_, walked);
   for (const bool is_armed : {true, false}) {
@@ -174,14 +175,10 @@ TEST_F(PollAnswer, AnAnswerWithoutAnArmedPollMayBeginElsewhereAndIsCounted) {
 
 // The request has a bytecode, and the frame is still there.
 TEST_F(PollAnswer, AnInterpretedFrameAtAnotherBytecodeThanTheRequestsIsFound) {
-  Outcome walked = walk(input_).outcome;
-  walked.requested.resize(1);
+  Outcome walked = walk_in_one_frame();
   JavaFrame& then = walked.requested.front();
-  then = {};
-  then.tier = 0;
   then.method = methods().front();
   then.bci = 3;
-  walked.requested_stands = true;
   answer_.types[0] = FrameType::interpreted;
   answer_.innermost_bci = 5;
   for (const auto& [bci, found] :
@@ -193,14 +190,11 @@ TEST_F(PollAnswer, AnInterpretedFrameAtAnotherBytecodeThanTheRequestsIsFound) {
 }
 
 TEST_F(PollAnswer, AnAnswerAtAnotherPlaceOfCompiledCodeIsFound) {
-  Outcome walked = walk(input_).outcome;
-  walked.requested.resize(1);
+  Outcome walked = walk_in_one_frame();
   JavaFrame& then = walked.requested.front();
-  then = {};
   then.pc = victim(ScenarioId::c1).pc;
   then.tier = 1;
   then.bci = 0;
-  walked.requested_stands = true;
   const CodeEntry* const code = session().jvm().code_map().find(then.pc);
   ASSERT_TRUE(code != nullptr && code->debug != nullptr && code->debug->has_places());
   const auto next = code->debug->after(then.pc);
