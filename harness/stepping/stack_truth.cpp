@@ -13,6 +13,10 @@ bool is_nmethod(const Blob* blob) {
 bool is_method_entry(const Blob* blob) {
   return is_interpreted(blob) && blob->entry.name.find("method entry point") != std::string::npos;
 }
+// Where the return address of compiled code is, while its frame stands.
+uintptr_t slot_of_compiled(uintptr_t sp, const Blob& blob) {
+  return sp + blob.entry.frame_bytes - sizeof(uintptr_t);
+}
 uintptr_t word_at(uintptr_t address) { return *reinterpret_cast<const uintptr_t*>(address); }
 
 // Whether both are the same activation's code, if the registers fit.
@@ -154,7 +158,7 @@ void StackTruth::start(const Place& place) {
   Activation first;
   first.below = below_.size();
   if (is_nmethod(place.blob)) {
-    first.slot = place.at.sp + place.blob->entry.frame_bytes - sizeof(uintptr_t);
+    first.slot = slot_of_compiled(place.at.sp, *place.blob);
     first.return_to = word_at(first.slot);
   } else {
     const InterpretedFrame frame = interpreted_frame(place.at.fp);
@@ -248,8 +252,11 @@ void StackTruth::follow_return() {
     if (!expected && !near && !deoptimised && !to_deoptimisation) continue;
     if (expected && i + 1 != activations_.size() && slot < ended.slot) continue;
     end(i, deoptimised || to_deoptimisation);
-    // Above what it was lost in not all activations were seen. Compiled code that was told of meanwhile needs none.
-    const bool known_again = i <= lost_in_ || (i == lost_in_ + 1 && is_nmethod(now_.blob));
+    // Above what it was lost in not all activations were seen. Of compiled code that was told of meanwhile none
+    // is missing where its own frame is that activation's.
+    const bool known_again =
+        i <= lost_in_ || (i == lost_in_ + 1 && is_nmethod(now_.blob) &&
+                          slot_of_compiled(now_.at.sp, *now_.blob) == activations_.back().slot);
     if (knowledge_ == Knowledge::lost && known_again) knowledge_ = Knowledge::known;
     return;
   }
@@ -293,18 +300,22 @@ void StackTruth::follow_jump() {
 }
 
 // An exception's handler in a caller. Where the truth is lost, that is the one which has called what it was lost
-// in, and its frame is where it was at the call: of what has happened above it nothing is known.
+// in, and its frame is where it was at the call: of what has happened above it nothing is known. The interpreter
+// may have come back to it from an interpreted frame that was not seen.
 bool StackTruth::follow_handler() {
   const Registers& at = now_.at;
   const Blob* const blob = now_.blob;
-  if (blob == nullptr || same_code(before_.blob, blob)) return false;
+  const bool lost = knowledge_ == Knowledge::lost;
+  if (blob == nullptr || (same_code(before_.blob, blob) && !(lost && is_interpreted(blob)))) {
+    return false;
+  }
   for (size_t i = activations_.size(); i-- > 1;) {
     const Activation& ended = activations_[i];
     if (at.sp <= ended.slot && !ended.implicit) break;
     const bool there = same_code(ended.caller, blob) && ended.caller != nullptr &&
                        (!is_interpreted(blob) || at.fp == ended.caller_fp);
     const bool stands = is_interpreted(blob) || at.sp == ended.slot + sizeof(uintptr_t);
-    if (!there || (knowledge_ == Knowledge::lost && (i != lost_in_ || !stands))) continue;
+    if (!there || (lost && (i != lost_in_ || !stands))) continue;
     // The interpreter returns by a jump, to what stands for the return address as well.
     end(i, at_deopt_handler());
     return true;
