@@ -112,9 +112,12 @@ void StackTruth::advance_past_call(const Registers& now) {
   advance(now);
 }
 
-// A frame that is deoptimised is taken down before interpreted ones stand there.
+// A frame that is deoptimised is taken down before interpreted ones stand there. Callers in the heap are taken to
+// stand deeper than a yield goes; it comes back from a call of the VM before it does.
 bool StackTruth::is_out_of_base() const {
-  return !activations_.empty() && now_.at.sp > activations_.front().slot &&
+  if (activations_.empty()) return false;
+  const bool yields = on_carrier_ && before_.flow != Flow::ret && freezes();
+  return (now_.at.sp > activations_.front().slot || yields) &&
          (knowledge_ == Knowledge::known || !on_carrier_) &&
          (now_.blob == nullptr || now_.blob->role != Role::deoptimization);
 }
@@ -239,10 +242,13 @@ void StackTruth::follow_return() {
     return;
   }
   const uintptr_t slot = before_.at.sp;
+  const bool from_barrier = before_.blob != nullptr && before_.blob->role == Role::return_barrier;
   // Mostly the innermost one; others when a stub has taken down more than one frame.
   for (size_t i = activations_.size(); i-- > 1;) {
     const Activation& ended = activations_[i];
-    const bool expected = ended.return_to == now_.at.pc && is_in_callers_frame(ended);
+    const bool thawed =
+        from_barrier && knowledge_ == Knowledge::known && i + 1 == activations_.size();
+    const bool expected = ended.return_to == now_.at.pc && (thawed || is_in_callers_frame(ended));
     // To where the caller goes on after a poll, or to what stands for the return address.
     const bool near = ended.implicit && ended.caller == now_.blob;
     const bool deoptimised = slot >= ended.slot && ended.caller == now_.blob && at_deopt_handler();
@@ -251,6 +257,7 @@ void StackTruth::follow_return() {
                                    is_nmethod(ended.caller);
     if (!expected && !near && !deoptimised && !to_deoptimisation) continue;
     if (expected && i + 1 != activations_.size() && slot < ended.slot) continue;
+    if (expected && from_barrier) move_with_caller(ended);
     end(i, deoptimised || to_deoptimisation);
     // Above what it was lost in not all activations were seen. Of compiled code that was told of meanwhile none
     // is missing where its own frame is that activation's.

@@ -12,8 +12,8 @@
 //   deoptimisation           address until interpreted ones stand in its place; those are then found by
 //                            their links, as many as there were frames. That may come while the call is
 //                            being resolved, before the called method has a frame.
-//   return to a barrier      The caller's frames come back from the heap, and the barrier's stub then
-//                            goes to the return address.
+//   return to a barrier      The caller's frames come back from the heap, mostly to where others were, and
+//                            the barrier's stub then goes to the return address.
 //   jump into a caller       An exception's handler: all activations below that frame are over.
 //   jump in the interpreter  With the frame pointer of a caller, whose callee's return address is popped:
 //                            an exception, or JVMTI's PopFrame, has ended all above that frame.
@@ -170,6 +170,11 @@ class StackTruth {
   void leave_base();
   // stack_truth_continuations.cpp
   bool come_back();
+  // All activations.
+  void move(uintptr_t distance);
+  // To where the barrier has brought the caller of one that is over back to.
+  void move_with_caller(const Activation& ended);
+  bool freezes() const;
   bool enters_frames_of_the_heap();
   void follow_continuation();
   void lose(std::string_view why);

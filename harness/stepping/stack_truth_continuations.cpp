@@ -40,14 +40,31 @@ bool StackTruth::come_back() {
   }
   activations_ = waiting_;
   below_ = waiting_below_;
-  for (Activation& one : activations_) {
-    one.slot += moved;
-    one.caller_fp += moved;
-    if (one.caller_sp != 0) one.caller_sp += moved;
-  }
+  move(moved);
   cut(activations_.size() - 1);
   knowledge_ = Knowledge::known;
   return true;
+}
+
+void StackTruth::move(uintptr_t distance) {
+  for (Activation& one : activations_) {
+    one.slot += distance;
+    one.caller_fp += distance;
+    if (one.caller_sp != 0) one.caller_sp += distance;
+  }
+}
+
+// Right above what has entered the continuation, and not where it was when frames that are over stood there.
+void StackTruth::move_with_caller(const Activation& ended) {
+  move(is_interpreted(now_.blob) ? now_.at.fp - ended.caller_fp
+                                 : now_.at.sp - sizeof(uintptr_t) - ended.slot);
+}
+
+// A yield: sp is that of what has entered the continuation.
+bool StackTruth::freezes() const {
+  return now_.at.sp > activations_.back().slot &&
+         (is_named(now_.blob, "jdk/internal/vm/Continuation.doYield") ||
+          is_named(now_.blob, "cont_preempt"));
 }
 
 // The thread is the carrier of a virtual thread that it has entered (Continuation.enterSpecial). Its
@@ -55,13 +72,10 @@ bool StackTruth::come_back() {
 // here.
 bool StackTruth::enters_frames_of_the_heap() {
   if (knowledge_ != Knowledge::known || now_.blob == nullptr) return false;
-  const bool frozen = now_.at.sp > activations_.back().slot &&
-                      (is_named(now_.blob, "jdk/internal/vm/Continuation.doYield") ||
-                       is_named(now_.blob, "cont_preempt"));
   // The stub goes to the innermost of them: sp rises by more than a word.
   const bool thawed = before_.blob == now_.blob && is_named(now_.blob, "cont_thaw") &&
                       now_.at.sp > before_.at.sp + sizeof(uintptr_t);
-  if (!frozen && !thawed) return false;
+  if (!freezes() && !thawed) return false;
   for (size_t i = activations_.size(); i-- > 1;) {
     if (!is_named(activations_[i].caller, "jdk/internal/vm/Continuation.enterSpecial")) continue;
     mounted_ = i;

@@ -17,6 +17,7 @@ constexpr std::string_view kUntold = "code that JVMTI has not told of yet";
 // Native code that only returns.
 constexpr uint8_t kReturn = 0xc3;
 constexpr size_t kCall = 5;  // of most calls, in bytes
+constexpr int kVirtualThreads = 21;
 const auto kNative = reinterpret_cast<uintptr_t>(&kReturn);
 
 class StackTruthTest : public jvm_test::JvmTest {
@@ -47,6 +48,14 @@ class StackTruthTest : public jvm_test::JvmTest {
       if (entry.kind == kind && entry.name == name) return entry;
     }
     ADD_FAILURE() << "no code " << name;
+    return {};
+  }
+  // Its name is another one in JDK 21.
+  CodeEntry return_barrier() {
+    for (const CodeEntry& entry : map().entries()) {
+      if (catalog_->at(entry.begin)->role == Role::return_barrier) return entry;
+    }
+    ADD_FAILURE() << "no return barrier";
     return {};
   }
   void forget(const CodeEntry& entry) {
@@ -141,9 +150,10 @@ class StackTruthTest : public jvm_test::JvmTest {
     ASSERT_EQ(known(), frames({"outer"}));
   }
   // The interpreter runs C1.outer.
-  void begin_in_interpreted_outer() {
+  void begin_in_interpreted_outer(const std::vector<DebugInfo::JavaFrame>& callers = {}) {
     now_ = {.sp = address_of(3 * kWords / 4), .fp = address_of(kWords - 8)};
-    const std::vector<DebugInfo::JavaFrame> base = {{outer_.debug->method(), 0}};
+    std::vector<DebugInfo::JavaFrame> base = {{outer_.debug->method(), 0}};
+    base.insert(base.end(), callers.begin(), callers.end());
     truth_->begin(base, address_of(kWords), 0);
     push(0);
     make_interpreted_frame(outer_);
@@ -273,6 +283,54 @@ TEST_F(StackTruthTest, ADeoptimisedFrameIsReplacedByThoseOfItsOwnMethods) {
             ? frames({"outer"})
             : lost("interpreted frames of other methods than those of the deoptimised frame"));
   }
+}
+
+// It brings them back right above what has entered the continuation, one by one.
+TEST_F(StackTruthTest, AFrameThatTheReturnBarrierBringsBackMayStandElsewhere) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  if (session().jvm().feature() < kVirtualThreads) GTEST_SKIP() << "no continuations";
+  const CodeEntry barrier = return_barrier();
+  begin_in_interpreted_outer();
+  interpreter_calls(middle_, method_entry_);
+  make_interpreted_frame(middle_);
+  word(interpreted_frame(now_.fp).return_slot) = barrier.begin;
+  leave_interpreted_frame();
+  now_.sp = now_.fp + 16 * sizeof(uintptr_t);
+  push(0);
+  put_interpreted_frame(outer_);
+  push(return_entry_.begin);
+  return_from(barrier);
+  EXPECT_EQ(known(), frames({"outer"}));
+  interpreter_calls(spin_, method_entry_);
+  make_interpreted_frame(spin_);
+  EXPECT_EQ(known(), frames({"spin", "outer"}));
+  leave_interpreted_frame();
+  EXPECT_EQ(known(), frames({"outer"}));
+}
+
+// What has called the interpreted frame is in the heap, and would stand deeper than what has entered the
+// continuation.
+TEST_F(StackTruthTest, AVirtualThreadMayYieldWhileCallersAreInTheHeap) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  if (session().jvm().feature() < kVirtualThreads) GTEST_SKIP() << "no continuations";
+  JNIEnv* const env = session().jvm().env();
+  const jclass continuation = env->FindClass("jdk/internal/vm/Continuation");
+  const jmethodID enter =
+      env->GetStaticMethodID(continuation, "enter", "(Ljdk/internal/vm/Continuation;Z)V");
+  session().jvm().methods().absorb();
+  begin_in_interpreted_outer({{enter, 0}});
+  interpreter_calls(middle_, method_entry_);
+  make_interpreted_frame(middle_);
+  tell(spin_, "jdk/internal/vm/Continuation.doYield");
+  go(spin_.begin);
+  call(spin_, kNative);
+  return_by(kNative);
+  EXPECT_EQ(truth_->knowledge(), Knowledge::known);
+  now_.sp = interpreted_frame(now_.fp).return_slot + 2 * sizeof(uintptr_t);
+  go(spin_.begin);
+  EXPECT_EQ(truth_->knowledge(), Knowledge::outside);
 }
 
 }  // namespace
