@@ -1,7 +1,6 @@
 #include "harness/stepping/stack_truth.h"
 
 #include <algorithm>
-#include <functional>
 #include <ranges>
 
 namespace framestorm::stepping {
@@ -319,8 +318,8 @@ bool StackTruth::follow_handler() {
   for (size_t i = activations_.size(); i-- > 1;) {
     const Activation& ended = activations_[i];
     if (at.sp <= ended.slot && !ended.implicit) break;
-    const bool there = same_code(ended.caller, blob) && ended.caller != nullptr &&
-                       (!is_interpreted(blob) || at.fp == ended.caller_fp);
+    const bool there =
+        same_code(ended.caller, blob) && ended.caller != nullptr && is_in_callers_frame(ended);
     const bool stands = is_interpreted(blob) || at.sp == ended.slot + sizeof(uintptr_t);
     if (!there || (lost && (i != lost_in_ || !stands))) continue;
     // The interpreter returns by a jump, to what stands for the return address as well.
@@ -415,11 +414,11 @@ bool StackTruth::follow_deoptimisation() {
     pointers.push_back(fp);
     found.push_back(interpreted_frame(fp));
   }
-  const auto is_another = [this](const TrueFrame& frame, const InterpretedFrame& stands) {
+  const auto may_be = [this](const TrueFrame& frame, const InterpretedFrame& stands) {
     const jmethodID method = id_of(stands.method);
-    return method != nullptr && frame.method != nullptr && method != frame.method;
+    return method == nullptr || frame.method == nullptr || method == frame.method;
   };
-  if (counted && !std::ranges::equal(frames, found, std::not_fn(is_another))) {
+  if (counted && !std::ranges::equal(frames, found, may_be)) {
     lose("interpreted frames of other methods than those of the deoptimised frame");
     return true;
   }

@@ -23,7 +23,7 @@ const auto kNative = reinterpret_cast<uintptr_t>(&kReturn);
 class StackTruthTest : public jvm_test::JvmTest {
  protected:
   // C1.outer calls C1.middle, and that C1.spin. None is inlined.
-  void start() {
+  void SetUp() override {
     JvmTest::start({ScenarioId::c1});
     if (HasFatalFailure()) return;
     map().absorb();
@@ -127,6 +127,10 @@ class StackTruthTest : public jvm_test::JvmTest {
     put_interpreted_frame(of);
     go(body_.begin);
   }
+  void interpreter_enters(const CodeEntry& method) {
+    interpreter_calls(method, method_entry_);
+    make_interpreted_frame(method);
+  }
   void leave_interpreted_frame() {
     const InterpretedFrame frame = interpreted_frame(now_.fp);
     now_.sp = frame.return_slot + sizeof(uintptr_t);
@@ -158,6 +162,13 @@ class StackTruthTest : public jvm_test::JvmTest {
     push(0);
     make_interpreted_frame(outer_);
     ASSERT_EQ(truth_->knowledge(), Knowledge::known);
+  }
+  // From C1.outer; nobody has told of its code.
+  void call_untold_middle() {
+    begin_in_outer();
+    forget(middle_);
+    call(call_of_outer_, returns_to_outer_, middle_.begin);
+    make_compiled_frame(middle_);
   }
   uintptr_t address_of(size_t index) { return reinterpret_cast<uintptr_t>(&stack_[index]); }
 
@@ -191,12 +202,7 @@ class StackTruthTest : public jvm_test::JvmTest {
 
 // HotSpot's handler of a poll's signal goes to a blob, which calls the VM. Its callers lack the code that polled.
 TEST_F(StackTruthTest, ACallThatReturnsInCodeThatNobodyHasToldOfLeavesTheTruthLost) {
-  start();
-  ASSERT_FALSE(HasFatalFailure());
-  begin_in_outer();
-  forget(middle_);
-  call(call_of_outer_, returns_to_outer_, middle_.begin);
-  make_compiled_frame(middle_);
+  call_untold_middle();
   push(middle_.frame_complete);
   call(safepoint_, kNative);
   return_by(kNative);
@@ -209,12 +215,7 @@ TEST_F(StackTruthTest, ACallThatReturnsInCodeThatNobodyHasToldOfLeavesTheTruthLo
 }
 
 TEST_F(StackTruthTest, CodeThatIsToldOfMeanwhileIsKnownWhereItsCallReturns) {
-  start();
-  ASSERT_FALSE(HasFatalFailure());
-  begin_in_outer();
-  forget(middle_);
-  call(call_of_outer_, returns_to_outer_, middle_.begin);
-  make_compiled_frame(middle_);
+  call_untold_middle();
   call(middle_, spin_.begin);
   EXPECT_EQ(known(), lost(kUntold));
   tell(middle_, middle_.name);
@@ -224,12 +225,7 @@ TEST_F(StackTruthTest, CodeThatIsToldOfMeanwhileIsKnownWhereItsCallReturns) {
 
 // The interpreter's calls are not followed while the truth is lost.
 TEST_F(StackTruthTest, CompiledCodeThatADeoptimisedFrameHasCalledIsNotInItsPlace) {
-  start();
-  ASSERT_FALSE(HasFatalFailure());
-  begin_in_outer();
-  forget(middle_);
-  call(call_of_outer_, returns_to_outer_, middle_.begin);
-  make_compiled_frame(middle_);
+  call_untold_middle();
   go(deoptimization_.begin);
   take_down_compiled_frame(middle_);
   make_interpreted_frame(middle_);
@@ -249,11 +245,8 @@ TEST_F(StackTruthTest, CompiledCodeThatADeoptimisedFrameHasCalledIsNotInItsPlace
 // Both calls return to the same address. The second one goes to an adapter that nobody has told of, and so is
 // not seen; the code of a method stands for that here.
 TEST_F(StackTruthTest, AReturnToTheInterpreterEndsNoCallOfAnotherFrame) {
-  start();
-  ASSERT_FALSE(HasFatalFailure());
   begin_in_interpreted_outer();
-  interpreter_calls(middle_, method_entry_);
-  make_interpreted_frame(middle_);
+  interpreter_enters(middle_);
   EXPECT_EQ(known(), frames({"middle", "outer"}));
   go(return_entry_.begin);  // in the frame of the called method
   EXPECT_EQ(known(), frames({"middle", "outer"}));
@@ -266,8 +259,6 @@ TEST_F(StackTruthTest, AReturnToTheInterpreterEndsNoCallOfAnotherFrame) {
 }
 
 TEST_F(StackTruthTest, ADeoptimisedFrameIsReplacedByThoseOfItsOwnMethods) {
-  start();
-  ASSERT_FALSE(HasFatalFailure());
   for (const CodeEntry* const replaced_by : {&outer_, &spin_}) {
     begin_in_outer();
     call(call_of_outer_, returns_to_outer_, middle_.begin);
@@ -287,13 +278,10 @@ TEST_F(StackTruthTest, ADeoptimisedFrameIsReplacedByThoseOfItsOwnMethods) {
 
 // It brings them back right above what has entered the continuation, one by one.
 TEST_F(StackTruthTest, AFrameThatTheReturnBarrierBringsBackMayStandElsewhere) {
-  start();
-  ASSERT_FALSE(HasFatalFailure());
   if (session().jvm().feature() < kVirtualThreads) GTEST_SKIP() << "no continuations";
   const CodeEntry barrier = return_barrier();
   begin_in_interpreted_outer();
-  interpreter_calls(middle_, method_entry_);
-  make_interpreted_frame(middle_);
+  interpreter_enters(middle_);
   word(interpreted_frame(now_.fp).return_slot) = barrier.begin;
   leave_interpreted_frame();
   now_.sp = now_.fp + 16 * sizeof(uintptr_t);
@@ -302,8 +290,7 @@ TEST_F(StackTruthTest, AFrameThatTheReturnBarrierBringsBackMayStandElsewhere) {
   push(return_entry_.begin);
   return_from(barrier);
   EXPECT_EQ(known(), frames({"outer"}));
-  interpreter_calls(spin_, method_entry_);
-  make_interpreted_frame(spin_);
+  interpreter_enters(spin_);
   EXPECT_EQ(known(), frames({"spin", "outer"}));
   leave_interpreted_frame();
   EXPECT_EQ(known(), frames({"outer"}));
@@ -312,8 +299,6 @@ TEST_F(StackTruthTest, AFrameThatTheReturnBarrierBringsBackMayStandElsewhere) {
 // What has called the interpreted frame is in the heap, and would stand deeper than what has entered the
 // continuation.
 TEST_F(StackTruthTest, AVirtualThreadMayYieldWhileCallersAreInTheHeap) {
-  start();
-  ASSERT_FALSE(HasFatalFailure());
   if (session().jvm().feature() < kVirtualThreads) GTEST_SKIP() << "no continuations";
   JNIEnv* const env = session().jvm().env();
   const jclass continuation = env->FindClass("jdk/internal/vm/Continuation");
@@ -321,8 +306,7 @@ TEST_F(StackTruthTest, AVirtualThreadMayYieldWhileCallersAreInTheHeap) {
       env->GetStaticMethodID(continuation, "enter", "(Ljdk/internal/vm/Continuation;Z)V");
   session().jvm().methods().absorb();
   begin_in_interpreted_outer({{enter, 0}});
-  interpreter_calls(middle_, method_entry_);
-  make_interpreted_frame(middle_);
+  interpreter_enters(middle_);
   tell(spin_, "jdk/internal/vm/Continuation.doYield");
   go(spin_.begin);
   call(spin_, kNative);
