@@ -7,15 +7,19 @@ import pytest
 
 from framestorm_cli.conftest import FakePrograms, Run
 
+C1: dict[str, Any] = {
+    "name": "c1",
+    "available": True,
+    "walks": 100,
+    "succeeded": 99,
+    "java": True,
+    "expected_percent": 99,
+}
+
 
 def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
     c1 = {
-        "name": "c1",
-        "available": True,
-        "walks": 100,
-        "succeeded": 99,
-        "java": True,
-        "expected_percent": 99,
+        **C1,
         "by_walker": {
             "asgct": {"walks": 100, "succeeded": 99},
             "asgct2": {"walks": 100, "succeeded": 100},
@@ -53,15 +57,7 @@ def test_scenarios(framestorm: Run, fakes: FakePrograms) -> None:
 def test_scenarios_that_do_not_walk(
     framestorm: Run, fakes: FakePrograms, changed: dict[str, Any], problem: str
 ) -> None:
-    c1: dict[str, Any] = {
-        "name": "c1",
-        "available": True,
-        "walks": 100,
-        "succeeded": 99,
-        "java": True,
-        "expected_percent": 99,
-        "by_walker": {"asgct": {"walks": 100, "succeeded": 99}},
-    }
+    c1 = {**C1, "by_walker": {"asgct": {"walks": 100, "succeeded": 99}}}
     jfr = {"jfr-request": {"walks": 40, "succeeded": 40, "chooses": True}}
     wrong = ["asgct: contract wrong-frames: x", "jfr-request: contract old-bytecode: x"]
     fakes.answer("scenarios", [{**c1, "by_walker": {**c1["by_walker"], **jfr}, "wrong": wrong}])
