@@ -36,7 +36,7 @@ class ContextOracle final : public Oracle {
     const WalkerTraits& walker = view.subject.walker->traits();
     return walker.is_added() && walker.masks && walker.finds_victim != FindsVictim::by_sp &&
            view.record.end == WalkEnd::returned && view.record.result <= view.record.depth &&
-           view.subject.victim->is_java_thread &&
+           view.subject.victim->is_java_thread && !view.walked_another_thread() &&
            !Victims::is_transient(view.subject.victim->scenario) &&
            view.subject.input->call.context == ContextArg::victim &&
            (view.record.options & (kIncludeCFrames | kIncludeNonJavaThreads)) == 0 &&

@@ -36,7 +36,7 @@ class ContractOracle final : public Oracle {
       // Which is an error of a request; JFR's trace of one has a frame, or is invalid.
       out->broken("no-frames-and-no-error",
                   "result 0 for depth " + std::to_string(view.record.depth));
-    } else if (view.subject.victim->is_java_thread && !walked_another_thread(view) &&
+    } else if (view.subject.victim->is_java_thread && !view.walked_another_thread() &&
                !view.subject.walker->error_agrees(view.record.result, view.record.thread_state)) {
       out->broken("error-disagrees-with-state",
                   "result " + std::to_string(view.record.result) + " (" +
@@ -65,7 +65,8 @@ class ContractOracle final : public Oracle {
     } else if (view.record.result == 0 && stopped) {
       out->broken("no-frame-and-stopped",
                   "no frame is there, and it was stopped by " + std::string(view.record.stopped()));
-    } else if (view.record.result == 0 && view.record.depth > 0 && has_anchor_off_its_stack(view)) {
+    } else if (view.record.result == 0 && view.record.depth > 0 &&
+               !view.walked_another_thread() && has_anchor_off_its_stack(view)) {
       out->broken("no-frame-and-an-anchor",
                   "no frame is there, and the thread's anchor is off its stack");
     }
@@ -76,14 +77,6 @@ class ContractOracle final : public Oracle {
     const Victim& victim = *view.subject.victim;
     const uintptr_t sp = victim.last_java_sp(view.subject.jvm->layout());
     return stays_outside_java(view.record.thread_state) && sp != 0 && !victim.has_word_at(sp);
-  }
-
-  // A walker that finds its thread by the context's sp may be led to another one, and one that is
-  // told no thread walks the calling one. These say whom they walked, with errors too.
-  static bool walked_another_thread(const WalkView& view) {
-    const WalkFacts* facts = view.record.facts_if_any();
-    return view.subject.walker->traits().tells_whose_trace && facts != nullptr &&
-           facts->env != view.subject.victim->jni_env;
   }
 
   // Of the innermost frame, whether all it has may be in registers:

@@ -34,7 +34,7 @@ class PlacesOracle final : public Oracle {
     // A request of JFR's is no trace: it has the registers of the context.
     if (!walker.is_added() || layout.type < 0 || view.record.result > view.record.depth) return;
     const bool tells_sp = layout.sp >= 0 && view.subject.victim->is_java_thread &&
-                          !walker.needs_registers_only && !walked_another_thread(view);
+                          !walker.needs_registers_only;
     const bool tells_pc = layout.pc >= 0 && !layout.is_union() && layout.tier >= 0;
     if (!tells_sp && !tells_pc) return;
     java_.clear();
@@ -75,11 +75,6 @@ class PlacesOracle final : public Oracle {
  private:
   static bool is_compiled(const Frame& frame) {
     return frame.type == FrameType::compiled || (frame.type == FrameType::java && frame.tier > 0);
-  }
-
-  static bool walked_another_thread(const WalkView& view) {
-    const WalkFacts* const facts = view.record.facts_if_any();
-    return facts != nullptr && facts->has_env && facts->env != view.subject.victim->jni_env;
   }
 
   // Where nothing is mutated, and of a thread in Java whatever is: its own sp says what it has left.

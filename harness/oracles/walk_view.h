@@ -74,6 +74,14 @@ struct WalkView {
     const MethodInfo* const last = method_of(frame(record.frame_count() - 1));
     return last != nullptr && last->name == "jdk/internal/vm/Continuation.enterSpecial";
   }
+  // A walker that finds its thread by the context's sp may be led to another one, and one that is told
+  // its thread may be told of another one, or of none, which is the calling one. These say whom they
+  // walked, with errors too; state and anchor of the record and the victim are not that thread's.
+  bool walked_another_thread() const {
+    const WalkFacts* const facts = record.facts_if_any();
+    return subject.walker->traits().tells_whose_trace && facts != nullptr &&
+           facts->env != subject.victim->jni_env;
+  }
   // Whether the walk may have read frames of its own and of its signal handler, which stand right
   // below the victim's sp in same-thread mode and are not the same twice. Nothing that is unmutated
   // leads there: sp, fp, the anchor and the frames' links point up. A mutated word may, at once or

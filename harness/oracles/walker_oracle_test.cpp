@@ -331,6 +331,8 @@ TEST_F(WalkerOracleTest, OutsideJavaTheContextDoesNotMatter) {
   EXPECT_EQ(reported(kThreadInNative, 0), 1);
   EXPECT_EQ(reported(kThreadInNative, kIncludeCFrames), 0);
   EXPECT_EQ(reported(kThreadInJava, 0), 0);
+  control_->env = nullptr;
+  EXPECT_EQ(reported(kThreadInNative, 0), 0) << "another thread's, which may be in Java";
 }
 
 TEST_F(WalkerOracleTest, AThreadWithAnAnchorHasJavaFrames) {
@@ -351,6 +353,8 @@ TEST_F(WalkerOracleTest, AThreadWithAnAnchorHasJavaFrames) {
   EXPECT_EQ(reported(off_the_stack), 1);
   EXPECT_EQ(reported(victim(ScenarioId::c1).sp + 1), 1);
   EXPECT_EQ(reported(0), 0);
+  control_->env = nullptr;
+  EXPECT_EQ(reported(off_the_stack), 0) << "the anchor of a thread that was not walked";
 }
 
 TEST_F(WalkerOracleTest, AJavaFrameOfAMutatedContextIsInCode) {
