@@ -42,13 +42,13 @@ WalksIn declared_in(Session& session) {
 }
 
 MutatorProfile profile_of(std::string_view target, Session& session, const WalkerChoice& walkers,
-                          bool offsets_only) {
+                          Baseline baseline) {
   MutatorProfile profile = *find_mutator_profile(target);
   profile.scenarios = session.available();
   profile.modes = walkers.modes();
   profile.walkers = walkers.walkers();
   profile.walks_in = declared_in(session);
-  profile.offsets_only = offsets_only;
+  profile.baseline = baseline;
   return profile;
 }
 
@@ -71,8 +71,7 @@ class Driver final : public InputLoop {
         walkers_(wanted_by(*find_mutator_profile(target), options.walkers),
                  find_mutator_profile(target)->walkers, loop_.session().missing_walkers(),
                  options.modes, declared_in(loop_.session())),
-        mutator_(profile_of(target, loop_.session(), walkers_, options.offsets_only),
-                 &loop_.names()),
+        mutator_(profile_of(target, loop_.session(), walkers_, options.baseline), &loop_.names()),
         guidance_(make_guidance(options)),
         halts_(make_halt_policy(options, engine_, walkers_.modes(), *guidance_, loop_)) {
     const bool free = options.engine.source == InputSource::engine;

@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kUsualMutations = 4;
 constexpr size_t kUsualCalls = 12;
-constexpr int32_t kFurthestOffset = 4096;  // bytes, of a profile with nothing but offsets
 
 template <typename Enum>
 uint64_t bits_of(const std::vector<Enum>& values) {
@@ -212,8 +211,8 @@ void Mutator::mutate(Input* input, Rng& rng) const {
     input->walker = one_of(profile_.walkers, rng);
   }
   conform(input, rng);
-  if (profile_.offsets_only) {
-    offset_frame(input, rng);
+  if (profile_.baseline != Baseline::none) {
+    mutate_by(profile_.baseline, input, rng);
     return;
   }
   if (rng.one_in(profile_.unmutated_one_in)) {
@@ -231,15 +230,6 @@ void Mutator::mutate(Input* input, Rng& rng) const {
   trim(input, rng);
   while (!is_changed(*input)) {
     step(input, rng);
-  }
-}
-
-void Mutator::offset_frame(Input* input, Rng& rng) {
-  input->mutations.clear();
-  input->call = CallArgs{};
-  for (const Register reg : {Register::sp, Register::fp}) {
-    const auto offset = static_cast<int32_t>(rng.below(2 * kFurthestOffset + 1));
-    set(input, reg, ValueKind::real, offset - kFurthestOffset);
   }
 }
 

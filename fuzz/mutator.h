@@ -52,7 +52,6 @@ class Mutator {
   void add(Input* input, Rng& rng) const;
   void move(Input* input, Mutation* mutation, Rng& rng) const;
   void frame_switch(Input* input, Rng& rng) const;
-  static void offset_frame(Input* input, Rng& rng);
   void pick_place(Mutation* mutation, Rng& rng) const;
   void trim(Input* input, Rng& rng) const;
 

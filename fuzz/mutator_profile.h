@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/baseline.h"
 #include "harness/input/input.h"
 #include "harness/input/walker_table.h"
 
@@ -49,9 +50,8 @@ struct MutatorProfile {
   bool queue_calls = false;
   bool has_calls() const { return iterator_calls || queue_calls; }
 
-  // Nothing but sp and fp of a real context, each some bytes off, as in the tests that JEP 435 came with:
-  // what the mutator is measured against.
-  bool offsets_only = false;
+  // Instead of all of these.
+  Baseline baseline = Baseline::none;
 
   MutatorWeights weights;
   // One in so many walks stays unmutated, so that the truth oracle sees real contexts.

@@ -182,7 +182,7 @@ TEST_P(EachProfile, AShareIsUnmutated) {
 
 TEST_P(EachProfile, OfOffsetsOnlyStackAndFramePointerAreAFewBytesOff) {
   MutatorProfile profile = profile_of(GetParam());
-  profile.offsets_only = true;
+  profile.baseline = Baseline::offsets;
   Rng rng(3);
   Input input;
   std::set<int32_t> offsets;
@@ -199,6 +199,31 @@ TEST_P(EachProfile, OfOffsetsOnlyStackAndFramePointerAreAFewBytesOff) {
     }
   }
   EXPECT_GT(offsets.size(), 500U);
+}
+
+TEST_P(EachProfile, OfFaultyReadsOnePointerLeadsToAnUnreadablePage) {
+  MutatorProfile profile = profile_of(GetParam());
+  profile.baseline = Baseline::faulty_reads;
+  Rng rng(3);
+  Input input;
+  std::set<std::tuple<MutationKind, Register, StackAnchor, int16_t, ThreadField>> places;
+  for (int i = 0; i < 1000; ++i) {
+    Mutator(profile, &fake_code()).mutate(&input, rng);
+    ASSERT_EQ(input.mutations.size(), 1U);
+    EXPECT_EQ(input.call, CallArgs{});
+    const Mutation& fault = input.mutations.front();
+    Mutation canonical = fault;
+    canonicalise(&canonical);
+    EXPECT_EQ(fault, canonical);
+    EXPECT_EQ(fault.value.kind, ValueKind::guard_page);
+    EXPECT_NE(fault.reg, Register::r0);
+    places.emplace(fault.kind, fault.reg, fault.anchor, fault.offset, fault.field);
+  }
+  EXPECT_TRUE(places.contains({MutationKind::set_register, Register::fp, {}, 0, {}}));
+  EXPECT_TRUE(places.contains({MutationKind::set_stack_word, {}, StackAnchor::fp, 0, {}}));
+  EXPECT_TRUE(
+      places.contains({MutationKind::set_thread_field, {}, {}, 0, ThreadField::last_java_sp}));
+  EXPECT_GT(places.size(), 60U);
 }
 
 TEST_P(EachProfile, InputsStaySmall) {

@@ -38,9 +38,9 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
   app.add_flag("--strict", options->strict, "end the process at the first finding");
   app.add_flag("--unguided", options->unguided,
                "keep coverage from the engine: every mutant is tried, none is kept");
-  app.add_flag(
-      "--offsets-only", options->offsets_only,
-      "mutate nothing but sp and fp, each by some bytes: what the mutator is measured against");
+  take_names(app.add_option("--baseline", options->baseline,
+                            "mutate as others do, which the mutator is measured against"),
+             {{"offsets", Baseline::offsets}, {"faulty-reads", Baseline::faulty_reads}});
   app.add_option("--mutants", options->mutants,
                  "file in which libjvm counts its mutants: walk inputs again with each that acts");
   app.add_flag("--record-edges", options->record_edges,

@@ -54,7 +54,7 @@ struct FuzzOptions {
   bool bench = false;
   // The engine is not told what executions reached: it keeps its seeds and no mutant.
   bool unguided = false;
-  bool offsets_only = false;  // MutatorProfile::offsets_only
+  Baseline baseline = Baseline::none;
   std::filesystem::path
       mutants;  // the file of counts of a libjvm with mutants; empty: none (mutant_walks.h)
   // Record which edges of libjvm were reached when; AFL++'s slower executions always are. Costs a

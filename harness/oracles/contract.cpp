@@ -65,8 +65,8 @@ class ContractOracle final : public Oracle {
     } else if (view.record.result == 0 && stopped) {
       out->broken("no-frame-and-stopped",
                   "no frame is there, and it was stopped by " + std::string(view.record.stopped()));
-    } else if (view.record.result == 0 && view.record.depth > 0 &&
-               !view.walked_another_thread() && has_anchor_off_its_stack(view)) {
+    } else if (view.record.result == 0 && view.record.depth > 0 && !view.walked_another_thread() &&
+               has_anchor_off_its_stack(view)) {
       out->broken("no-frame-and-an-anchor",
                   "no frame is there, and the thread's anchor is off its stack");
     }

@@ -33,8 +33,8 @@ class PlacesOracle final : public Oracle {
     const FrameLayout& layout = walker.layout;
     // A request of JFR's is no trace: it has the registers of the context.
     if (!walker.is_added() || layout.type < 0 || view.record.result > view.record.depth) return;
-    const bool tells_sp = layout.sp >= 0 && view.subject.victim->is_java_thread &&
-                          !walker.needs_registers_only;
+    const bool tells_sp =
+        layout.sp >= 0 && view.subject.victim->is_java_thread && !walker.needs_registers_only;
     const bool tells_pc = layout.pc >= 0 && !layout.is_union() && layout.tier >= 0;
     if (!tells_sp && !tells_pc) return;
     java_.clear();

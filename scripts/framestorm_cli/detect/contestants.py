@@ -102,12 +102,12 @@ def _fuzz(task: Task, **more: Any) -> Looked:
     return Looked(found, walks, problem if not walks else "")
 
 
-def _offsets(task: Task) -> Looked:
+def _baseline(task: Task, method: str) -> Looked:
     """Without framestorm's seeds: what they reach is not the method's own."""
     start = task.out / "start"
     start.mkdir()
     (start / "plain.txt").write_text("framestorm-input 1\nscenario c1\n", encoding="utf-8")
-    return _fuzz(task, unguided=True, offsets_only=True, corpus=(start,))
+    return _fuzz(task, unguided=True, baseline=method, corpus=(start,))
 
 
 def _sampling_walkers(task: Task) -> tuple[str, ...]:
@@ -217,7 +217,9 @@ CONTESTANTS = {
         Contestant("stress-no-truth", "the same without ground truth", "plain",
                    lambda task: _stress(task, "--no-truth"), replays=False),
         Contestant("offsets", "random offsets of sp and fp, as JEP 435's tests make them; deaths only",
-                   "sanitized", _offsets, hears=_dies),
+                   "sanitized", lambda task: _baseline(task, "offsets"), hears=_dies),
+        Contestant("faulty-reads", "reads that fault, as java-profiler injects them; deaths only",
+                   "sanitized", lambda task: _baseline(task, "faulty-reads"), hears=_dies),
         Contestant("sampling", "sampling the same every 0.1 ms, deaths only", "plain", _baseline_sampling,
                    replays=False, hears=_dies),
     )

@@ -4,7 +4,8 @@ A finding whose signature the JDK without the bug has shown to the same contesta
 earliest of the others that comes back here and not there is the detection. Where there is none, places of the
 signatures that both have are tried the same way: a bug may hide behind another one's signature.
 
-What comes back now and then is told apart by more replays on both sides, or is no detection.
+What comes back now and then is told apart by more replays on both sides, or is no detection. A signature that
+replays have told to be the bug's in another run is the bug's in this one, too.
 """
 
 import math
@@ -55,8 +56,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Detection:
-    """`replayed` of `replays` fresh JVMs showed it again; 0 of 0: its contestant has no replay. `against`:
-    fresh JVMs without the bug, none of which did."""
+    """`replayed` of `replays` fresh JVMs showed it again; 0 of 0: its contestant has no replay, or another
+    run has told. `against`: fresh JVMs without the bug, none of which did."""
 
     timed: Timed
     replayed: int
@@ -74,9 +75,11 @@ class Judgement:
 
 
 def detect(
-    found: Iterable[Timed], control: Set[Signature], here: Side, there: Side, replays: int
-) -> Judgement:
-    """The detection among findings that replay. `control`: signatures of the JDK without the bug."""
+    found: Iterable[Timed], control: Set[Signature], here: Side, there: Side, replays: int,
+    told: Set[Signature] = frozenset(),
+) -> Judgement:  # fmt: skip
+    """The detection among findings that replay. `control`: signatures of the JDK without the bug. `told`: the
+    bug's by replays of other runs."""
     ordered = sorted(found, key=lambda one: one.seconds)
     new = _first_of_each(
         ordered, lambda one: one.signature, lambda one: one.signature not in control
@@ -88,6 +91,8 @@ def detect(
     behind = _first_of_each(ordered, lambda one: one.key, lambda one: one.signature in control)
     of_control: set[Signature] = set()
     for timed in (*asked, *behind[:_MOST_BEHIND]):
+        if timed.finding.signature in told - control:
+            return Judgement(Detection(timed, 0, 0), frozenset(of_control))
         # Most likely to be the control's own: asked there first, one JVM tells.
         if timed.finding.signature in control and there.hits(timed.finding, 1)[0]:
             continue

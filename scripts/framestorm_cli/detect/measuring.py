@@ -254,7 +254,8 @@ def _judge(
     planned: Planned, contestant: Contestant, control: frozenset[Signature], here: Side, there: Side
 ) -> Callable[[Sequence[Timed]], Judgement]:
     if contestant.replays:
-        return lambda heard: judging.detect(heard, control, here, there, planned.replays)
+        told = _told(planned)
+        return lambda heard: judging.detect(heard, control, here, there, planned.replays, told)
     return lambda heard: judging.detect_by_signature(heard, control)
 
 
@@ -347,6 +348,19 @@ def of_control(planned: Planned) -> set[Signature]:
         elif other and own.replays and other.variant == own.variant:
             known |= set(one.of_control)
     return known
+
+
+def _told(planned: Planned) -> frozenset[Signature]:
+    """By which replays have told this bug in another run on the same variant."""
+    variant = CONTESTANTS[planned.contestant].variant
+    return frozenset(
+        one.signature
+        for one in read(planned.out)
+        if one.bug == planned.subject.id
+        and one.signature
+        and one.replays
+        and CONTESTANTS[one.contestant].variant == variant
+    )
 
 
 def _killed(planned: Planned) -> set[int]:

@@ -479,6 +479,26 @@ def test_what_came_back_without_the_bug_ends_no_later_run(
         assert bool(measuring.of_control(planned(tmp_path))) is told
 
 
+@pytest.mark.usefixtures("homes")
+def test_a_later_run_does_not_replay_what_told_the_bug(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replays_on(monkeypatch, "planted")
+    fakes.plan("fuzz_call", {"findings": [fakes.fault("k", "frame::sender", t=0.5)]})
+    first = measuring.run(planned(tmp_path))
+    assert first.replays == 3
+    for told, run in (
+        (True, msgspec.structs.replace(first, contestant="libfuzzer-unguided")),
+        (False, msgspec.structs.replace(first, contestant="libfuzzer-plain")),
+        (False, msgspec.structs.replace(first, bug="another")),
+        (False, msgspec.structs.replace(first, replays=0)),
+    ):
+        (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(run) + b"\n")
+        second = measuring.run(replace(planned(tmp_path), repetition=2))
+        assert second.signature == first.signature
+        assert second.replays == (0 if told else 3)
+
+
 def test_the_list_names_bugs_and_contestants(framestorm: Run) -> None:
     code, out, err = framestorm("detect", "--list")
     assert code == 0, err

@@ -99,6 +99,17 @@ def test_new_signatures_are_tried_before_those_of_the_control() -> None:
     assert set(here.asked) == {"new"}
 
 
+def test_what_replays_of_another_run_have_told_is_not_replayed() -> None:
+    found = [timed(1, "everywhere", B), timed(2, "planted", A)]
+    here, there = Side({"everywhere": 1.0, "planted": 1.0}), Side({"everywhere": 1.0})
+    detection = judging.detect(found, frozenset(), here, there, 10, {A}).detection
+    assert detection is not None
+    assert (detection.timed.seconds, detection.replayed, detection.replays) == (2, 0, 0)
+    assert "planted" not in here.asked + there.asked
+    assert judging.detect(found, {A}, here, there, 10, {A}).detection is not None
+    assert "planted" in here.asked, "the control has that signature, too"
+
+
 def test_a_clause_that_the_control_never_showed_is_not_left_out() -> None:
     theirs = [timed(n, f"own{n}", Signature("fault", "", (f"frame::{n}",))) for n in range(40)]
     planted = timed(50, "planted", Signature("contract", "trace-during-collection", ()))

@@ -38,7 +38,7 @@ class FuzzOptions:
     strict: bool = False
     engine: str = ENGINES[0]
     unguided: bool = False  # the engine is not told what its inputs reach
-    offsets_only: bool = False  # nothing but sp and fp is mutated, each by some bytes
+    baseline: str = ""  # how others mutate (fuzz/baseline.h); none: as framestorm does
     mutants: Path | None = None  # the file of counts of a libjvm that has some (detect/canary.py)
     record_edges: bool = False  # which edges were reached when, from these inputs and no others
     weights: Mapping[str, float] = field(default_factory=dict)  # of targets' shares of the time
@@ -171,8 +171,8 @@ def command_of(program: Path, toolchain: Toolchain, options: FuzzOptions, out: P
         command.append("--strict")
     if options.unguided:
         command.append("--unguided")
-    if options.offsets_only:
-        command.append("--offsets-only")
+    if options.baseline:
+        command += ["--baseline", options.baseline]
     if options.mutants:
         command += ["--mutants", str(options.mutants)]
     if options.record_edges:
