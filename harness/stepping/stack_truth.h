@@ -64,8 +64,8 @@ struct TrueFrame {
   int32_t bci = kAnyBci;
   bool exact = false;               // the bci, where it is the innermost frame, too
   const DebugInfo* code = nullptr;  // inlined
-  // By another version of its class, which the frame may be one of: that may have no ID.
-  bool replaced = false;
+  // A version that another one may have replaced.
+  bool may_have_no_id = false;
   // Where the code is that has it: the thread's own pc, or the return address of the call that was made
   // there. 0: not known.
   uintptr_t pc = 0;

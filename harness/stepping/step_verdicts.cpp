@@ -92,7 +92,9 @@ Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& firs
     if (frame.method == nullptr) continue;
     versions_.know(frame.method);
     const jmethodID id = versions_.first_of(frame.method);
-    frame.replaced = id != frame.method || jvm_.methods().is_replaced(id);
+    const bool is_replaced = id != frame.method || jvm_.methods().is_replaced(id);
+    // The event makes the same method again, which keeps its ID.
+    frame.may_have_no_id = is_replaced && scenario_ == ScenarioId::count;
     frame.method = id;
   }
   std::vector<Frame> frames = frames_;

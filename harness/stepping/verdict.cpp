@@ -90,7 +90,7 @@ class Match {
   }
 
   bool is(const Frame& frame, const TrueFrame& wanted, size_t f) const {
-    const bool has_no_id = frame.method == nullptr && wanted.replaced;
+    const bool has_no_id = frame.method == nullptr && wanted.may_have_no_id;
     if (frame.unnamed ? !methods_.is_native(wanted.method)
                       : frame.method != wanted.method && !has_no_id) {
       return false;

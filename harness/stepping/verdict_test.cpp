@@ -149,7 +149,7 @@ TEST_F(VerdictTest, AnUnnamedFrameIsOfANativeMethod) {
   EXPECT_EQ(judged({frame(3, 7)}, stack), "wrong innermost-frame-left-out 0");
   stack[0].method = id(1);
   EXPECT_EQ(judged({native, frame(3, 7)}, stack), "wrong frame-not-there 0") << "it is not native";
-  stack[0].replaced = true;
+  stack[0].may_have_no_id = true;
   EXPECT_EQ(judged({native, frame(3, 7)}, stack), "wrong frame-not-there 0");
 }
 
@@ -158,7 +158,7 @@ TEST_F(VerdictTest, AFrameOfAReplacedMethodMayHaveNoId) {
   const std::vector<Frame> unnamed = {frame(1, 4), frame(0, 5), frame(3, 7)};
   EXPECT_EQ(said(unnamed, stack_), "wrong frame-not-there 1");
   std::vector<TrueFrame> replaced = stack_;
-  replaced[1].replaced = true;
+  replaced[1].may_have_no_id = true;
   EXPECT_EQ(said(unnamed, replaced), "right");
   EXPECT_EQ(said({frame(1, 4), frame(0, 6), frame(3, 7)}, replaced), "wrong frame-not-there 1");
 }
