@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/baseline.h"
 #include "harness/executor/session.h"
 #include "harness/input/input.h"
 
