@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <map>
 
 #include "harness/input/option_names.h"
 
@@ -40,7 +41,8 @@ int parse_options(std::string_view target, int argc, char** argv, FuzzOptions* o
                "keep coverage from the engine: every mutant is tried, none is kept");
   take_names(app.add_option("--baseline", options->baseline,
                             "mutate as others do, which the mutator is measured against"),
-             {{"offsets", Baseline::offsets}, {"faulty-reads", Baseline::faulty_reads}});
+             std::map<std::string, Baseline>{{"offsets", Baseline::offsets},
+                                             {"faulty-reads", Baseline::faulty_reads}});
   app.add_option("--mutants", options->mutants,
                  "file in which libjvm counts its mutants: walk inputs again with each that acts");
   app.add_flag("--record-edges", options->record_edges,
