@@ -9,27 +9,27 @@ jdk_option = click.option(
     "--jdk",
     type=click.Path(path_type=Path),
     help="Home of the JDK under test, a release such as 21, or instrumented[:VARIANT] for one that "
-    "`jdk build` makes. "
-    "Default: JAVA_HOME, else the newest installed HotSpot.",
+    "`jdk build` makes.  [default: JAVA_HOME, else the newest installed HotSpot]",
 )
 jvm_arg_option = click.option(
     "--jvm-arg", "jvm_args", multiple=True, metavar="ARG", help="Argument for the JVM; repeatable."
 )
 profiler_option = click.option(
     "--profiler", metavar="NAME|FILE[=OPTIONS]",
-    help="Walk by the signal handler of a profiler: one of `framestorm profilers`, or an agent library.",
+    help="Call the signal handler of this profiler: one that `framestorm profilers` lists, or an agent's "
+    "library.",
 )  # fmt: skip
 
 walker_plugin_option = click.option(
     "--walker-plugin", metavar="FILE[=OPTIONS]",
-    help="The .so of --walker plugin, and what its init is given.",
+    help="The .so of --walker plugin. OPTIONS go to its init function.",
 )  # fmt: skip
 artifact_argument = click.argument(
     "artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 corpus_arguments = click.argument("corpus", nargs=-1, type=click.Path(path_type=Path))
 halts_option = click.option("--halts", type=click.IntRange(min=1), default=2, show_default=True,
-                            help="Points each scenario is halted at.")  # fmt: skip
+                            help="Points at which each scenario is halted.")  # fmt: skip
 instrumented_option = click.option(
     "--jdk",
     type=click.Path(path_type=Path),

@@ -9,14 +9,15 @@ from framestorm_cli.base.options import exit_with, jvm_arg_option, profiler_opti
 
 
 @click.command()
-@click.option("--seconds", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--seconds", type=click.IntRange(min=1), default=20, show_default=True,
+              help="Seconds of the measurement.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for bench.json.")
 @click.option(
     "--jdk",
     "jdks",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="As for `fuzz`; repeatable: each is measured in turn.",
+    help="As for `fuzz`; repeatable. Each JDK is measured in turn.",
 )
 @jvm_arg_option
 @profiler_option
@@ -33,18 +34,20 @@ def bench(**options: Any) -> None:
 
 
 @click.command("idle-cost")
-@click.option("--variant", default="plain", show_default=True, help="Of the instrumented JDK.")
+@click.option(
+    "--variant", default="plain", show_default=True, help="Variant of the instrumented JDK."
+)
 @click.option("--rounds", type=click.IntRange(min=1), default=10, show_default=True,
-              help="JVMs of each kind, in turn.")  # fmt: skip
+              help="JVMs of each kind. The two kinds take turns.")  # fmt: skip
 @click.option("--scale", type=click.IntRange(min=1), default=100, show_default=True,
-              help="How much is done in a batch.")  # fmt: skip
+              help="Amount of work in a batch.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for idle-cost.json.")
 @jvm_arg_option
 def idle_cost(**options: Any) -> None:
     """Measure what the additions to HotSpot cost while nobody profiles.
 
-    Threads, class loading and unloading, safepoints and handshakes in the instrumented JDK, and in one whose
-    libjvm is of the same source and flags, without the additions.
+    Times threads, class loading and unloading, safepoints and handshakes in two JDKs: the instrumented one,
+    and one whose libjvm is built from the same source with the same flags, but without the additions.
 
     \b
     Example: scripts/framestorm idle-cost --rounds 20

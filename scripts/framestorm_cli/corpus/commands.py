@@ -29,7 +29,7 @@ def corpus() -> None:
 @corpus.command("minimize")
 @corpus_arguments
 @click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
-              help="New folder for the inputs that are kept, named by their content.")  # fmt: skip
+              help="New folder for the inputs that are kept. Files are named by their content.")  # fmt: skip
 @halts_option
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for what is measured.")
 @instrumented_option
@@ -72,9 +72,10 @@ def corpus_check(**options: Any) -> None:
     "jdk_paths",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="JDK to record; repeatable. Default: the newest installed one of each release.",
+    help="JDK to record; repeatable.  [default: the newest installed one of each release]",
 )
-@click.option("--tries", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--tries", type=click.IntRange(min=1), default=5, show_default=True,
+              help="Fresh JVMs on each JDK.")  # fmt: skip
 @profiler_option
 def corpus_add(**options: Any) -> None:
     """Replay an artifact on the installed JDKs and record what it does in corpus/crashes/ID.
@@ -90,17 +91,17 @@ def corpus_add(**options: Any) -> None:
 @corpus.command()
 @click.argument("artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path),
-              help="Write the verdict here as well: for machines.")  # fmt: skip
+              help="Write the verdict to this file, too, as JSON.")  # fmt: skip
 @click.option("--limit", type=click.FloatRange(min=1), default=120, show_default=True,
-              help="Seconds a JVM may take before it is killed and counted as hung.")  # fmt: skip
+              help="Seconds after which a JVM is killed and counts as hung.")  # fmt: skip
 @jdk_option
 @jvm_arg_option
 @profiler_option
 def judge(**options: Any) -> None:
     """Replay an artifact and say whether it does on this JDK what is expected of it.
 
-    Expectations are in ARTIFACT.json or expected.json beside it. An open crash has to come back, a fixed
-    one must not come back. Without expectations nothing at all may be found.
+    What is expected is in ARTIFACT.json or in expected.json beside it. An open crash has to come back. A
+    fixed one must not come back. When nothing is written down, nothing at all may be found.
 
     Exit code 0: as expected, 1: not, 2: set-up or usage error, 5: there are expectations, but none for
     this JDK.
@@ -119,17 +120,18 @@ def judge(**options: Any) -> None:
 @click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="New folder for the merged corpus.")  # fmt: skip
 @click.option("--prune/--no-prune", default=True, show_default=True,
-              help="Leave out inputs that reach nothing that smaller ones do not reach.")  # fmt: skip
+              help="Leave out an input when smaller ones reach all that it reaches.")  # fmt: skip
 @click.option("--halts", type=click.IntRange(min=1), default=6, show_default=True,
-              help="Points each scenario is halted at.")  # fmt: skip
+              help="Points at which each scenario is halted.")  # fmt: skip
 @click.option("--jdk", type=click.Path(path_type=Path),
-              help="An instrumented JDK to prune by.  [default: instrumented]")  # fmt: skip
+              help="The instrumented JDK whose coverage decides what is pruned.  "
+              "[default: instrumented]")  # fmt: skip
 @jvm_arg_option
 def merge(**options: Any) -> None:
     """Put the corpora of several machines together. Files are named by their content.
 
-    Takes corpora (out/<run>/corpus), whole runs, and crashes. Crash artifacts are never pruned. They are in
-    crashes/ of the result. `fuzz --corpus` and `gate --corpus` start from it.
+    A FOLDER is a corpus (out/<run>/corpus), a whole run, or a folder of crashes. Crash artifacts are never
+    pruned. They are in crashes/ of the result. `fuzz --corpus` and `gate --corpus` start from the result.
 
     \b
     Example: scripts/framestorm corpus merge host1/corpus host2/corpus --into merged
@@ -145,12 +147,12 @@ def merge(**options: Any) -> None:
 @click.option("--into", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="New folder for the corpus.")  # fmt: skip
 @click.option("--most", type=click.IntRange(min=1), default=500, show_default=True,
-              help="Inputs from runs of `step`.")  # fmt: skip
+              help="Most inputs that are taken from runs of `step`.")  # fmt: skip
 def import_(**options: Any) -> None:
     """Make a corpus from runs of `stress` and `step`.
 
-    Of stress, unmutated samples are inputs, and findings artifacts. Of step, instructions at which a
-    walker was wrong, short, refused or failed are inputs, each instruction once.
+    From a run of stress come its unmutated samples, as inputs, and its findings, as artifacts. From a run of
+    step comes one input for each instruction at which a walker was wrong, short, refused or failed.
 
     \b
     Example: scripts/framestorm corpus import out/20260102-030405-stress --into from-stress
@@ -166,7 +168,7 @@ def import_(**options: Any) -> None:
 @click.argument("summaries", metavar="RUN...", nargs=-1, required=True,
                 type=click.Path(exists=True, path_type=Path))  # fmt: skip
 def known(**options: Any) -> None:
-    """Add what runs found to a list of known buckets, as `gate --baseline` and `stress --known` take it.
+    """Add what runs found to a list of known buckets. `gate --baseline` and `stress --known` read such lists.
 
     RUN is the folder of a fuzz, stress or gate run, or its summary.json.
 

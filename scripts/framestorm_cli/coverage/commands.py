@@ -18,9 +18,10 @@ from framestorm_cli.base.options import (
 @corpus_arguments
 @halts_option
 @click.option("--check", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="Floor that no walker function may fall below (corpus/coverage-floor.json).")  # fmt: skip
+              help="File with the share of its edges that each walker function has to keep "
+              "(corpus/coverage-floor.json).")  # fmt: skip
 @click.option("--write-floor", type=click.Path(dir_okay=False, path_type=Path),
-              help="Write the floor from this measurement, less a margin.")  # fmt: skip
+              help="Write such a file from this measurement, less a margin.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the report.")
 @instrumented_option
 @jvm_arg_option

@@ -21,7 +21,7 @@ from framestorm_cli.experiments import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAU
 @click.option("--engine", "engines", multiple=True, type=click.Choice(["libfuzzer", "afl"]),
               help="Repeatable.  [default: both]")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=1), default=60, show_default=True,
-              help="Fuzzing of one run.")  # fmt: skip
+              help="Fuzzing time of one run.")  # fmt: skip
 @click.option("--repetitions", type=click.IntRange(min=1), default=5, show_default=True,
               help="Runs of each kind.")  # fmt: skip
 @click.option("--seed", type=int, help="Start of the random numbers.  [default: from the clock]")
@@ -31,14 +31,14 @@ from framestorm_cli.experiments import DEFAULT_INTERVALS, DEFAULT_PROGRAM, DEFAU
               help="Folder with the inputs to start from; repeatable.  [default: the seeds]")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--again", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="Run nothing: table and picture of this compare.json.")  # fmt: skip
+              help="Run nothing. Write table and picture from this compare.json.")  # fmt: skip
 @instrumented_option
 @jvm_arg_option
 def compare(**options: Any) -> None:
     """Compare fuzzing guided by coverage with unguided fuzzing: edges and buckets over time.
 
-    Guided and unguided runs take turns, one process at a time. Unguided, every mutant is tried and none
-    is kept; the engine's inputs stay the seeds. Writes compare.json, compare.md (table) and compare.png.
+    Guided and unguided runs take turns, one process at a time. An unguided run tries every mutant and keeps
+    none, so the engine's inputs stay the seeds. Writes compare.json, compare.md (table) and compare.png.
 
     Exit code 0: guided reaches more edges with every engine and target, 1: not, 2: set-up or usage error.
 
@@ -59,19 +59,21 @@ def compare(**options: Any) -> None:
               help="Time between two samples; repeatable.  "
               f"[default: {', '.join(DEFAULT_INTERVALS)}]")  # fmt: skip
 @click.option("--repetitions", type=click.IntRange(min=1), default=10, show_default=True,
-              help="Runs of each kind, beside one that warms up.")  # fmt: skip
+              help="Runs of each kind. One more run of each kind warms up.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(min=1), default=10, show_default=True,
-              help="About what a run without an agent takes; the work follows from it.")  # fmt: skip
+              help="About how long a run without an agent takes. It decides how much work a run "
+              "does.")  # fmt: skip
 @click.option("--walker", default=DEFAULT_WALKER, show_default=True, help="As for `stress`.")
 @walker_plugin_option
 @jdk_option
 @jvm_arg_option
-@click.option("--renaissance", type=click.Path(path_type=Path), help="Renaissance's jar.")
+@click.option("--renaissance", type=click.Path(path_type=Path), help="Renaissance's jar.  "
+              "[default: FRAMESTORM_RENAISSANCE, else downloaded]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0),
               help="Start of the random numbers.  [default: from the clock]")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--again", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="Run nothing: table and picture of this evaluation.json.")  # fmt: skip
+              help="Run nothing. Write table and picture from this evaluation.json.")  # fmt: skip
 @click.option(
     "--docs", is_flag=True, help="Copy the page and the picture into docs/measurements, too."
 )
@@ -95,9 +97,9 @@ def evaluate(**options: Any) -> None:
 @click.argument("runs", nargs=-1, required=True, metavar="RUN..",
                 type=click.Path(exists=True, file_okay=False, path_type=Path))  # fmt: skip
 def truth(**options: Any) -> None:
-    """Table of wrong traces by ground truth, of runs of `stress --truth`.
+    """Print one table of the wrong traces in runs of `stress --truth`.
 
-    A run may be unfinished: what has finished counts. `stress --resume RUN` goes on with it.
+    A run may be unfinished. Then its finished cells count. `stress --resume RUN` goes on with it.
 
     \b
     Example: scripts/framestorm truth out/truth-17 out/truth-25
@@ -110,7 +112,7 @@ def truth(**options: Any) -> None:
 @click.command("truth-cost")
 @jdk_option
 def truth_cost(**options: Any) -> None:
-    """Measure what a call costs more when its method keeps a shadow stack (`stress --truth`).
+    """Measure how much more a call costs when its method keeps a shadow stack (`stress --truth`).
 
     \b
     Example: scripts/framestorm truth-cost --jdk /usr/lib/jvm/java-17-openjdk-amd64

@@ -15,7 +15,7 @@ from framestorm_cli.base.options import (
 
 
 @click.command()
-@click.option("--target", "targets", multiple=True, help="Fuzz target; repeatable. Default: all.")
+@click.option("--target", "targets", multiple=True, help="Fuzz target; repeatable.  [default: all]")
 @click.option(
     "--engine",
     type=click.Choice(["libfuzzer", "afl"]),
@@ -24,7 +24,9 @@ from framestorm_cli.base.options import (
     help="What mutates: libFuzzer, or AFL++ (installed when it is missing).",
 )
 @click.option(
-    "--walker", default="", help="Walkers under test, comma separated. Default: all the JDK has."
+    "--walker",
+    default="",
+    help="Walkers under test, comma separated.  [default: all that the JDK has]",
 )
 @click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
 @click.option("--mode", "modes", multiple=True, help="same-thread or separate-thread; repeatable.")
@@ -50,19 +52,19 @@ from framestorm_cli.base.options import (
 @click.option(
     "--survey/--strict",
     default=True,
-    help="Contain and count findings and go on (default), or end at the first.",
+    help="Contain findings, count them and go on, or end at the first one.  [default: survey]",
 )
 @click.option(
     "--verify",
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="Fresh JVMs each bucket is replayed in, fewer where that takes long; 0: none.",
+    help="Fresh JVMs in which each bucket is replayed; fewer when that takes long. 0: none.",
 )
 def fuzz(**options: Any) -> None:
     """Fuzz the walkers of a JDK. Sets up everything that is missing first.
 
-    Exit code 0: nothing found, 1: findings, 2: set-up or usage error, or a run that did too little.
+    Exit code 0: nothing found, 1: findings, 2: set-up or usage error, or a run that is not to be believed.
 
     \b
     Example: scripts/framestorm fuzz --seconds 60 --target fuzz_ucontext --scenario c2-inlined

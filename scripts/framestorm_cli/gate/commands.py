@@ -13,7 +13,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @click.option("--jdk-source", type=_FOLDER, metavar="DIR",
-              help="JDK source tree: built incrementally, as `jdk build --source` does.")  # fmt: skip
+              help="JDK source tree. It is built incrementally, as by `jdk build --source`.")  # fmt: skip
 @click.option("--jdk", type=click.Path(path_type=Path), metavar="PATH",
               help="A JDK's home, or instrumented[:VARIANT].")  # fmt: skip
 @click.option("--walker-plugin", metavar="SO[=OPTIONS]",
@@ -22,27 +22,33 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--walker", default="", metavar="NAME,NAME",
               help="Only these of the JDK's walkers.")  # fmt: skip
 @click.option("--base", type=click.Path(exists=True, path_type=Path), metavar="PATH",
-              help="What it is compared with by replay: a source tree, a JDK's home, or a .so.")  # fmt: skip
+              help="What it is compared with: a source tree, a JDK's home, or a .so.")  # fmt: skip
 @click.option("--minutes", type=click.FloatRange(min=0.5), default=8, show_default=True,
-              help="For everything after the build.")  # fmt: skip
+              help="Time for everything after the build.")  # fmt: skip
 @click.option("--baseline", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="List of known buckets.  [default: corpus/known/<label of the JDK>.json]")  # fmt: skip
 @click.option("--write-baseline", type=_FILE, metavar="FILE",
               help="Add all that this run found to such a list.")  # fmt: skip
 @click.option("--floor", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="What the seeds have to reach.  [default: corpus/coverage-floor.json]")  # fmt: skip
+              help="What the seeds have to reach.  [default: corpus/coverage-floor-VARIANT.json if there "
+              "is one for the JDK's variant, else corpus/coverage-floor.json]")  # fmt: skip
 @click.option("--changed", multiple=True, metavar="FILE",
               help="What the change touches, as a path in the source tree; repeatable.  [default: by "
               "--base's source tree, else by git]")  # fmt: skip
 @click.option("--since", default="", metavar="REVISION",
-              help="Compare the source tree with its merge base with this.  "
+              help="The change is what the source tree has beyond its merge base with this revision.  "
               "[default: its upstream]")  # fmt: skip
 @click.option("--target", "targets", multiple=True, help="Only this fuzz target; repeatable.")
 @click.option("--workload", "workloads", multiple=True, metavar="NAME",
               help="Stress this workload; repeatable.  [default: some short ones]")  # fmt: skip
 @click.option("--corpus", multiple=True, type=click.Path(path_type=Path),
-              help="Folder with inputs to start from beside the seeds; repeatable.")  # fmt: skip
-@click.option("--variant", default="sanitized", show_default=True, help="Of --jdk-source's build.")
+              help="Folder with inputs to start from, in addition to the seeds; repeatable.")  # fmt: skip
+@click.option(
+    "--variant",
+    default="sanitized",
+    show_default=True,
+    help="Variant in which --jdk-source is built.",
+)
 @click.option(
     "--boot-jdk", type=click.Path(path_type=Path), help="For --jdk-source, as for `jdk build`."
 )
@@ -54,9 +60,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
 )
 def gate(**options: Any) -> None:
-    """Judge a change before it is merged: replay the corpus, fuzz every target, stress both modes.
+    """Judge a change before it is merged: replay the corpus, fuzz every target, step, and stress both modes.
 
-    Exit code 0: nothing new, 1: something new, each with what shows it again, 2: could not judge.
+    Exit code 0: nothing new, 1: something new, with the command that shows it again, 2: could not judge.
 
     \b
     Example: scripts/framestorm gate --jdk-source ~/jdk --base ~/jdk-master

@@ -10,7 +10,7 @@ from framestorm_cli.base.options import exit_with
 
 @click.group()
 def jdk() -> None:
-    """Build HotSpot with sanitizers, coverage and framestorm's additions; keep what was built.
+    """Build, list and remove JDKs with sanitizers, coverage and framestorm's additions.
 
     \b
     Example: scripts/framestorm jdk build && scripts/framestorm fuzz --jdk instrumented
@@ -82,7 +82,7 @@ def jdk_path(variant: str) -> None:
 
 
 @jdk.command("clean")
-@click.option("--everything", is_flag=True, help="Downloads and compiled objects, too.")
+@click.option("--everything", is_flag=True, help="Remove downloads and compiled objects, too.")
 def jdk_clean(everything: bool) -> None:
     """Remove instrumented JDKs and their build trees from the cache.
 

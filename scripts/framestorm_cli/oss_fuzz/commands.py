@@ -22,9 +22,9 @@ def oss_fuzz() -> None:
 def oss_fuzz_build() -> None:
     """Fill $OUT with targets, JDK and inputs, as OSS-Fuzz's build.sh is asked to.
 
-    Reads CC, CXX, CFLAGS, CXXFLAGS, LIB_FUZZING_ENGINE, FUZZING_ENGINE, SANITIZER, OUT and WORK, and of
-    framestorm's own FRAMESTORM_JDK (a JDK's home), FRAMESTORM_JDK_SOURCE (as `jdk build --source` takes
-    it) and FRAMESTORM_WALKERS.
+    Reads OSS-Fuzz's variables CC, CXX, CFLAGS, CXXFLAGS, LIB_FUZZING_ENGINE, FUZZING_ENGINE, SANITIZER, OUT
+    and WORK. Also reads FRAMESTORM_JDK (a JDK's home), FRAMESTORM_JDK_SOURCE (what `jdk build --source`
+    takes) and FRAMESTORM_WALKERS (comma separated, or all).
 
     \b
     Example: scripts/framestorm oss-fuzz build
@@ -53,6 +53,7 @@ def oss_fuzz_build() -> None:
     envvar="FUZZING_ENGINE",
     show_default=True,
     show_envvar=True,
+    help="Engine that $OUT was built for.",
 )
 @click.option(
     "--sanitizer",
@@ -61,14 +62,16 @@ def oss_fuzz_build() -> None:
     envvar="SANITIZER",
     show_default=True,
     show_envvar=True,
+    help="Sanitizer that $OUT was built with.",
 )
-@click.option("--runs", type=click.IntRange(min=4), default=1000, show_default=True)
+@click.option("--runs", type=click.IntRange(min=4), default=1000, show_default=True,
+              help="Runs of each target.")  # fmt: skip
 def oss_fuzz_check(
     out: Path, targets: tuple[str, ...], engine: str, sanitizer: str, runs: int
 ) -> None:
     """Check a built $OUT as OSS-Fuzz does, from another folder, as another user, read-only.
 
-    Exit code 0: a good build, 1: not.
+    Exit code 0: a good build, 1: a bad one.
 
     \b
     Example: scripts/framestorm oss-fuzz check out/bundle --engine afl --sanitizer undefined

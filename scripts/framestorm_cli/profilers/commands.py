@@ -6,7 +6,7 @@ from framestorm_cli.base.options import exit_with
 
 
 @click.command()
-@click.option("--fetch", is_flag=True, help="Fetch what is missing now.")
+@click.option("--fetch", is_flag=True, help="Fetch those that are missing.")
 def profilers(fetch: bool) -> None:
     """List the profilers that --profiler knows by name, and where they are.
 

@@ -15,27 +15,30 @@ from framestorm_cli.base.options import (
 
 walker_plugin_option = click.option(
     "--walker-plugin", metavar="FILE[=OPTIONS]",
-    help="Another .so than the recorded one. Without OPTIONS it is given the recorded ones.",
+    help="Use this .so instead of the recorded one. Without OPTIONS it gets the recorded ones.",
 )  # fmt: skip
 
 
 @click.command()
 @artifact_argument
-@click.option("--tries", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--tries", type=click.IntRange(min=1), default=10, show_default=True,
+              help="Fresh JVMs in which it is replayed.")  # fmt: skip
 @click.option("--halts", type=click.IntRange(min=1), default=64, show_default=True,
-              help="Halt points a try goes through at most.")  # fmt: skip
+              help="Most halts of one try.")  # fmt: skip
 @click.option(
     "--signature",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON file with the signature to look for. Default: the one recorded beside the artifact.",
+    help="JSON file with the signature to look for.  [default: the one beside the artifact]",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Keep what the tries write here.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder in which to keep what the tries write."
+)
 @jdk_option
 @jvm_arg_option
 @walker_plugin_option
 @profiler_option
 def replay(**options: Any) -> None:
-    """Replay an artifact in fresh JVMs, or show a sample that `stress` kept (*.sample).
+    """Replay an artifact in fresh JVMs, or show a sample that `stress` or `step` kept (*.sample).
 
     Exit code 0: the recorded signature came back, 1: it did not, 2: set-up or usage error.
 
@@ -50,14 +53,14 @@ def replay(**options: Any) -> None:
 @click.command()
 @artifact_argument
 @click.option("--tries", type=click.IntRange(min=1), default=3, show_default=True,
-              help="Fresh JVMs the result is checked in.")  # fmt: skip
+              help="Fresh JVMs in which the result is checked.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Result.  [default: ARTIFACT.min.bin]")
 @jdk_option
 @jvm_arg_option
 @walker_plugin_option
 @profiler_option
 def minimize(**options: Any) -> None:
-    """Shrink an artifact while its recorded signature holds.
+    """Shrink an artifact as far as it still shows its recorded signature.
 
     \b
     Example: scripts/framestorm minimize out/20260102-030405/artifacts/b01.bin

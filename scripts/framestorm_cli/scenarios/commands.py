@@ -22,8 +22,8 @@ from framestorm_cli.base.options import (
 def scenarios(**options: Any) -> None:
     """Start every scenario, walk it unmutated with every walker, and list them.
 
-    Exit code 1 when a scenario that this JVM can reach does not walk, or when a walk is wrong other than
-    AsyncGetCallTrace's and JFR's requests.
+    Exit code 1: a scenario that this JVM can reach gives too few traces, or an added walker or a plugin is
+    wrong. Wrong walks of AsyncGetCallTrace, JFR and profilers are shown, and do not count.
 
     \b
     Example: scripts/framestorm scenarios --jdk /usr/lib/jvm/java-17-openjdk-amd64

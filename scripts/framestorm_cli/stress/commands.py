@@ -14,12 +14,12 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, w
               "or 'class:' and the rest of a java command line; repeatable.  "
               "[default: all built-in]")  # fmt: skip
 @click.option("--walker", "walkers", multiple=True, metavar="NAME[+NAME]",
-              help="Walker; several joined by + take turns in one cell; repeatable.  "
-              "[default: all the JDK has, in turn]")  # fmt: skip
+              help="Walker; repeatable. Walkers joined by + take turns in one cell.  "
+              "[default: all that the JDK has, taking turns]")  # fmt: skip
 @click.option("--profiler", "profilers", multiple=True, metavar="NAME,..|NAME=OPTIONS|FILE=OPTIONS",
-              help="Profilers as shipped, and walkers, side by side, each in cells of its own, with the "
-              "program by itself beside them; %i in options is the interval, %o the folder to record into; "
-              "repeatable.")  # fmt: skip
+              help="Compare profilers as shipped, and walkers; repeatable. Each samples in cells of its own, "
+              "and the program also runs by itself. In options %i is the interval, and %o the folder to "
+              "record into.")  # fmt: skip
 @click.option("--mode", "modes", multiple=True,
               help="same-thread, separate-thread, queued or unstopped; repeatable.  "
               "[default: the first two]")  # fmt: skip
@@ -40,7 +40,7 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, w
 @click.option("--matrix", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="TOML file with the axes (docs/guide/stress.md).")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="OUT",
-              help="Go on with a run that was ended: its folder. Finished cells stay.")  # fmt: skip
+              help="Go on with the run in this folder, which was ended. Finished cells stay.")  # fmt: skip
 @click.option("--parallel", type=click.IntRange(min=1), help="Cells at once.  [default: 1]")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
@@ -48,27 +48,27 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, w
 @click.option("--seed", type=click.IntRange(min=0),
               help="Start of the random numbers.  [default: from the clock]")  # fmt: skip
 @click.option("--truth/--no-truth", default=None,
-              help="Hold each sample against what its thread says of itself: instrumented methods keep "
-              "shadow stacks.  [default: with built-in workloads alone]")  # fmt: skip
+              help="Compare each sample with the shadow stack that instrumented methods keep.  "
+              "[default: only for built-in workloads, without --profiler]")  # fmt: skip
 @click.option("--truth-classes", default="", metavar="GLOB:..",
-              help="Classes that do so, as my.app.**; one with a - ahead does not.  "
+              help="Classes that are instrumented, such as my.app.**:-my.app.Hot; - excludes.  "
               "[default: all but the JDK's]")  # fmt: skip
 @click.option("--truth-share", type=click.FloatRange(min=0, max=1, min_open=True), metavar="SHARE",
-              help="How many of their methods do so, as 0.1: a program stays more as it is.  "
-              "[default: 1]")  # fmt: skip
+              help="Share of their methods that is instrumented, such as 0.1. A smaller share changes the "
+              "program less.  [default: 1]")  # fmt: skip
 @jvm_arg_option
 @walker_plugin_option
 @click.option("--renaissance", type=click.Path(path_type=Path),
               help="Renaissance's jar.  [default: FRAMESTORM_RENAISSANCE, else downloaded]")  # fmt: skip
 @click.option("--known", "known_file", type=click.Path(path_type=Path), metavar="FILE",
-              help="List of known buckets: the run fails on others only.")  # fmt: skip
+              help="List of known buckets. Only other buckets fail the run.")  # fmt: skip
 @click.option("--write-known", type=click.Path(path_type=Path), metavar="FILE",
-              help="Add this run's buckets to such a list, and take them for known.")  # fmt: skip
+              help="Add this run's buckets to such a list. They count as known.")  # fmt: skip
 def stress(**options: Any) -> None:
-    """Sample real programs at high rates with the walkers of a JDK, and triage what breaks.
+    """Sample real programs at high rates with the walkers of a JDK, and sort what is found into buckets.
 
-    Exit code 0: nothing (new) found, 1: findings, 2: set-up or usage error, or a run that is not to be
-    believed, because a cell could not be judged or a rate is below what is promised.
+    Exit code 0: nothing found (with --known: nothing new), 1: findings, 2: set-up or usage error, or a run
+    that is not to be believed (docs/guide/stress.md says when).
 
     \b
     Example: scripts/framestorm stress

@@ -9,17 +9,18 @@ from framestorm_cli.base.options import exit_with
 @click.option(
     "--ci",
     is_flag=True,
-    help="For CI: every step but clang-tidy and detection, all JDKs, no terminal effects.",
+    help="For CI: every step except clang-tidy and detection, on all JDKs, without colours.",
 )
-@click.option("--tidy", is_flag=True, help="clang-tidy as well (minutes).")
+@click.option("--tidy", is_flag=True, help="Run clang-tidy, too (minutes).")
 @click.option("--only", multiple=True, help="Only this step; repeatable.")
 @click.argument("pytest_args", nargs=-1)
 def test(ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]) -> None:
-    """Run what a change needs before each commit, in minutes: ruff, mypy, clang-format, C++ tests on the
-    newest JDK, Python tests that do not take long.
+    """Run the tests and checks that come before each commit. They take minutes.
 
-    --ci runs everything. --only runs a step whole: ctest on all JDKs, `long` for the long Python tests,
-    walkers, instrumented, oss-fuzz, clang-tidy, detection: six planted bugs that have to be found.
+    The steps are ruff, mypy, clang-format, ctest (C++ tests on the newest JDK) and pytest (Python tests that
+    do not take long). --ci also runs instrumented, oss-fuzz, walkers (tests of the added walkers) and long
+    (the other Python tests), and ctest on all JDKs. Two steps run only when they are asked for: clang-tidy,
+    and detection, which looks for six planted bugs. --only STEP runs that step in full, as --ci does.
 
     \b
     Example: scripts/framestorm test

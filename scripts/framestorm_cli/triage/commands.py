@@ -9,11 +9,11 @@ from framestorm_cli.base.options import exit_with
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Write a report per bucket here.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for a report of each bucket.")
 def triage(folder: Path, out: Path | None) -> None:
     """Sort what a folder holds into buckets: framestorm runs, hs_err files, sanitizer logs.
 
-    Exit code 0: nothing found in the files, 1: findings, 2: no file that can be read.
+    Exit code 0: the files have no finding, 1: findings, 2: there is no file that can be read.
 
     \b
     Example: scripts/framestorm triage ~/crashes --out out/triage
