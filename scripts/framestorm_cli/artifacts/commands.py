@@ -17,7 +17,7 @@ def decode(artifact: Path, force: bool) -> None:
     """Print an artifact, or what standard input holds, in its text form.
 
     \b
-    Example: scripts/framestorm decode out/20260102-030405/artifacts/b01.bin
+    Example: scripts/framestorm decode out/20260102-030405-fuzz/artifacts/b01.bin
     """
     from framestorm_cli.artifacts import codec
     from framestorm_cli.native import toolchain

@@ -22,7 +22,7 @@ def corpus() -> None:
     """Look after corpora: seeds, inputs that engines found, crashes that are tests.
 
     \b
-    Example: scripts/framestorm corpus add out/20260102-030405/artifacts/b01.bin --id sender-null-fp
+    Example: scripts/framestorm corpus add out/20260102-030405-fuzz/artifacts/b01.bin --id sender-null-fp
     """
 
 
@@ -38,7 +38,7 @@ def corpus_minimize(**options: Any) -> None:
     """Keep the smallest inputs that together reach what all inputs reach.
 
     \b
-    Example: scripts/framestorm corpus minimize out/20260102-030405/corpus/fuzz_stack --into /tmp/small
+    Example: scripts/framestorm corpus minimize out/20260102-030405-fuzz/corpus/fuzz_stack --into /tmp/small
     """
     from framestorm_cli.corpus.minimizing import minimize_command
 
@@ -81,7 +81,7 @@ def corpus_add(**options: Any) -> None:
     """Replay an artifact on the installed JDKs and record what it does in corpus/crashes/ID.
 
     \b
-    Example: scripts/framestorm corpus add out/20260102-030405/artifacts/b01.bin --id sender-null-fp
+    Example: scripts/framestorm corpus add out/20260102-030405-fuzz/artifacts/b01.bin --id sender-null-fp
     """
     from framestorm_cli.corpus.crashes import add_command
 

@@ -43,7 +43,7 @@ def replay(**options: Any) -> None:
     Exit code 0: the recorded signature came back, 1: it did not, 2: set-up or usage error.
 
     \b
-    Example: scripts/framestorm replay out/20260102-030405/artifacts/b01.bin --tries 10
+    Example: scripts/framestorm replay out/20260102-030405-fuzz/artifacts/b01.bin --tries 10
     """
     from framestorm_cli.replay.run import replay_command
 
@@ -63,7 +63,7 @@ def minimize(**options: Any) -> None:
     """Shrink an artifact as far as it still shows its recorded signature.
 
     \b
-    Example: scripts/framestorm minimize out/20260102-030405/artifacts/b01.bin
+    Example: scripts/framestorm minimize out/20260102-030405-fuzz/artifacts/b01.bin
     """
     from framestorm_cli.replay.run import minimize_command
 
