@@ -31,6 +31,7 @@ bool Stepper::is_promised(const Walker& walker, const Judgement& judgement,
   const bool refused = judgement.verdict == Verdict::refused;
   if (!refused && judgement.verdict != Verdict::too_short) return true;
   if (traits.ends_where_it_distrusts_a_frame || traits.needs_registers_only) return false;
+  if (!refused && traits.says_when_cut && record.stopped() != nullptr) return false;
   const WalkerError* const error = refused ? traits.find_error(record.result) : nullptr;
   const Blob* const blob = truth_.blob();
   // The VM changes the state of a thread that deoptimises after it was called.

@@ -570,7 +570,7 @@ TEST_F(StepperTest, AnEventThatAScenarioCannotHaveSaysSo) {
 // AsyncGetCallTrace's frames as those of an added walker.
 class AsAdded : public Walker {
  public:
-  AsAdded(Walker* real, WalkerId added) : Walker(traits_of(added)), real_(real) {}
+  AsAdded(Walker* real, const WalkerTraits& added) : Walker(added), real_(real) {}
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
@@ -598,26 +598,52 @@ class AsAdded : public Walker {
   Walker* real_;
 };
 
-// Always said to be cut.
+// Always said to be cut, and `missing` frames are.
 class SaysCut final : public AsAdded {
  public:
-  explicit SaysCut(Walker* real) : AsAdded(real, WalkerId::asgct2) {
+  SaysCut(Walker* real, const WalkerTraits& traits, int32_t missing)
+      : AsAdded(real, traits), missing_(missing) {
     facts_.stopped = "a frame that cannot be walked";
+  }
+  int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
+               void* ucontext) noexcept override {
+    const int32_t count = AsAdded::walk(target, frames, depth, ucontext);
+    return count > missing_ ? count - missing_ : count;
   }
   const WalkFacts* facts() const override { return &facts_; }
 
  private:
+  const int32_t missing_;
   WalkFacts facts_;
 };
 
 TEST_F(StepperTest, AWholeTraceIsNotSaidToBeCut) {
   start();
   ASSERT_FALSE(HasFatalFailure());
-  SaysCut walker(asgct());
+  SaysCut walker(asgct(), traits_of(WalkerId::asgct2), 0);
   Stepper stepper(session().jvm(), {&walker}, {.most_steps = 2000});
   ASSERT_EQ(step(stepper, ScenarioId::c1), "");
   EXPECT_TRUE(clauses_of(stepper).contains("wrong says-cut-where-whole"))
       << testing::PrintToString(clauses_of(stepper));
+}
+
+TEST_F(StepperTest, ACutTraceThatSaysSoIsAFindingWhereItMayNotBeCut) {
+  start();
+  ASSERT_FALSE(HasFatalFailure());
+  WalkerTraits traits = traits_of(WalkerId::asgct2);
+  for (const bool may_be_cut : {false, true}) {
+    traits.says_when_cut = may_be_cut;
+    SaysCut walker(asgct(), traits, 1);
+    Stepper stepper(session().jvm(), {&walker}, {.most_steps = 2000});
+    ASSERT_EQ(step(stepper, ScenarioId::c1), "");
+    size_t cut = 0;
+    for (const auto& [key, found] : stepper.findings()) {
+      if (found.finding.clause != "trace-ends-early") continue;
+      ++cut;
+      EXPECT_EQ(found.promised, !may_be_cut) << found.position;
+    }
+    EXPECT_GT(cut, 0U);
+  }
 }
 
 // In the loop of C1.spin it tells where that frame and its caller's are, as asgst-iterator does.
@@ -626,7 +652,7 @@ class TellsPlaces final : public AsAdded {
   enum class Error : uint8_t { none, innermost_sp, caller_pc, caller_sp };
 
   TellsPlaces(Walker* real, Jvm& jvm, Error error)
-      : AsAdded(real, WalkerId::asgst_iterator), jvm_(jvm), error_(error) {}
+      : AsAdded(real, traits_of(WalkerId::asgst_iterator)), jvm_(jvm), error_(error) {}
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
