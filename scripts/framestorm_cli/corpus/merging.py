@@ -32,7 +32,6 @@ CRASHES = "crashes"
 # Folders whose files are artifacts, whatever stands beside them: of a run, of the stress agent.
 _ARTIFACTS = frozenset({"artifacts", "samples", "buckets", CRASHES})
 _NUMBERED = re.compile(r"^\d+-")
-HALTS = 6
 
 
 @dataclass

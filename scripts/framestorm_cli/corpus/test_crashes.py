@@ -28,7 +28,7 @@ ASSESSED = [
     (folder, jdk)
     for folder in expectations.folders()
     for jdk in _ASSESSING
-    if jdk.label in expectations.read_expected(folder)
+    if jdk.label in expectations.read_expectations(folder / "expected.json")
 ]
 IDS = [f"{folder.name}-jdk{jdk.label}" for folder, jdk in ASSESSED]
 
@@ -66,7 +66,7 @@ def test_there_are_crashes_and_jdks_to_test_them_on() -> None:
 def test_ci_replays_every_crash_of_what_it_builds() -> None:
     replayed = {(folder, jdk.label) for folder, jdk in ASSESSED}
     for folder in expectations.folders():
-        for label in expectations.read_expected(folder):
+        for label in expectations.read_expectations(folder / "expected.json"):
             fetched = label.isdecimal() and int(label) in runtimes.WHEELS
             if fetched or label.partition("-")[2] in testing.BUILT:
                 assert (folder, label) in replayed, f"{folder.name}: there is no JDK {label}"
@@ -76,7 +76,7 @@ NOT_HERE = sorted(
     {
         label
         for folder in expectations.folders()
-        for label in expectations.read_expected(folder)
+        for label in expectations.read_expectations(folder / "expected.json")
         if label.partition("-")[2] not in ("", *testing.BUILT)
     }
     - {jdk.label for _, jdk in ASSESSED}
@@ -118,7 +118,7 @@ def test_expectations_that_make_no_sense_are_refused(
 ) -> None:
     (tmp_path / "expected.json").write_text(text)
     with pytest.raises(FramestormError, match=message):
-        expectations.read_expected(tmp_path)
+        expectations.read_expectations(tmp_path / "expected.json")
 
 
 def test_a_fixed_crash_is_looked_for_by_the_signature_of_the_open_one(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_fixed_crash_is_looked_for_by_the_signature_of_the_open_one(tmp_path: 
         f'{{"per_jdk": {{"17": {{"status": "open", "signature": {signature}}}, '
         '"25": {"status": "fixed"}}}'
     )
-    expected = expectations.read_expected(tmp_path)
+    expected = expectations.read_expectations(tmp_path / "expected.json")
     assert expected["25"] == ("fixed", expected["17"][1])
 
 
@@ -144,7 +144,7 @@ def test_corpus_add(
     add = ("corpus", "add", artifact, "--jdk", fakes.tools.jdk.home, "--jdk", other)
     code, _, _ = framestorm(*add, "--id", "sender")
     assert code == 0
-    expected = expectations.read_expected(tmp_path / "crashes" / "sender")
+    expected = expectations.read_expectations(tmp_path / "crashes" / "sender" / "expected.json")
     assert expected["25"][0] == "open"
     assert expected["17"][0] == "unaffected"
     assert (tmp_path / "crashes" / "sender" / "input.bin").read_bytes() == b"FAKEa"

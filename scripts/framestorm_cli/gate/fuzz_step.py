@@ -14,7 +14,7 @@ from framestorm_cli.fuzz.live import Progress
 from framestorm_cli.fuzz.target_process import FuzzOptions
 from framestorm_cli.gate.crossing import Crossing
 from framestorm_cli.gate.subject import Subject
-from framestorm_cli.gate.verdict import FIXED, NEW, NOT_REPRODUCED, UNCHANGED, Entry, Step
+from framestorm_cli.gate.verdict import FIXED, NEW, UNCHANGED, Entry, Step
 from framestorm_cli.native import walkers
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.reports.known import Known
@@ -145,7 +145,3 @@ def of_base(entries: list[Entry]) -> list[Entry]:
             entry.kind = FIXED
             entry.id = f"base-{entry.id}"
     return [entry for entry in entries if entry.kind in (FIXED, UNCHANGED)]
-
-
-def unseen(entries: list[Entry]) -> list[Entry]:
-    return [entry for entry in entries if entry.kind == NOT_REPRODUCED]

@@ -44,7 +44,6 @@ class Options:
     jobs: int
     seed: int
     baseline: Path | None
-    write_baseline: Path | None
     floor: Path | None
     changed: tuple[str, ...]
     since: str
@@ -221,8 +220,7 @@ def gate_command(
     run_folder.check_room(folder)
     options = Options(
         minutes, jobs or os.cpu_count() or 1, seed if seed is not None else int(time.time()), baseline,
-        write_baseline, floor, changed, since, targets, workloads,
-        tuple(entry.resolve() for entry in corpus), jvm_args,
+        floor, changed, since, targets, workloads, tuple(entry.resolve() for entry in corpus), jvm_args,
     )  # fmt: skip
     began = time.monotonic()
     gate = Gate(request, base, options, folder)

@@ -21,7 +21,6 @@ SECONDS_OPTION = "-t"  # whole seconds; the iteration that is running then is fi
 ITERATIONS_OPTION = "-r"
 _METADATA = "benchmarks.properties"
 _MANIFEST = "META-INF/MANIFEST.MF"
-_TITLE = "Renaissance Benchmark Suite"
 _DUMMY = "dummy"  # group of benchmarks that test Renaissance itself
 _SPARK = "apache-spark"
 # Renaissance's README: its Spark benchmarks overflow stacks of the default size on some JVMs.

@@ -69,11 +69,6 @@ def _profiler_in(expected: Json) -> str:
     return str(of.get("name", "")) if isinstance(of, dict) else ""
 
 
-def read_expected(folder: Path) -> dict[str, tuple[str, Signature | None]]:
-    """Status and signature per Jdk.label. Raises FramestormError when they make no sense."""
-    return read_expectations(folder / "expected.json")
-
-
 def open_signatures(folder: Path) -> dict[str, set[Signature]]:
     """All that the cause is written up to have, by Jdk.label, where it is open. Raises FramestormError."""
     path = folder / "expected.json"
@@ -90,7 +85,8 @@ def open_signatures(folder: Path) -> dict[str, set[Signature]]:
 
 
 def read_expectations(path: Path) -> dict[str, tuple[str, Signature | None]]:
-    """The same of any file in the form of expected.json."""
+    """Status and signature per Jdk.label, of a file in the form of expected.json. Raises FramestormError when
+    they make no sense."""
     try:
         per_jdk = json.loads(path.read_text(encoding="utf-8"))["per_jdk"]
         expected: dict[str, tuple[str, Signature | None]] = {}

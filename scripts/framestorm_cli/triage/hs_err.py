@@ -50,7 +50,6 @@ class HsErr:
     pc: str
     address: str
     si_code: int
-    siginfo: str
     jre: str
     problematic_frame: str
     thread: str
@@ -131,7 +130,6 @@ def parse(path: Path) -> HsErr:
         pc=signal[2] if signal else "",
         address=_first(_ADDRESS, siginfo),
         si_code=int(code[1]) if code else 0,
-        siginfo=siginfo,
         jre=_first(_JRE, text),
         problematic_frame=problematic,
         thread=_first(_THREAD, text),
