@@ -89,9 +89,9 @@ def access(code: str, start: int, pc_offset: int, registers: dict[str, str]) -> 
     return None
 
 
-def instructions(code: str, arch: str = "x86_64") -> list[tuple[int, str]]:
+def instructions(code: str) -> list[tuple[int, str]]:
     """Offset and text of each; where bytes are data, decoding goes on behind them."""
-    engine = _engine(arch)
+    engine = _engine("x86_64")
     engine.skipdata = True
     return [
         (i.address, f"{i.mnemonic} {i.op_str}".rstrip()) for i in engine.disasm(_bytes(code), 0)

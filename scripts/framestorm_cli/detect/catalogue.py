@@ -67,9 +67,9 @@ def canary_files() -> dict[str, bytes]:
     }
 
 
-def bugs(folder: Path = FOLDER) -> dict[str, Bug]:
+def bugs() -> dict[str, Bug]:
     """Every planted bug by its id. Raises FramestormError."""
-    return {path.stem: read(path) for path in sorted((folder / "bugs").glob("*.toml"))}
+    return {path.stem: read(path) for path in sorted((FOLDER / "bugs").glob("*.toml"))}
 
 
 def listed(folder: Path = FOLDER) -> dict[str, frozenset[str]]:

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-from rich.console import Console
 from rich.table import Table
 
 from framestorm_cli.base import paths
@@ -306,9 +305,9 @@ def of(results: Results, problems: list[str], exit_code: int, argv: list[str]) -
     )
 
 
-def show(results: Results, problems: list[str], console: Console | None = None) -> None:
+def show(results: Results, problems: list[str]) -> None:
     """The summary a person reads, to stdout."""
-    console = console or results_console()
+    console = results_console()
     run = results.run
     totals = _figures(run)
     if results.jvm:

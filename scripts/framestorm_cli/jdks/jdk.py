@@ -127,13 +127,12 @@ def _check_library(path: Path, libjvm: Path) -> None:
         )
 
 
-def installed(folder: Path | None = None) -> list[tuple[Path, Jdk | UnusableJdkError]]:
+def installed() -> list[tuple[Path, Jdk | UnusableJdkError]]:
     """Every JDK below the system's JVM folder, symbolic links to the same home once."""
     found: dict[Path, tuple[Path, Jdk | UnusableJdkError]] = {}
-    folder = JVM_FOLDER if folder is None else folder
-    if not folder.is_dir():
+    if not JVM_FOLDER.is_dir():
         return []
-    for path in sorted(folder.iterdir()):
+    for path in sorted(JVM_FOLDER.iterdir()):
         if path.name.startswith(".") or not path.is_dir() or path.resolve() in found:
             continue
         if not (path / "release").exists() and not (path / "lib").is_dir():
@@ -145,7 +144,7 @@ def installed(folder: Path | None = None) -> list[tuple[Path, Jdk | UnusableJdkE
     return list(found.values())
 
 
-def usable(folder: Path | None = None) -> list[Jdk]:
+def usable() -> list[Jdk]:
     """Usable JDKs below the JVM folder, newest first."""
-    jdks = [jdk for _, jdk in installed(folder) if isinstance(jdk, Jdk)]
+    jdks = [jdk for _, jdk in installed() if isinstance(jdk, Jdk)]
     return sorted(jdks, key=lambda j: [int(n) for n in re.findall(r"\d+", j.version)], reverse=True)

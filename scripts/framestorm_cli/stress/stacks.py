@@ -20,6 +20,7 @@ JAVA_STACKS = "java-stacks.txt"
 PROC_STACKS = "stuck.txt"
 CORE_STACKS = "core-stacks.txt"
 _JCMD_LIMIT = 15.0
+_CORE_LIMIT = 90.0
 _SIGQUIT_SECONDS = 1.5
 _THREAD = re.compile(r"^Thread \d+ ", re.MULTILINE)
 _GDB_FRAME = re.compile(r"^#\d+\s+(?:0x[0-9a-f]+ in )?(.+?) \(.*$", re.MULTILINE)
@@ -53,12 +54,12 @@ def _java(pid: int, java: Path, into: Path) -> None:
         time.sleep(_SIGQUIT_SECONDS)
 
 
-def of_core(core: Path, java: Path, into: Path, limit: float = 90.0) -> bool:
+def of_core(core: Path, java: Path, into: Path) -> bool:
     """Stacks of a core's threads; False when there is no gdb, or gdb has nothing to say."""
     if not shutil.which("gdb"):
         return False
     command = [*_GDB, "-ex", "bt 64", "-ex", "info registers", "-ex", "thread apply all bt 32"]
-    return _to_file([*command, str(java), str(core)], into, limit)
+    return _to_file([*command, str(java), str(core)], into, _CORE_LIMIT)
 
 
 def _to_file(command: Sequence[str], path: Path, limit: float) -> bool:

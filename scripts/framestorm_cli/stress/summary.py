@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from framestorm_cli.base import paths
@@ -263,9 +262,9 @@ def _check(result: CellResult, new: list[StressBucket], known: list[StressBucket
     )
 
 
-def show(outcome: Outcome, console: Console | None = None) -> None:
+def show(outcome: Outcome) -> None:
     """The summary a person reads, to stdout."""
-    console = console or results_console()
+    console = results_console()
     run, plan = outcome.run, outcome.plan
     total = figures.of(run.finished)
     console.print(f"JDK {plan.jdk_version} ({plan.jdk_home})", markup=False, soft_wrap=True)

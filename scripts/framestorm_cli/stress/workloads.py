@@ -172,9 +172,7 @@ def resolve(
     return chosen
 
 
-def matching(
-    names: Sequence[str], every: Sequence[Workload], jdk: Jdk, *, say_left_out: bool = True
-) -> list[Workload]:
+def matching(names: Sequence[str], every: Sequence[Workload], jdk: Jdk) -> list[Workload]:
     """Built-in workloads by name or glob, those that lack something in this JDK left out when a
     glob names them. Raises FramestormError for one that is named and cannot run, or is not there."""
     chosen: dict[str, Workload] = {}
@@ -193,7 +191,7 @@ def matching(
                 raise FramestormError(
                     f"the workload {name} needs {one.missing}, which {jdk} does not have"
                 )
-            elif say_left_out:
+            else:
                 steps.say(f"without {one.name}: needs {one.missing}")
     return list(chosen.values())
 
