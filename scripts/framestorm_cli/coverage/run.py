@@ -48,7 +48,9 @@ def coverage_command(
     _say_what_was_found(measured, found)
     click.echo(f"{paths.shown(index)}\n{paths.shown(result)}")
     if write_floor:
-        _write_floor(write_floor, found)
+        new = tables.floor_of(found)
+        write_floor.write_text(json.dumps({"functions": new}, indent=1) + "\n", encoding="utf-8")
+        click.echo(f"floor of {len(new)} functions written to {paths.shown(write_floor)}")
     lines = tables.fallen(found, floor)
     for line in lines:
         click.echo(f"fell below its floor: {line}")
@@ -57,12 +59,6 @@ def coverage_command(
             f"all {len(floor)} functions of {paths.shown(check)} are at their floor or above"
         )
     return 1 if lines else 0
-
-
-def _write_floor(path: Path, found: tables.Tables) -> None:
-    floor = tables.floor_of(found)
-    path.write_text(json.dumps({"functions": floor}, indent=1) + "\n", encoding="utf-8")
-    click.echo(f"floor of {len(floor)} functions written to {paths.shown(path)}")
 
 
 def _say_what_was_found(measured: measuring.Measured, found: tables.Tables) -> None:

@@ -58,7 +58,7 @@ def detect_command(
             _check_mutants(contestants, runs, whole=whole)
             chosen = _mutants(names, contestants, folder)
         else:
-            chosen = _bugs(names)
+            chosen = [subjects.of_bug(bug) for bug in catalogue.chosen(names)]
         _prepare(chosen, contestants)
         planned = list(
             surveying.plan(chosen, contestants, seed, seconds, folder)
@@ -68,10 +68,6 @@ def detect_command(
         with steps.termination_interrupts():
             measuring.make(planned, folder, jobs or os.cpu_count() or 1)
     return _conclude(measuring.read(folder), folder)
-
-
-def _bugs(names: tuple[str, ...]) -> list[Subject]:
-    return [subjects.of_bug(bug) for bug in catalogue.chosen(names)]
 
 
 def _mutants(names: tuple[str, ...], contestants: Sequence[str], folder: Path) -> list[Subject]:

@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Meta
 
 from framestorm_cli.base import files
-from framestorm_cli.base.numbers import parse_int
 from framestorm_cli.binaries.symbols import Frame
 
 # How far a state is from one that a thread can have (harness/input/state.h), in the order in which
@@ -140,9 +139,6 @@ class Finding(msgspec.Struct, tag_field="type", tag="finding"):
     victims: dict[str, int] = {}  # how often its key was seen with which
     target: str = ""
     seed: int | None = None
-
-    def address_value(self) -> int | None:
-        return parse_int(self.address)
 
     @property
     def scenario(self) -> str:

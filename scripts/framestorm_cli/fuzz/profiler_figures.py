@@ -1,6 +1,5 @@
 """What came of a profiler's walks, for summary.json and for a person."""
 
-import functools
 from collections import Counter
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.reports.schema import Number, record, said
 
 _SHOWN_FUNCTIONS = 5
+_SYMBOLIZER = Symbolizer()  # one for all: it keeps what it has read
 
 
 class ProfilerRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -80,17 +80,12 @@ def of(walked: OutsideWalker, totals: Json) -> ProfilerFigures | None:
     )
 
 
-@functools.cache
-def _symbolizer() -> Symbolizer:
-    return Symbolizer()
-
-
 def _by_function(walked: OutsideWalker, places: dict[str, int]) -> dict[str, int]:
     """Counts of places, by the functions that the profiler's library has there."""
     modules = {library.name: str(library) for library in walked.libraries}
     counts: Counter[str] = Counter()
     for place, count in places.items():
-        frame = _symbolizer().frame(place, modules, is_return=False)
+        frame = _SYMBOLIZER.frame(place, modules, is_return=False)
         counts[frame.name if frame.function else place] += count
     return dict(counts.most_common())
 

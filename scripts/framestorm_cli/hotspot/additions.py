@@ -140,7 +140,7 @@ class PatchedTree:
 
         Everything is worked out before the first byte is written: a failing anchor changes nothing.
         """
-        installed = self._installed()
+        installed = self.own()
         wanted: dict[str, bytes] = {}
         for name, content in additions.files.items():
             if name not in installed and (self.source / name).exists():
@@ -182,10 +182,6 @@ class PatchedTree:
         kept = self.originals / name
         return kept if kept.exists() else self.source / name
 
-    def own(self) -> set[str]:
-        """The files that are framestorm's, not the source's."""
-        return self._installed()
-
     def _original(self, name: str) -> str:
         path = self.original_path(name)
         try:
@@ -203,7 +199,8 @@ class PatchedTree:
             if path.is_file() and path != self.originals / _INSTALLED
         }
 
-    def _installed(self) -> set[str]:
+    def own(self) -> set[str]:
+        """The files that are framestorm's, not the source's."""
         try:
             names: list[str] = json.loads((self.originals / _INSTALLED).read_text("utf-8"))
         except FileNotFoundError:

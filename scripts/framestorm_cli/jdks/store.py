@@ -76,11 +76,7 @@ def finished(variant: str | None = None) -> list[tuple[Path, Record]]:
         if not home.name.startswith(".") and (record := read(home)) is not None
     ]
     chosen = [entry for entry in found if variant is None or entry[1].variant == variant]
-    return sorted(chosen, key=lambda entry: _last_use(entry[0]), reverse=True)
-
-
-def _last_use(home: Path) -> int:
-    return (home / RECORD).stat().st_mtime_ns
+    return sorted(chosen, key=lambda entry: (entry[0] / RECORD).stat().st_mtime_ns, reverse=True)
 
 
 def used(home: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from framestorm_cli.base import packages, paths, steps
+from framestorm_cli.binaries import elf
 from framestorm_cli.native import processes, toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE
 from framestorm_cli.oss_fuzz import inputs, jdk_image, programs
@@ -51,7 +52,7 @@ def build(settings: Settings) -> None:
         shutil.copy2(targets / target, out / target)
         inputs.write_seed_corpus(texts[target], out / f"{target}_seed_corpus.zip", encode)
         inputs.write_dictionary(tokens, out / f"{target}.dict")
-        inputs.write_options(out / f"{target}.options")
+        (out / f"{target}.options").write_text(inputs.OPTIONS, encoding="utf-8")
     _let_all_read(out)
     steps.say(f"{len(paths.TARGETS)} targets for {settings.engine}, {settings.sanitizer} in {out}")
 
@@ -60,7 +61,7 @@ def _copy_libraries(settings: Settings, program: Path, shared: Path) -> None:
     runtime = programs.asan_runtime(settings, program)
     if runtime is not None:
         # Where ldd looks for it, so that it finds what the runtime needs itself.
-        name = next(one for one in programs.needed(program) if programs.RUNTIME in one)
+        name = next(one for one in elf.needed(program) if programs.RUNTIME in one)
         (program.parent / _SHARED / "lib").mkdir(parents=True, exist_ok=True)
         shutil.copy2(runtime, program.parent / _SHARED / "lib" / name)
         jdk_image.use_runtime(shared / "jdk" / "lib" / "server" / "libjvm.so", name)

@@ -9,7 +9,7 @@ from framestorm_cli.base.errors import FramestormError
 
 Encode = Callable[[bytes], bytes]  # text form to binary form
 
-_OPTIONS = """\
+OPTIONS = """\
 [libfuzzer]
 max_len = 4096
 len_control = 0
@@ -60,7 +60,3 @@ def write_dictionary(tokens: dict[bytes, str], dictionary: Path) -> None:
         escaped = "".join(f"\\x{byte:02x}" for byte in token)
         lines += [f"# {text}", f'mutation_{number}="{escaped}"']
     dictionary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def write_options(options: Path) -> None:
-    options.write_text(_OPTIONS, encoding="utf-8")

@@ -14,7 +14,6 @@ from framestorm_cli.oss_fuzz.settings import Settings
 # What every Linux has. All else that a program needs goes with it.
 _EVERYWHERE = ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "ld-linux")
 RUNTIME = "clang_rt.asan"
-needed = elf.needed
 
 
 def build(settings: Settings, jdk: Jdk) -> Path:

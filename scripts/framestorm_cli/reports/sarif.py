@@ -46,7 +46,7 @@ def document(report: Report) -> dict[str, Any]:
                         "executionSuccessful": report.exit != 2,
                         "exitCode": report.exit,
                         "arguments": list(report.argv),
-                        "startTimeUtc": _utc(report.started),
+                        "startTimeUtc": report.started.replace("+00:00", "Z"),
                         "toolExecutionNotifications": [
                             {"level": "error", "message": {"text": problem}}
                             for problem in report.problems
@@ -63,10 +63,6 @@ def document(report: Report) -> dict[str, Any]:
 def write(report: Report, path: Path) -> None:
     """Raises OSError."""
     files.write_json(path, document(report))
-
-
-def _utc(text: str) -> str:
-    return text.replace("+00:00", "Z")
 
 
 def _rule_id(kind: str) -> str:

@@ -24,13 +24,6 @@ _JUDGED = ("asgct", outside.PROFILER)
 _WHERE = ", halted at "  # ends what was wrong (scripts/native/replay.cpp)
 
 
-def _answer(data: bytes, command: str) -> Any:
-    try:
-        return json.loads(data)
-    except ValueError as error:
-        raise FramestormError(f"{NATIVE} {command} did not answer with JSON: {error}") from error
-
-
 def _traces(counts: dict[str, Any]) -> int:
     """How many there are: that a walk gave, or of a profiler, that it has stored."""
     stored = counts.get("recorded")
@@ -104,7 +97,10 @@ def scenarios_command(
         out = Path(folder)
         arguments = processes.jvm_arguments(tools, None, jvm_args) + walked.arguments(out)
         data = processes.query([tools.program(NATIVE), "scenarios", *arguments], out)
-    rows = _answer(data, "scenarios")
+    try:
+        rows = json.loads(data)
+    except ValueError as error:
+        raise FramestormError(f"{NATIVE} scenarios did not answer with JSON: {error}") from error
     title = f"scenarios on {tools.jdk}" + (f", {walked}" if walked else "")
     table = Table(box=box.SIMPLE, title=title, title_justify="left")
     for name in ("scenario", "walks that gave frames", "what"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.jdks.jdk import Jdk
-from framestorm_cli.stress import tools, workloads
+from framestorm_cli.stress import compiling, workloads
 from framestorm_cli.stress.workloads import Workload
 
 # The harness's JVM compiles in the foreground and makes no safepoint by itself, for victims that stand
@@ -49,7 +49,7 @@ class Program:
 def find(name: str, renaissance: Path | None, jdk: Jdk, seconds: float) -> Program:
     """By a name of a workload of stress, of which it has to be the only one. Raises FramestormError."""
     own = name.startswith(workloads.OWN)
-    built = () if own else workloads.built_in(jdk.home / "bin" / "java", tools.workloads(jdk))
+    built = () if own else workloads.built_in(jdk.home / "bin" / "java", compiling.build(jdk))
     chosen = list(workloads.resolve([name], built, jdk, renaissance).values())
     if len(chosen) != 1:
         names = ", ".join(one.name for one in chosen)

@@ -103,7 +103,10 @@ def environment(java: Java, cell: Cell) -> dict[str, str]:
 
 def recording(cell: Cell, plan: Plan, folder: Path) -> jfr.Recording | profiled.Recording:
     """What a cell that samples itself leaves in its folder."""
-    return profiled.recording(cell.walker, plan.profilers, folder / OUT, cell.interval_ns)
+    if cell.walker in plan.profilers:
+        profiler = plan.profilers[cell.walker]
+        return profiled.Recording(cell.walker, profiler, folder / OUT, cell.interval_ns)
+    return jfr.Recording(cell.walker, folder / OUT, cell.interval_ns)
 
 
 def program(

@@ -69,7 +69,7 @@ def java(
     jar = tmp_path / "workloads.jar"
     jar.touch()
     monkeypatch.setattr(
-        "framestorm_cli.stress.tools.workloads", lambda _: BuiltIn(jar, tmp_path / "natives.so")
+        "framestorm_cli.stress.compiling.build", lambda _: BuiltIn(jar, tmp_path / "natives.so")
     )
     return FakeJava(jdks.validate(home))
 

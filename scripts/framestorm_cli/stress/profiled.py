@@ -1,7 +1,7 @@
 """Profilers as shipped in stress: started with the program, sampling by their own timers, and read by their
 recordings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -82,12 +82,3 @@ class Recording:
                 f"{self.profiler.name} left no recording in {self.folder}: see the log beside it"
             )
         return Recorded(self.walker, files, self.interval_ns, DEPTH, whole=True)
-
-
-def recording(
-    walker: str, profilers: Mapping[str, OutsideWalker], folder: Path, interval_ns: int
-) -> jfr.Recording | Recording:
-    """What a cell that samples itself leaves in its folder."""
-    if walker in profilers:
-        return Recording(walker, profilers[walker], folder, interval_ns)
-    return jfr.Recording(walker, folder, interval_ns)

@@ -19,9 +19,9 @@ _DRIVER = """
 import sys
 sys.path.insert(0, {scripts!r})
 from pathlib import Path
-from framestorm_cli.stress import tools, runner
+from framestorm_cli.stress import compiling, runner
 from framestorm_cli.stress.workloads import BuiltIn
-tools.workloads = lambda _: BuiltIn(Path({jar!r}), Path("natives.so"))
+compiling.build = lambda _: BuiltIn(Path({jar!r}), Path("natives.so"))
 runner.LOWEST_FREE = {lowest}
 {more}
 from framestorm_cli.main import main

@@ -11,7 +11,7 @@ from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.walkers import Table
 from framestorm_cli.stress import compiling, truth
 from framestorm_cli.stress.agent import LIBRARY, OBSERVER, Java
-from framestorm_cli.stress.workloads import BuiltIn, Workload, built_in
+from framestorm_cli.stress.workloads import Workload, built_in
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def prepare(jdk_option: Path | None) -> Tools:
     agent = toolchain.product("framestorm_agent", f"stress/agent/{LIBRARY}", jdk)
     programs = toolchain.native_programs(programs=(toolchain.NATIVE, toolchain.STEP))
     table = walkers.table(programs / toolchain.NATIVE)
-    return Tools(jdk, Java(java, agent, asan), built_in(java, workloads(jdk)), table)
+    return Tools(jdk, Java(java, agent, asan), built_in(java, compiling.build(jdk)), table)
 
 
 def with_truth(found: Tools) -> Tools:
@@ -57,8 +57,3 @@ def _asan_runtime(jdk: Jdk) -> Path | None:
     if not found.exists():
         raise FramestormError(f"{jdk} was built with ASan, and its lib/ has no {name}")
     return found
-
-
-def workloads(jdk: Jdk) -> BuiltIn:
-    """The jar of the built-in workloads and their native library, built when they are out of date."""
-    return compiling.build(jdk)

@@ -39,10 +39,6 @@ def of_file(
     return file.findings[start:]
 
 
-def frame_of(frame: hs_err.NativeFrame) -> Frame:
-    return Frame(frame.place or frame.line, frame.module, None, frame.name, 0)
-
-
 def of_hs_err(path: Path) -> Finding:
     """A crash report as a finding. Raises ValueError when the file is none."""
     report = hs_err.parse(path)
@@ -74,7 +70,7 @@ def of_hs_err(path: Path) -> Finding:
         registers=report.registers,
         stack=tuple(frame.place or frame.line for frame in report.frames),
         signature=Signature(kind, clause, tuple(names[:TOP_FRAMES])),
-        frames=[frame_of(frame) for frame in report.frames],
+        frames=[Frame(f.place or f.line, f.module, None, f.name, 0) for f in report.frames],
     )
 
 

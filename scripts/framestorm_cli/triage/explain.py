@@ -173,7 +173,7 @@ def _signal_in_words(finding: Finding) -> str:
         return names.get(finding.signal, finding.signal or "fault")
     start = parse_int(finding.code_start) or 0
     access = disassembly.access(finding.code, start, finding.code_pc_offset, finding.registers)
-    address = finding.address_value()
+    address = parse_int(finding.address)
     if finding.si_code == _SI_KERNEL and access is not None and access.address is not None:
         address = access.address  # the kernel does not say it for non-canonical addresses
     error = parse_int(finding.registers.get("err", ""))
