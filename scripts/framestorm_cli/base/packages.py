@@ -35,11 +35,8 @@ def missing(packages: Sequence[str] = BUILD_PACKAGES) -> list[str]:
     """Which of the packages are not installed. Without dpkg: which programs are not on PATH."""
     if shutil.which("dpkg-query") is None:
         return [program for program in PROGRAMS if shutil.which(program) is None]
-    listed = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *packages],
-        capture_output=True,
-        text=True,
-        check=False,
+    listed = steps.captured(
+        ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *packages]
     )
     installed = {
         line.split()[0] for line in listed.stdout.splitlines() if line.endswith(" installed")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -112,6 +113,13 @@ def tail(path: Path, lines: int = TAIL_LINES) -> str:
     except OSError:
         return ""
     return "\n".join(text.splitlines()[-lines:])
+
+
+def captured(command: Sequence[str | Path], **more: Any) -> "subprocess.CompletedProcess[str]":
+    """Runs a short command to its end, and keeps what it says. Whether it failed is for who asked.
+
+    `more`: of subprocess.run(). Raises FileNotFoundError when there is no such program."""
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """`framestorm idle-cost`: what the additions cost a JVM in which nobody profiles."""
 
 import statistics
-import subprocess
 from pathlib import Path
 
 import click
@@ -96,7 +95,7 @@ def show(figures: dict[str, dict[str, float]], rounds: int) -> None:
 
 
 def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE)
+    done = steps.captured(command, timeout=_PATIENCE)
     if done.returncode != 0:
         raise FramestormError(f"`{' '.join(command)}` failed: {done.stderr or done.stdout}")
     return done.stdout

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from framestorm_cli.base import steps
 from framestorm_cli.binaries import elf
 from framestorm_cli.binaries.symbols import Frame
 
@@ -47,10 +48,8 @@ def _of_module(path: Path, offsets: list[int]) -> list[list[str]]:
         return []
     asked = [f"0x{base + offset:x}" for offset in offsets]
     try:
-        done = subprocess.run(
-            [tool, "--output-style=JSON", f"--obj={path}", *asked],
-            capture_output=True, text=True, check=False, timeout=_TIMEOUT,
-        )  # fmt: skip
+        command = [tool, "--output-style=JSON", f"--obj={path}", *asked]
+        done = steps.captured(command, timeout=_TIMEOUT)
         answers = json.loads(done.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError):
         return []

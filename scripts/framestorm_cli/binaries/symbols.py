@@ -4,11 +4,10 @@ import bisect
 import json
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import files, paths
+from framestorm_cli.base import files, paths, steps
 from framestorm_cli.binaries import elf
 from framestorm_cli.binaries.normalise import normalise
 
@@ -74,9 +73,7 @@ def demangled(names: list[str]) -> list[str]:
     )
     if tool is None:
         return names
-    done = subprocess.run(
-        [tool], input="\n".join(names) + "\n", capture_output=True, text=True, check=False
-    )
+    done = steps.captured([tool], input="\n".join(names) + "\n")
     lines = done.stdout.splitlines()
     return lines if done.returncode == 0 and len(lines) == len(names) else names
 

@@ -2,12 +2,11 @@
 
 import json
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import files, paths
+from framestorm_cli.base import files, paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import elf
 
@@ -55,12 +54,9 @@ def _symbolize(libjvm: Path, pcs: Sequence[int]) -> list[Place]:
     program = next((path for name in _SYMBOLIZERS if (path := shutil.which(name))), None)
     if program is None:
         raise FramestormError("llvm-symbolizer is missing: install the package llvm-19")
-    done = subprocess.run(
+    done = steps.captured(
         [program, "--output-style=JSON", "--relative-address", f"--obj={libjvm}"],
         input="".join(f"0x{pc:x}\n" for pc in pcs),
-        capture_output=True,
-        text=True,
-        check=False,
     )
     answers = done.stdout.splitlines()
     if done.returncode != 0 or len(answers) != len(pcs):

@@ -7,7 +7,6 @@ sections compressed. All are built in the tree of the variant, where only what a
 
 import hashlib
 import shutil
-import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -155,10 +154,7 @@ def _assemble(
         (scratch / name).unlink()
     shutil.copyfile(without / store.RECORD, scratch / store.RECORD)
     _call(_OBJCOPY, "--compress-debug-sections=zstd", str(library), str(scratch / _LIBJVM))
-    java = str(scratch / "bin" / "java")
-    if subprocess.run(
-        [java, "-Xshare:on", "-version"], capture_output=True, check=False
-    ).returncode:
+    if steps.captured([scratch / "bin" / "java", "-Xshare:on", "-version"]).returncode:
         # The archives know their libjvm by the time it was built at.
         for archive in (scratch / _LIBJVM.parent).glob("*.jsa"):
             archive.unlink()
@@ -170,6 +166,6 @@ def _assemble(
 
 
 def _call(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = steps.captured(command)
     if done.returncode != 0:
         raise FramestormError(f"`{' '.join(command)}` failed: {done.stderr}")

@@ -4,14 +4,13 @@ import os
 import platform
 import resource
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import psutil
 
-from framestorm_cli.base import files, packages, paths, run_folder
+from framestorm_cli.base import files, packages, paths, run_folder, steps
 from framestorm_cli.fuzz import afl
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdk import run as command
@@ -36,7 +35,7 @@ class Check:
 
 def _first_line(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = steps.captured(command)
     except OSError:
         return ""
     return (done.stdout.splitlines() or [""])[0].strip()

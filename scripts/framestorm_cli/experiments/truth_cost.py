@@ -1,10 +1,9 @@
 """`framestorm truth-cost`: what a call costs more when its method keeps a shadow stack."""
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from framestorm_cli.base import paths
+from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.base.machine import machine
 from framestorm_cli.experiments.shared import table
@@ -48,7 +47,7 @@ def cost_command(*, jdk: Path | None) -> int:
 
 def _nanoseconds(jdk: Jdk, arguments: Sequence[str]) -> float:
     command = [str(jdk.home / "bin" / "java"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = steps.captured(command, timeout=300)
     for line in done.stdout.splitlines():
         if line.startswith("ns "):
             return float(line.removeprefix("ns "))

@@ -3,11 +3,11 @@
 import difflib
 import filecmp
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
 
 _UPSTREAM = ("origin/HEAD", "origin/master", "origin/main", "master", "main")
@@ -50,13 +50,7 @@ def _inside(name: str, source: Path | None) -> str:
 
 def _git(source: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(
-            ["git", "-C", str(source), *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        done = steps.captured(["git", "-C", source, *arguments], errors="replace")
     except FileNotFoundError:
         return None
     return done.stdout if done.returncode == 0 else None

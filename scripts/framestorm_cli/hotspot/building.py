@@ -3,7 +3,6 @@
 import hashlib
 import os
 import shutil
-import subprocess
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -368,7 +367,7 @@ class Build:
 
 def _compiler_version() -> str:
     try:
-        done = subprocess.run([CXX, "--version"], capture_output=True, text=True, check=False)
+        done = steps.captured([CXX, "--version"])
     except FileNotFoundError as error:
         raise FramestormError(
             f"the compiler {CXX} is missing: install the packages clang-19, lld-19, libclang-rt-19-dev"

@@ -65,12 +65,7 @@ def mirrors() -> tuple[str, str]:
     apt reads its own configuration, so both of its formats are understood, and says what it would
     download; nothing is. A machine that is no Debian gets the archive itself.
     """
-    listed = subprocess.run(
-        ["apt-get", "update", "--print-uris", "-o", "Debug::NoLocking=1"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    listed = steps.captured(["apt-get", "update", "--print-uris", "-o", "Debug::NoLocking=1"])
     if listed.returncode != 0:
         raise FramestormError(f"apt-get cannot read the machine's sources: {listed.stderr.strip()}")
     return choose_mirrors(listed.stdout)
@@ -178,12 +173,7 @@ def _download(package: str, folder: Path) -> Download:
         log_name="jdk-apt-update",
         advice="Check the machine's apt sources and its network, or give --source TARBALL or DIR.",
     )
-    shown = subprocess.run(
-        ["apt-cache", *options, "showsrc", "--only-source", package],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    shown = steps.captured(["apt-cache", *options, "showsrc", "--only-source", package])
     listed = parse_sources(shown.stdout)
     if not listed:
         raise FramestormError(

@@ -114,9 +114,7 @@ def _is_launcher(program: Path) -> bool:
 
 
 def _runtime(compiler: str) -> Path:
-    found = subprocess.run(
-        [compiler, f"-print-file-name={ASAN_RUNTIME}"], capture_output=True, text=True, check=False
-    )
+    found = steps.captured([compiler, f"-print-file-name={ASAN_RUNTIME}"])
     path = Path(found.stdout.strip())
     if not path.is_absolute() or not path.exists():
         raise FramestormError(

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -92,12 +91,7 @@ def read_version(path: Path) -> tuple[str, str]:
     """Name of the tarball's folder, and version-numbers.conf in it. Raises FramestormError."""
     top = _top_folder(path)
     wanted = f"{top}/{_NUMBERS}"
-    done = subprocess.run(
-        ["tar", "-xOf", str(path), "--occurrence=1", wanted],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = steps.captured(["tar", "-xOf", path, "--occurrence=1", wanted])
     if done.returncode != 0:
         raise FramestormError(
             f"{path} is not a tarball of OpenJDK's source: there is no {wanted} in it"
@@ -134,11 +128,8 @@ def version_of_tree(folder: Path) -> Version:
         text = (folder / _NUMBERS).read_text(encoding="utf-8")
     except OSError as error:
         raise FramestormError(f"--source {folder}: {_NUMBERS}: {error.strerror}") from error
-    described = subprocess.run(
-        ["git", "-C", str(folder), "describe", "--tags", "--abbrev=0", "--match", "jdk-*"],
-        capture_output=True,
-        text=True,
-        check=False,
+    described = steps.captured(
+        ["git", "-C", folder, "describe", "--tags", "--abbrev=0", "--match", "jdk-*"]
     )
     name = described.stdout if described.returncode == 0 else folder.name
     return parse_version(text, build_of_name(name), str(folder))
@@ -196,12 +187,7 @@ def bring(source: Source, tree: PatchedTree) -> None:
     scratch.mkdir(parents=True)
     top = _top_folder(source.tarball)
     left_out = [f"--exclude={top}/{name}" for name in sorted(_LEFT_OUT)]
-    done = subprocess.run(
-        ["tar", "-xf", str(source.tarball), "-C", str(scratch), *_UNPACK, *left_out],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = steps.captured(["tar", "-xf", source.tarball, "-C", scratch, *_UNPACK, *left_out])
     if done.returncode != 0:
         shutil.rmtree(scratch, ignore_errors=True)
         raise FramestormError(f"cannot unpack {source.tarball}: {done.stderr.strip()[-500:]}")

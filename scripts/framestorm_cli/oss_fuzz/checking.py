@@ -240,7 +240,7 @@ def _coverage(place: Moved, target: str, seeds: Path) -> Iterator[str]:
 
 def _tool(*command: str) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = steps.captured(command)
     except FileNotFoundError as error:
         raise FramestormError(f"{command[0]} is missing: `apt-get install llvm-19`") from error
     if done.returncode != 0:

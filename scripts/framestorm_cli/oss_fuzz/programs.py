@@ -58,7 +58,7 @@ def build(settings: Settings, jdk: Jdk) -> Path:
 def libraries(program: Path) -> dict[str, Path]:
     """The shared libraries that a program needs beside those of every Linux, and those that they need:
     file name to where it is here. Raises FramestormError for one that is not found."""
-    listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
+    listed = steps.captured(["ldd", program])
     if listed.returncode != 0:
         raise FramestormError(f"ldd {program}: {listed.stderr.strip() or listed.stdout.strip()}")
     found: dict[str, Path] = {}

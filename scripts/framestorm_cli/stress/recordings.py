@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framestorm_cli.base import paths
+from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.findings.records import Json
 from framestorm_cli.jdks import jdk as jdks
@@ -33,9 +33,7 @@ def judge(walker: str, shadows: Path, traces: Path) -> Json:
     """A profiler's samples held against the shadow stacks of its handlers (stress/agent/recorded_truth.h).
     Raises FramestormError."""
     command = [str(toolchain.native_program(toolchain.STEP)), "recorded-truth", "--walker", walker]
-    done = subprocess.run(
-        [*command, str(shadows), str(traces)], capture_output=True, text=True, check=False
-    )
+    done = steps.captured([*command, shadows, traces])
     if done.returncode != 0:
         raise FramestormError(f"the traces of {walker} cannot be judged: {done.stderr.strip()}")
     judged: Json = json.loads(done.stdout)
@@ -156,9 +154,7 @@ class Recorded:
         ]  # fmt: skip
         folder = self.files[0].parent
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=_READ_SECONDS
-            )
+            done = steps.captured(command, timeout=_READ_SECONDS)
             found: dict[str, Any] = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             raise FramestormError(

@@ -74,9 +74,7 @@ def built_in(java: Path, found: BuiltIn) -> list[Workload]:
     """Every built-in workload, as the jar itself lists them. Raises FramestormError."""
     command = [str(java), "-Xshare:auto", "-cp", str(found.jar), MAIN, "--list"]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_LIST_SECONDS, check=False
-        )
+        done = steps.captured(command, timeout=_LIST_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FramestormError(f"{java} could not list the workloads: {error}") from error
     if done.returncode != 0:
