@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from framestorm_cli.base import paths
+from framestorm_cli.base.words import shortened
 from framestorm_cli.findings.finding import Signature, state_rank
 from framestorm_cli.gate.changes import Changes
 from framestorm_cli.gate.outcome import Outcome
@@ -50,14 +51,12 @@ def touched_lines(touched: Changes, reach: Reach) -> list[str]:
     files = ", ".join(sorted(touched.lines))
     if not reach.touched:
         return [f"changed: {files}: no walker code (no edge is counted there): equal shares"]
-    names = ", ".join(reach.touched[:_NAMED])
-    more = f" and {len(reach.touched) - _NAMED} more" if len(reach.touched) > _NAMED else ""
     by_target = ", ".join(
         f"{t} {count} (x{reach.weights[t]:.1f})" for t, count in reach.reached.items()
     )
     return [
         f"changed: {files}",
-        f"touches {names}{more}",
+        f"touches {shortened(reach.touched, _NAMED)}",
         f"edges of these that seeds reach, and shares: {by_target}",
     ]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.words import shortened
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import read_json
@@ -184,10 +185,9 @@ class _Stepping:
             miss.signature if miss else Signature("contract", way.verdict, (), "", way.walker)
         )
         named = [f"`{_named(one.way, run)}`" for one in found if one.way.place.code]
-        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         explanation = f"{way.walker} is {way.verdict} in {way.place.section}, right on the {other}"
         if named:
-            explanation += f", at {', '.join(named[:_NAMED])}{more}"
+            explanation += f", at {shortened(named, _NAMED)}"
         if miss and miss.detail:
             explanation += f". {miss.detail}"
         return Entry(

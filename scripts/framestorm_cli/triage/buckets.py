@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 from rapidfuzz.distance import Indel
 
+from framestorm_cli.base.words import shortened
 from framestorm_cli.findings.finding import Finding, Signature, state_rank
 from framestorm_cli.triage.explain import explain
 from framestorm_cli.triage.signature import significant
@@ -170,8 +171,8 @@ class Bucket:
         others = self._other_details()
         return [
             *([self.known] if self.known else []),
-            *([f"victims: {', '.join(_first(victims))}"] if len(victims) > 1 else []),
-            *([f"also: {'; '.join(_first(others))}"] if others else []),
+            *([f"victims: {shortened(victims, _SHOWN, last=', ')}"] if len(victims) > 1 else []),
+            *([f"also: {shortened(others, _SHOWN, '; ', '; ')}"] if others else []),
         ]
 
     def _other_details(self) -> list[str]:
@@ -193,11 +194,6 @@ class Bucket:
     @property
     def explanation(self) -> str:
         return explain(self.best, with_input=not self.sampled)
-
-
-def _first(items: Sequence[str]) -> list[str]:
-    """Those that are shown, and how many others there are."""
-    return [*items[:_SHOWN], *([f"{len(items) - _SHOWN} more"] if items[_SHOWN:] else [])]
 
 
 def _process_key(finding: Finding) -> ProcessKey:
