@@ -8,7 +8,6 @@ What comes back now and then is told apart by more replays on both sides, or is 
 replays have told to be the bug's in another run is the bug's in this one, too.
 """
 
-import math
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Request
+from framestorm_cli.stress.proportion import chance
 from framestorm_cli.triage.buckets import alike
 
 _TRIES = 3  # fresh JVMs of either side that decide, at most
@@ -108,7 +108,7 @@ def detect(
                 shown, against = again[0], against + again[1]
         if shown:
             of_control.add(timed.finding.signature)
-        elif _chance(hits, tries, against) <= _CHANCE:
+        elif chance(hits, tries, against) <= _CHANCE:
             return Judgement(Detection(timed, hits, tries, against), frozenset(of_control))
     return Judgement(None, frozenset(of_control))
 
@@ -119,11 +119,6 @@ def _until_shown(side: Side, finding: Finding, most: int) -> tuple[int, int]:
         if side.hits(finding, 1)[0]:
             return 1, tries
     return 0, most
-
-
-def _chance(hits: int, tries: int, against: int) -> float:
-    """That none of the hits is among `against` more tries, were both alike: Fisher's exact test."""
-    return math.comb(tries, hits) / math.comb(tries + against, hits)
 
 
 def detect_by_signature(found: Iterable[Timed], control: Set[Signature]) -> Judgement:

@@ -18,6 +18,7 @@ from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded, Request
 from framestorm_cli.replay.verifying import Verifier
 from framestorm_cli.reports.known import Known
+from framestorm_cli.stress.proportion import chance
 from framestorm_cli.triage import expectations, report
 from framestorm_cli.triage.buckets import Bucket, Verification, alike
 from framestorm_cli.triage.expectations import Cause
@@ -30,12 +31,6 @@ _MOSTLY = 0.6  # of TRIES
 _CHANCE = 0.02  # that sides which do the same look as different as this
 _MOST_OF_RARE = 24  # fresh JVMs of a side for what comes back less often than mostly
 _PLACES = 6  # of one known bucket
-
-
-def chance(hits: int, tries: int, others: int) -> float:
-    """How likely `hits` of `tries` on one side and none of `others` on the other are when both sides do
-    the same (Fisher's exact test, one-sided)."""
-    return math.comb(tries, hits) / math.comb(tries + others, hits)
 
 
 def _rare(verification: Verification) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from framestorm_cli.binaries import disassembly
-from framestorm_cli.gate.crossing import chance
 from framestorm_cli.step.results import NOT_RIGHT, Blob, Miss, Results, Tally, named
+from framestorm_cli.stress.proportion import chance
 
 _AROUND = 3  # instructions on either side
 # Addresses, and what is patched, differ between processes; a displacement of nothing is not printed.

@@ -36,7 +36,7 @@ SCENARIOS = (
     "adapters",
 )
 RUNS = 5  # of each side, when the first ones differ
-_CHANCE = 0.05  # see crossing.chance: four of four against none of four are no chance
+_CHANCE = 0.05  # see proportion.chance: four of four against none of four are no chance
 _NAMED = 5  # instructions of an entry
 
 

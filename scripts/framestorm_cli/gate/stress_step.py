@@ -13,7 +13,6 @@ from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Signature
 from framestorm_cli.findings.records import Json
-from framestorm_cli.gate.crossing import chance
 from framestorm_cli.gate.fuzz_step import of_base
 from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import KNOWN, NEW, NOT_REPRODUCED, TOO_RARE, UNCHANGED, Entry, Step
@@ -26,6 +25,7 @@ from framestorm_cli.replay.replaying import Request
 from framestorm_cli.reports import known as known_buckets
 from framestorm_cli.reports.known import Known
 from framestorm_cli.stress.cells import SELF_MODE
+from framestorm_cli.stress.proportion import chance
 
 MODES = ("same-thread", "separate-thread")
 # Different in what is on their stacks; each is short to start.
@@ -33,7 +33,7 @@ WORKLOADS = ("deoptimise-storm", "exceptions", "jni-sandwich", "method-handles")
 # A gate asks for walks in running programs, not for a rate: a shared machine reaches this one.
 INTERVAL = "500us"
 TRIES = 5  # fresh JVMs
-_CHANCE = 0.05  # see crossing.chance: four of TRIES against none are no chance
+_CHANCE = 0.05  # see proportion.chance: four of TRIES against none are no chance
 _TRY_LIMIT = 40.0  # seconds
 _LATE = 240.0  # seconds a run may take beside its sampling: starts, reports, a cell that hangs
 

@@ -46,6 +46,12 @@ class Proportion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.hits:,} of {self.trials:,} ({low} to {high})"
 
 
+def chance(hits: int, tries: int, others: int) -> float:
+    """How likely `hits` of `tries` on one side and none of `others` on the other are when both sides do
+    the same (Fisher's exact test, one-sided)."""
+    return math.comb(tries, hits) / math.comb(tries + others, hits)
+
+
 def _percent(share: float) -> str:
     """Two digits that count, without an exponent: 0.00035 %."""
     value = share * 100
