@@ -109,7 +109,7 @@ def _one_process(
     log = folder / "log.txt"
     if code not in (0, processes.EXIT_NOT_REUSABLE):
         words = processes.own_words(log) or f"see {log}"
-        how = processes.signal_name(-code) if code < 0 else f"exit {code}"
+        how = processes.how_ended(code)
         raise FramestormError(
             words if code == processes.EXIT_SETUP else f"measuring coverage died ({how}): {words}"
         )

@@ -111,17 +111,23 @@ def death_of(code: int | None, out: Path) -> Death | None:
     because it did not end."""
     if code in (0, EXIT_SETUP, EXIT_NOT_REUSABLE, EXIT_STRICT):
         return None
-    if code is None:
-        how = DID_NOT_END
-    elif code < 0:
-        how = signal_name(-code)
-    else:
-        how = f"exit {code}"
     reports = sorted(out.glob("hs_err*.log"), key=lambda p: p.stat().st_mtime)
+    return died(code, out, reports[-1] if reports else None)
+
+
+def died(code: int | None, out: Path, hs_err: Path | None) -> Death:
+    """The death of a process, with what it left in its folder."""
     # Fuzz targets keep reports apart, the others print them.
     logs = (out / "sanitizer.log", out / "log.txt")
     asan_log = next((log for log in logs if ASAN_END in steps.tail(log, 10)), None)
-    return Death(how, reports[-1] if reports else None, own_words(out / "log.txt"), asan_log)
+    return Death(how_ended(code), hs_err, own_words(out / "log.txt"), asan_log)
+
+
+def how_ended(code: int | None) -> str:
+    """By an exit code, negative for a signal. None: was killed because it did not end."""
+    if code is None:
+        return DID_NOT_END
+    return signal_name(-code) if code < 0 else f"exit {code}"
 
 
 def own_words(log: Path) -> str:
@@ -204,7 +210,7 @@ def query(command: Sequence[str | Path], out: Path | None = None) -> bytes:
         check=False,
     )
     if done.returncode != 0:
-        how = signal_name(-done.returncode) if done.returncode < 0 else f"exit {done.returncode}"
+        how = how_ended(done.returncode)
         message = done.stderr.decode(errors="replace").strip()[-2000:]
         raise FramestormError(f"{Path(command[0]).name} {command[1]} failed ({how}): {message}")
     return done.stdout

@@ -103,19 +103,7 @@ class CellResult:
         if self.verdict != CRASH:
             return None
         folder = out / self.folder
-        how = (
-            processes.signal_name(-self.exit)
-            if self.exit and self.exit < 0
-            else f"exit {self.exit}"
-        )
-        return processes.Death(
-            how,
-            folder / self.hs_err if self.hs_err else None,
-            processes.own_words(folder / "log.txt"),
-            folder / "log.txt"
-            if processes.ASAN_END in steps.tail(folder / "log.txt", 10)
-            else None,
-        )
+        return processes.died(self.exit, folder, folder / self.hs_err if self.hs_err else None)
 
     def write(self, out: Path) -> None:
         """Raises OSError."""
