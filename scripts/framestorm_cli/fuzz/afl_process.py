@@ -45,10 +45,7 @@ class Worker(Process):
             return
         self.ended = True
         self.exit = code
-        if code == native.EXIT_SETUP:
-            words = native.own_words(self.folder / "log.txt")
-            self.setup_error = words or "set-up error without a message"
-        self.death = native.death_of(code, self.folder)
+        self._conclude(code)
 
 
 class AflFigures(msgspec.Struct, forbid_unknown_fields=True):

@@ -116,10 +116,14 @@ class Process:
         self.poll()
         self.ended, self.ended_at = True, time.monotonic()
         self.exit = self.popen.returncode
-        if self.exit == processes.EXIT_SETUP and not did_not_end:
+        self._conclude(None if did_not_end else self.exit)
+
+    def _conclude(self, code: int | None) -> None:
+        """Why it ended; `code` None: it did not, and was killed."""
+        if code == processes.EXIT_SETUP:
             words = processes.own_words(self.folder / "log.txt")
             self.setup_error = words or "set-up error without a message"
-        self.death = processes.death_of(None if did_not_end else self.exit, self.folder)
+        self.death = processes.death_of(code, self.folder)
 
     def found(self) -> Iterable[Path]:
         """Files with the inputs its engine kept, so far."""
