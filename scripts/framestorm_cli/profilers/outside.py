@@ -1,7 +1,6 @@
 """A walker that is not the JDK's own: a plugin, or a profiler as it is shipped. What --profiler and
 --walker-plugin come to, how a process is told of it, and what is written down for replays."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from framestorm_cli.base import files, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.jdks.jdk import Jdk
-from framestorm_cli.native import walkers
+from framestorm_cli.native import names, walkers
 from framestorm_cli.profilers import obtaining, table
 from framestorm_cli.profilers.table import JVM, OUT
 
@@ -115,12 +114,8 @@ def check(walker_plugin: str | None, profiler: str | None) -> None:
     if name == JVM or name in table.BY_NAME:
         return
     if "/" not in name and not name.endswith(".so"):
-        near = difflib.get_close_matches(name, table.BY_NAME, 1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise FramestormError(
-            f"there is no profiler {name}.{hint} Known: {', '.join(table.BY_NAME)}; or give the file of an "
-            f"agent library, or {JVM} for what --jvm-arg starts"
-        )
+        others = f"; or give the file of an agent library, or {JVM} for what --jvm-arg starts"
+        names.known("profiler", [name], table.BY_NAME, others)
     if not Path(name).is_file():
         raise FramestormError(f"profiler {name} does not exist")
 
@@ -160,10 +155,10 @@ def with_file(profiler: str, file: str) -> str:
 
 def check_walker(walker: str, walker_plugin: str | None, profiler: str | None) -> None:
     """check(), and that --walker means the same. Without --walker, --profiler is enough."""
-    names = walkers.names(walker)
-    if names and (PROFILER in names) != (profiler is not None):
+    asked = walkers.names(walker)
+    if asked and (PROFILER in asked) != (profiler is not None):
         raise FramestormError("--walker profiler and --profiler NAME go together")
-    walkers.plugin_path(names, walker_plugin)
+    walkers.plugin_path(asked, walker_plugin)
     check(walker_plugin, profiler)
 
 
