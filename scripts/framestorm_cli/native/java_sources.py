@@ -4,7 +4,8 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,15 @@ def compiled(
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return folder
+
+
+def write_jar(into: Path, root: Path, files: Iterable[Path], manifest: str = "") -> None:
+    """Files below `root`, behind the manifest where there is one."""
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as jar:
+        if manifest:
+            jar.writestr("META-INF/MANIFEST.MF", manifest)
+        for file in sorted(files):
+            jar.write(file, file.relative_to(root))
 
 
 def _compiler(jdk: Jdk, needed: int) -> Path:

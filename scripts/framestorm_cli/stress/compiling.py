@@ -1,6 +1,5 @@
 """The built-in workloads, compiled: stress/workloads."""
 
-import zipfile
 from pathlib import Path
 
 from framestorm_cli.base import paths
@@ -39,8 +38,4 @@ def build(jdk: Jdk) -> BuiltIn:
 
 
 def _make_jar(classes: Path) -> None:
-    files = sorted(classes.rglob("*.class"))
-    with zipfile.ZipFile(classes / _JAR, "w", zipfile.ZIP_DEFLATED) as jar:
-        jar.writestr("META-INF/MANIFEST.MF", _MANIFEST)
-        for file in files:
-            jar.write(file, file.relative_to(classes))
+    java_sources.write_jar(classes / _JAR, classes, classes.rglob("*.class"), _MANIFEST)

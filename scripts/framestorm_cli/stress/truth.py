@@ -2,8 +2,6 @@
 
 import shutil
 import tempfile
-import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from framestorm_cli.base import paths, steps
@@ -37,9 +35,9 @@ def build(jdk: Jdk) -> Path:
         files = sorted(classes.rglob("*.class"))
         boot = {file for file in files if file.stem == "Shadow"}
         agent = {file for file in files if file.stem == "Agent"}
-        _jar(classes / _BOOT, classes, boot)
-        _jar(classes / AGENT, classes, agent, _MANIFEST)
-        _jar(classes / _OWN, classes, set(files) - boot - agent)
+        java_sources.write_jar(classes / _BOOT, classes, boot)
+        java_sources.write_jar(classes / AGENT, classes, agent, _MANIFEST)
+        java_sources.write_jar(classes / _OWN, classes, set(files) - boot - agent)
         shutil.copyfile(asm, classes / _ASM)
 
     exports = ("--add-exports", "java.base/jdk.internal.misc=ALL-UNNAMED")
@@ -57,14 +55,6 @@ def build(jdk: Jdk) -> Path:
         finished_by=_MANIFEST,
     )
     return folder / AGENT
-
-
-def _jar(into: Path, root: Path, files: Iterable[Path], manifest: str = "") -> None:
-    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as jar:
-        if manifest:
-            jar.writestr("META-INF/MANIFEST.MF", manifest)
-        for file in sorted(files):
-            jar.write(file, file.relative_to(root))
 
 
 def _asm() -> Path:
