@@ -2,7 +2,10 @@
 
 import hashlib
 import os
+import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +40,18 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError:
         scratch.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """What is put into the folder that this gives is renamed to `folder` at the end, or is gone."""
+    scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        yield scratch
+        scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

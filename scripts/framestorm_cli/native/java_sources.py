@@ -1,8 +1,6 @@
 """Java sources of the checkout, compiled for a JDK under test: once, kept in the cache folder."""
 
 import hashlib
-import os
-import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -11,6 +9,7 @@ from pathlib import Path
 
 from framestorm_cli.base import packages, paths, steps
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.files import whole_folder
 from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks.jdk import Jdk
 
@@ -60,18 +59,13 @@ def compiled(
         if folder.exists():
             return folder
         compiler = _compiler(jdk, max(part.minimum for part in sources))
-        scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
-        shutil.rmtree(scratch, ignore_errors=True)
-        try:
+        with whole_folder(folder) as scratch:
             for part, files in sources.items():
                 if files:
                     class_path = ":".join([str(scratch), *part.jars])
                     _javac(compiler, [*part.flags, "-cp", class_path], files, scratch, what)
             if finish is not None:
                 finish(scratch)
-            scratch.rename(folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     return folder
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from framestorm_cli.base import paths, steps
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.files import whole_folder
 from framestorm_cli.binaries import elf
 from framestorm_cli.hotspot import building, sources
 from framestorm_cli.hotspot.building import Request
@@ -69,14 +70,9 @@ def trimmed(jdk: Jdk) -> Path:
             return folder
         steps.say(f"copying what the victims use of {jdk.home}")
         _keep_newest(folder.parent)
-        scratch = folder.with_name(f"{folder.name}.{os.getpid()}")
-        shutil.rmtree(scratch, ignore_errors=True)
-        try:
+        with whole_folder(folder) as scratch:
             _copy(jdk.home, scratch)
             _compress(scratch / "lib" / "server" / "libjvm.so")
-            scratch.rename(folder)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     return folder
 
 
