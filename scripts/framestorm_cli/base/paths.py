@@ -43,5 +43,7 @@ def shown(path: Path) -> str:
 
 
 def relative(path: Path | None, out: Path) -> str | None:
-    """A path below the run's folder as summary.json holds it."""
-    return None if path is None else str(path.relative_to(out))
+    """A path below the run's folder as summary.json holds it; one that is elsewhere stays as it is."""
+    if path is None:
+        return None
+    return str(path.relative_to(out) if path.is_relative_to(out) else path)

@@ -10,6 +10,12 @@ from framestorm_cli.base.errors import FramestormError
 NEEDED_FREE = 200 << 20  # bytes below the out folder, checked before
 
 
+def check_new(into: Path) -> None:
+    """Raises FramestormError for a folder, or a file, with something in it."""
+    if into.exists() and (not into.is_dir() or any(into.iterdir())):
+        raise FramestormError(f"{into} is not empty: name a new folder, nothing is overwritten")
+
+
 def new_folder(out: Path | None, name: str) -> Path:
     """The folder a command writes to: `out`, which must be new or empty, or out/<time>-<name>."""
     if out is not None:
@@ -23,6 +29,13 @@ def new_folder(out: Path | None, name: str) -> Path:
     while folder.exists():
         number += 1
         folder = base / f"{stamp}-{name}-{number}"
+    return folder
+
+
+def prepare(out: Path | None, name: str) -> Path:
+    """new_folder(), created, with room in it. Raises FramestormError."""
+    folder = new_folder(out, name)
+    check_room(folder)
     return folder
 
 

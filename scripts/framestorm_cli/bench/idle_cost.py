@@ -25,8 +25,7 @@ def idle_cost_command(
     *, variant: str, rounds: int, scale: int, jvm_args: tuple[str, ...], out: Path | None
 ) -> int:
     """Builds the JDK of the variant without the additions' sources when there is none."""
-    folder = run_folder.new_folder(out, "idle-cost")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "idle-cost")
     homes = {WITH: libraries.control(variant), WITHOUT: libraries.without_additions(variant)}
     measured = measure(homes, folder, rounds, (*jvm_args, str(scale)))
     figures = figures_of(measured)

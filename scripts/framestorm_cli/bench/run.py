@@ -35,8 +35,7 @@ def bench_command(
 ) -> int:
     """Each JDK in turn, the default one when none is named."""
     outside.check(None, profiler)
-    folder = run_folder.new_folder(out, "bench")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "bench")
     tools_of_each = [toolchain.prepare(jdk) for jdk in jdks or (None,)]
     load = os.getloadavg()[0]
     measured: list[Json] = []

@@ -8,7 +8,6 @@ same result anywhere. Only inputs are pruned, never an artifact.
 """
 
 import filecmp
-import os
 import re
 import shutil
 import tempfile
@@ -20,6 +19,7 @@ import click
 
 from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
+from framestorm_cli.base.files import whole_folder
 from framestorm_cli.corpus import stepped as stepping
 from framestorm_cli.coverage import measuring
 from framestorm_cli.coverage.measuring import content_name
@@ -130,7 +130,7 @@ def merge_command(
     jvm_args: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Exit code 0. Raises FramestormError when `into` holds something, or a folder holds nothing."""
-    _check_new(into)
+    run_folder.check_new(into)
     found = gather(folders)
     dropped: set[Path] = set()
     if prune and found.distinct:
@@ -163,7 +163,7 @@ def _useless(
 def import_command(*, runs: tuple[Path, ...], into: Path, most: int) -> int:
     """What runs of `stress` and `step` kept, as a corpus: unmutated samples, and halts at which a walker
     was not right, are inputs; findings of stress are artifacts."""
-    _check_new(into)
+    run_folder.check_new(into)
     found = Gathered()
     for run in runs:
         for file in sorted(run.rglob("seeds/*.bin")):
@@ -195,37 +195,28 @@ def _add_input(file: Path, found: Gathered) -> None:
     found.inputs.setdefault("", {}).setdefault(content_name(file), file)
 
 
-def _check_new(into: Path) -> None:
-    if into.exists() and (not into.is_dir() or any(into.iterdir())):
-        raise FramestormError(f"{into} is not empty: name a new folder, nothing is overwritten")
-
-
 def _write(found: Gathered, into: Path, dropped: set[Path]) -> None:
     """Into a folder beside it first: a merge that is interrupted leaves no half corpus."""
-    scratch = into.with_name(f"{into.name}.{os.getpid()}")
-    shutil.rmtree(scratch, ignore_errors=True)
     try:
-        for target, inputs in found.inputs.items():
-            for name, file in inputs.items():
-                if file not in dropped:
-                    _copy(file, scratch / target / name)
-        for name, file in found.artifacts.items():
-            target_path = scratch / CRASHES / name
-            _copy(file, target_path)
-            if replaying.sidecar(file).exists():
-                _copy(replaying.sidecar(file), replaying.sidecar(target_path))
-            if file.with_suffix(".txt").exists():
-                _copy(file.with_suffix(".txt"), target_path.with_suffix(".txt"))
-        for name, folder in found.described.items():
-            shutil.copytree(folder, scratch / CRASHES / name)
-        scratch.mkdir(parents=True, exist_ok=True)
-        if into.exists():
-            into.rmdir()
-        scratch.rename(into)
+        with whole_folder(into) as scratch:
+            for target, inputs in found.inputs.items():
+                for name, file in inputs.items():
+                    if file not in dropped:
+                        _copy(file, scratch / target / name)
+            for name, file in found.artifacts.items():
+                target_path = scratch / CRASHES / name
+                _copy(file, target_path)
+                if replaying.sidecar(file).exists():
+                    _copy(replaying.sidecar(file), replaying.sidecar(target_path))
+                if file.with_suffix(".txt").exists():
+                    _copy(file.with_suffix(".txt"), target_path.with_suffix(".txt"))
+            for name, folder in found.described.items():
+                shutil.copytree(folder, scratch / CRASHES / name)
+            scratch.mkdir(parents=True, exist_ok=True)
+            if into.exists():
+                into.rmdir()
     except OSError as error:
         raise FramestormError(f"cannot write {into}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _copy(file: Path, to: Path) -> None:

@@ -29,13 +29,11 @@ def minimize_command(
     jdk: Path | None,
     jvm_args: tuple[str, ...],
 ) -> int:
-    if into.exists() and any(into.iterdir()):
-        raise FramestormError(f"{into} is not empty: name a new folder, nothing is overwritten")
+    run_folder.check_new(into)
     # As libFuzzer's -merge=1: the smallest ones first, each is kept that adds something.
     files = sorted(measuring.files_of(corpus), key=lambda file: (file.stat().st_size, file.name))
     tools = toolchain.prepare(jdk or choosing.INSTRUMENTED)
-    folder = run_folder.new_folder(out, "corpus")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "corpus")
     measured = measuring.measure_saying_so(tools, files, folder, halts, jvm_args)
     kept = [one for one in measured.inputs if one.added]
     into.mkdir(parents=True, exist_ok=True)
@@ -68,8 +66,7 @@ def check_command(
         key=lambda file: (file.stem not in names, file.stat().st_size, file.name),
     ):
         folders.setdefault(file.parent, []).append(file)
-    folder = run_folder.new_folder(out, "corpus")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "corpus")
     bad: dict[Path, str] = {}
     for number, files in enumerate(folders.values()):
         illegal = _illegal(tools, files)

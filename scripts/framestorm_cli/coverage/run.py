@@ -30,8 +30,7 @@ def coverage_command(
     files = measuring.files_of(corpus)
     floor = tables.read_floor(check) if check else {}
     tools = toolchain.prepare(jdk or choosing.INSTRUMENTED)
-    folder = run_folder.new_folder(out, "coverage")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "coverage")
     measured = measuring.measure_saying_so(tools, files, folder, halts, jvm_args)
     steps.say("reading the line tables of libjvm")
     found = tables.tables_of(

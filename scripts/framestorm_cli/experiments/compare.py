@@ -50,8 +50,7 @@ def compare_command(
         return _again(again, out)
     known("target", targets, list(paths.TARGETS))
     check_corpus(corpus)
-    folder = run_folder.new_folder(out, "compare")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "compare")
     tools = toolchain.prepare(jdk or choosing.INSTRUMENTED)
     engines = tuple(dict.fromkeys(engines)) or ENGINES
     if "afl" in engines:

@@ -62,8 +62,7 @@ def fuzz_command(
     known("target", targets, list(paths.TARGETS))
     check_corpus(corpus)
     outside.check_walker(walker, walker_plugin, profiler)
-    folder = run_folder.new_folder(out, "fuzz")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "fuzz")
     try:
         tools = toolchain.prepare(jdk, toolchain.FUZZING)
         if engine == "afl":

@@ -138,16 +138,10 @@ def _entry(entry: Entry, out: Path) -> EntryRecord:
         EntryRecord,
         entry,
         state=entry.state or None,
-        artifact=_below(entry.artifact, out),
-        report=_below(entry.report, out),
+        artifact=paths.relative(entry.artifact, out),
+        report=paths.relative(entry.report, out),
         command=entry.command or None,
     )
-
-
-def _below(path: Path | None, out: Path) -> str | None:
-    if path is None:
-        return None
-    return str(path.relative_to(out)) if path.is_relative_to(out) else str(path)
 
 
 def to_report(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> Report:
@@ -168,8 +162,8 @@ def to_report(outcome: Outcome, out: Path, seconds: float, argv: list[str]) -> R
                 e,
                 known=e.kind != NEW,
                 detail=e.how,
-                report=_below(e.report, out),
-                artifact=_below(e.artifact, out),
+                report=paths.relative(e.report, out),
+                artifact=paths.relative(e.artifact, out),
             )
             for e in shown
         ],

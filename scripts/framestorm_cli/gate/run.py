@@ -216,8 +216,7 @@ def gate_command(
         subject.base_request(base, request)
     names.known("target", targets, list(paths.TARGETS))
     fuzz_command.check_corpus(corpus)
-    folder = run_folder.new_folder(out, "gate")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "gate")
     options = Options(
         minutes, jobs or os.cpu_count() or 1, seed if seed is not None else int(time.time()), baseline,
         floor, changed, since, targets, workloads, tuple(entry.resolve() for entry in corpus), jvm_args,

@@ -69,8 +69,7 @@ def step_command(
         raise FramestormError(
             "--event and --profiler do not go together: events are judged by traces"
         )
-    folder = run_folder.new_folder(out, "step")
-    run_folder.check_room(folder)
+    folder = run_folder.prepare(out, "step")
     tools = toolchain.prepare(jdk)
     names = table(tools.program(NATIVE)).names
     known("scenario", scenarios, names["scenarios"])

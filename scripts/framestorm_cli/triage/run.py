@@ -26,8 +26,7 @@ def triage_command(folder: Path, out: Path | None) -> int:
     found = buckets.into_buckets(collected.findings)
     target = None
     if out is not None:
-        target = run_folder.new_folder(out, "triage")
-        run_folder.check_room(target)
+        target = run_folder.prepare(out, "triage")
     for bucket in found:
         bucket.verification = Verification(skipped="triage does not replay")
         shown = bucket.best.artifact
