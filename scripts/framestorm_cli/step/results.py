@@ -93,6 +93,15 @@ class Injected(msgspec.Struct):
     why_not: dict[str, int] = {}  # of the others
 
 
+def without(events: dict[str, Injected]) -> dict[str, str]:
+    """Those that took effect nowhere, and why."""
+    return {
+        name: "; ".join(one.why_not) or "none was injected"
+        for name, one in events.items()
+        if one.effective == 0
+    }
+
+
 class Scenario(msgspec.Struct):
     steps: int
     seconds: float
@@ -100,12 +109,8 @@ class Scenario(msgspec.Struct):
     events: dict[str, Injected] = {}
 
     def without(self) -> dict[str, str]:
-        """Events that took effect nowhere, and why."""
-        return {
-            name: "; ".join(one.why_not) or "none was injected"
-            for name, one in self.events.items()
-            if one.effective == 0 and not self.unavailable
-        }
+        """Of its events, where it was stepped."""
+        return {} if self.unavailable else without(self.events)
 
 
 class Miss(msgspec.Struct):
@@ -292,9 +297,8 @@ class Results(msgspec.Struct, dict=True):
             found.append("no instruction of the program was stepped")
         if self.program:
             found += [
-                f"event {name} took effect nowhere: {'; '.join(one.why_not) or 'none was injected'}"
-                for name, one in self.program.events.items()
-                if one.effective == 0
+                f"event {name} took effect nowhere: {why}"
+                for name, why in without(self.program.events).items()
             ]
         # An instruction has an event the first time that any scenario meets it: a scenario may have none.
         nowhere = {name for name, one in self.injected.items() if one.injected == 0}

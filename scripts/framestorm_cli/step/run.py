@@ -289,11 +289,8 @@ def show(made: Results) -> None:
                 soft_wrap=True,
             )
             for code, samples in missed.most_common(_MISSED_SHOWN):
-                console.print(
-                    f"  not so: {samples / (hit + missed.total()):.2%} in {code}",
-                    soft_wrap=True,
-                    markup=False,
-                )
+                part = samples / (hit + missed.total())
+                console.print(f"  not so: {part:.2%} in {code}", soft_wrap=True, markup=False)
     if made.profiler:
         stored = "?" if made.profiler.stored is None else f"{made.profiler.stored:,}"
         console.print(
@@ -313,15 +310,11 @@ def show(made: Results) -> None:
         shown.add_column(
             title, justify="left" if title in ("code", "walker", "errors") else "right"
         )
+    tables = sorted(made.sections.items())
+    tables += [(f"during {event}", walkers) for event, walkers in sorted(made.events.items())]
     distinct = made.distinct_by_section
-    for section, walkers in sorted(made.sections.items()):
+    for section, walkers in tables:
         rows = [section, f"{distinct[section]:,}" if distinct[section] else ""]
-        for name, tally in walkers.items():
-            errors = " ".join(f"{code}: {count:,}" for code, count in tally.errors.items())
-            shown.add_row(*rows, name, *_cells(tally), errors)
-            rows = ["", ""]
-    for event, walkers in sorted(made.events.items()):
-        rows = [f"during {event}", ""]
         for name, tally in walkers.items():
             errors = " ".join(f"{code}: {count:,}" for code, count in tally.errors.items())
             shown.add_row(*rows, name, *_cells(tally), errors)
