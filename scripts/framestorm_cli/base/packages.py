@@ -51,27 +51,18 @@ def install(wanted: Sequence[str]) -> None:
         raise FramestormError(
             f"missing: {' '.join(wanted)}; there is no apt-get here, so install them by hand"
         )
-    prefix: list[str] = []
+    apt = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300"]
     if os.geteuid() != 0:
+        why = ""
         if shutil.which("sudo") is None:
+            why = "neither root nor sudo here"
+        elif subprocess.run(["sudo", "-v"], check=False).returncode != 0:
+            why = "sudo refused"
+        if why:
             raise FramestormError(
-                f"missing packages: {' '.join(wanted)}; neither root nor sudo here: "
-                f"have an administrator run `{by_hand}`"
+                f"missing packages: {' '.join(wanted)}; {why}: have an administrator run `{by_hand}`"
             )
-        prefix = ["sudo"]
-        if subprocess.run([*prefix, "-v"], check=False).returncode != 0:
-            raise FramestormError(
-                f"missing packages: {' '.join(wanted)}; sudo refused: "
-                f"have an administrator run `{by_hand}`"
-            )
-    apt = [
-        *prefix,
-        "env",
-        "DEBIAN_FRONTEND=noninteractive",
-        "apt-get",
-        "-o",
-        "DPkg::Lock::Timeout=300",
-    ]
+        apt.insert(0, "sudo")
     with steps.locked("packages", "installing packages"):
         still_missing = [p for p in wanted if p in missing(wanted)]
         if not still_missing:

@@ -77,17 +77,15 @@ def native_program(name: str = NATIVE) -> Path:
 def headers(jdk: Jdk | None) -> Path:
     """The JNI headers to build with. Those of the newest JDK, not of the one under test: the build
     must not start over with every --jdk."""
-    candidates = jdks.usable() + ([jdk] if jdk else [])
-    for candidate in candidates:
-        if candidate.include is not None:
-            return candidate.include
-    packages.ensure([packages.JDK_PACKAGE])
-    for candidate in jdks.usable():
-        if candidate.include is not None:
-            return candidate.include
-    raise FramestormError(
-        f"no JDK with include/jvmti.h found: install a full JDK, for example {packages.JDK_PACKAGE}"
-    )
+    found = [one.include for one in (*jdks.usable(), jdk) if one and one.include]
+    if not found:
+        packages.ensure([packages.JDK_PACKAGE])
+        found = [one.include for one in jdks.usable() if one.include]
+    if not found:
+        raise FramestormError(
+            f"no JDK with include/jvmti.h found: install a full JDK, for example {packages.JDK_PACKAGE}"
+        )
+    return found[0]
 
 
 def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
