@@ -248,27 +248,25 @@ class Build:
             return base
         base.parent.mkdir(parents=True, exist_ok=True)
         if self.drop_in:
-            self._copy_base(self.boot_jdk.home, base)
-            return base
+            return self._copy_base(self.boot_jdk.home, base)
         # Without sanitizers, whatever the variant: its programs have to run while it is built.
         plain, every = variants.VARIANTS[variants.PLAIN], variants.collectors(())
         image = Build(self.source, self.boot_jdk, plain, every, self.jobs)
         if image.tree_name == self.tree_name:
-            self._copy_base(self._image(), base)
-            return base
-        with steps.locked(f"jdk-{image.tree_name}", f"building JDK {self.source.version}") as lock:
+            return self._copy_base(self._image(), base)
+        with image.locked() as lock:
             image._prepare(lock)
-            self._copy_base(image._image(), base)
-        return base
+            return self._copy_base(image._image(), base)
 
     def _image(self) -> Path:
         self._build("jdk-image")
         return self.folder / "images" / "jdk"
 
-    def _copy_base(self, home: Path, base: Path) -> None:
+    def _copy_base(self, home: Path, base: Path) -> Path:
         with steps.locked(f"jdk-base-{base.name}", "copying the boot JDK"):
             if not base.exists():
                 folder.copy_base(home, base, CC if self.variant.sanitized else None)
+        return base
 
     def _build(self, target: str) -> None:
         build = self.folder
