@@ -12,8 +12,8 @@ from framestorm_cli.base import files, paths, run_folder
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.experiments import compare_runs, compare_table, shared
-from framestorm_cli.experiments.compare_runs import Done, Planned
-from framestorm_cli.experiments.series import Measured, paired
+from framestorm_cli.experiments.compare_runs import Done
+from framestorm_cli.experiments.series import Measured, Planned, paired
 from framestorm_cli.findings.records import Json
 from framestorm_cli.fuzz import afl, results
 from framestorm_cli.fuzz.fuzzing import Fuzzer

@@ -5,27 +5,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.experiments.series import Measured, distinct
+from framestorm_cli.experiments.series import Measured, Planned, distinct
 from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding
 from framestorm_cli.fuzz import results
 from framestorm_cli.fuzz.fuzzing import Run
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.triage.buckets import Bucket, into_buckets
-
-
-@dataclass(frozen=True)
-class Planned:
-    engine: str
-    target: str
-    guided: bool
-    repetition: int
-    seed: int
-
-    @property
-    def name(self) -> str:
-        kind = "guided" if self.guided else "unguided"
-        return f"{self.repetition}-{self.target}-{self.engine}-{kind}"
 
 
 def plan(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from resource import struct_rusage
 
 from framestorm_cli.base import files
 from framestorm_cli.base.errors import FramestormError
@@ -87,7 +88,7 @@ def calibrated(program: Program, settings: Settings) -> Program:
     folder = settings.out / "runs" / f"calibration-{program.role}"
     seconds = settings.seconds
     command = _java(program, settings, [], program.command(seconds, 1))
-    popen, used = _run(command, folder, seconds * _LIMIT_FACTOR + _LEAST_LIMIT)
+    popen, _, used = _run(command, folder, seconds * _LIMIT_FACTOR + _LEAST_LIMIT)
     if popen.returncode != 0 or used is None:
         raise FramestormError(
             f"{program.name} does not run without an agent (exit {popen.returncode}): "
@@ -158,7 +159,7 @@ def _measure(one: Planned, settings: Settings, folder: Path) -> Measured:
         sampling.append(f"-javaagent:{settings.truth}")
     command = _java(one.program, settings, sampling, one.program.command(None, one.seed))
     limit = settings.seconds * _LIMIT_FACTOR + _LEAST_LIMIT
-    popen, used = _run(command, folder, limit)
+    popen, wall, used = _run(command, folder, limit)
     stats = records.read_last_stats(folder / agent.OUT)
     truth = truth_figures.of([stats])
     failed = ""
@@ -175,9 +176,9 @@ def _measure(one: Planned, settings: Settings, folder: Path) -> Measured:
         interval_ns=one.interval_ns,
         repetition=one.repetition,
         seed=one.seed,
-        wall=round(used.wall, 4) if used else 0.0,
-        user=round(used.user, 4) if used else 0.0,
-        system=round(used.system, 4) if used else 0.0,
+        wall=round(wall, 4) if used else 0.0,
+        user=round(used.ru_utime, 4) if used else 0.0,
+        system=round(used.ru_stime, 4) if used else 0.0,
         samples=int(stats.get("samples") or 0),
         ticks=int(stats.get("ticks") or 0),
         traces=_traces(stats),
@@ -217,17 +218,11 @@ def _java(
     return [java, *sampling, *_FLAGS, *program.workload.jvm_args, *settings.jvm_args, *arguments]
 
 
-@dataclass(frozen=True)
-class _Used:
-    wall: float
-    user: float
-    system: float
-
-
 def _run(
     command: Sequence[str], folder: Path, limit: float
-) -> tuple[processes.Popen, _Used | None]:
-    """Runs it to its end; None when it did not come within `limit` seconds."""
+) -> tuple[processes.Popen, float, struct_rusage | None]:
+    """Runs it to its end, with the wall time and what it used; None when it did not come to it within `limit`
+    seconds."""
     began = time.monotonic()
     popen = processes.start(command, folder)
     overdue = threading.Timer(limit, popen.kill)
@@ -241,6 +236,4 @@ def _run(
             popen.kill()
             popen.wait()
     wall = time.monotonic() - began
-    if used is None or not in_time:
-        return popen, None
-    return popen, _Used(wall, used.ru_utime, used.ru_stime)
+    return popen, wall, used if in_time else None

@@ -34,14 +34,23 @@ def distinct(found: Iterable[tuple[float, Iterable[object]]]) -> Series:
 
 
 @dataclass
-class Measured:
-    """One run."""
-
+class Planned:
     engine: str
     target: str
     guided: bool
     repetition: int  # from 1
     seed: int
+
+    @property
+    def name(self) -> str:
+        kind = "guided" if self.guided else "unguided"
+        return f"{self.repetition}-{self.target}-{self.engine}-{kind}"
+
+
+@dataclass
+class Measured(Planned):
+    """One run."""
+
     seconds: float  # of fuzzing
     walks: int
     processes: int
