@@ -64,6 +64,11 @@ def _reading(path: Path) -> Iterator[ELFFile]:
             raise NotElfError(f"{path} is damaged: {error}") from error
 
 
+def _base(file: ELFFile) -> int:
+    loads = [s["p_vaddr"] for s in file.iter_segments() if s["p_type"] == "PT_LOAD"]
+    return int(min(loads, default=0)) & ~0xFFF
+
+
 def identify(path: Path) -> Identity:
     """Machine, build id and load base. Raises NotElfError."""
     with _reading(path) as file:
@@ -71,8 +76,7 @@ def identify(path: Path) -> Identity:
         section = file.get_section_by_name(".note.gnu.build-id")
         if isinstance(section, NoteSection):
             build_id = next((str(n["n_desc"]) for n in section.iter_notes()), "")
-        loads = [s["p_vaddr"] for s in file.iter_segments() if s["p_type"] == "PT_LOAD"]
-        return Identity(file["e_machine"], build_id, min(loads, default=0) & ~0xFFF)
+        return Identity(file["e_machine"], build_id, _base(file))
 
 
 def may_have_lines(path: Path) -> bool:
@@ -102,10 +106,7 @@ def functions(path: Path) -> list[Symbol]:
     Parsed by hand: pyelftools needs seconds for libjvm's seventy thousand.
     """
     with _reading(path) as file:
-        base = min(
-            (s["p_vaddr"] for s in file.iter_segments() if s["p_type"] == "PT_LOAD"), default=0
-        )
-        base &= ~0xFFF
+        base = _base(file)
         section = file.get_section_by_name(".symtab") or file.get_section_by_name(".dynsym")
         if section is None:
             return []
@@ -123,8 +124,8 @@ def functions(path: Path) -> list[Symbol]:
 
 def file_offset(path: Path, offset: int) -> int:
     """Where in the file the code at `offset` from the load base stands. Raises NotElfError."""
-    base = identify(path).base
     with _reading(path) as file:
+        base = _base(file)
         for segment in file.iter_segments():
             start = segment["p_vaddr"] - base
             if segment["p_type"] == "PT_LOAD" and start <= offset < start + segment["p_filesz"]:
