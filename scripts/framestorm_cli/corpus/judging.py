@@ -11,7 +11,6 @@ from pathlib import Path
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries.symbols import Symbolizer
-from framestorm_cli.findings import records
 from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.findings.records import Json
 from framestorm_cli.jdks.jdk import Jdk
@@ -61,28 +60,21 @@ class Judgement:
 
     @property
     def shown(self) -> Finding | None:
-        """The finding to show: the one in question, else whatever came up."""
-        matched = [one.matched for one in self.tries if one.matched is not None]
-        others = [finding for one in self.tries for finding in one.findings]
-        return next(iter(matched + others), None)
+        return replaying.shown(self.tries)
 
 
 def expectation_of(artifact: Path, jdk: Jdk) -> Expectation | None:
     """None when there are expectations, but none for this JDK. Raises FramestormError for those that
     cannot be understood."""
-    for path in (replaying.sidecar(artifact), artifact.with_name("expected.json")):
-        if not path.exists():
-            continue
-        data = records.read_json(path)
-        if not data:
-            raise FramestormError(f"{path} is not a JSON object: repair or remove it")
-        if "per_jdk" in data:
-            known = expectations.read_expectations(path).get(jdk.label)
-            if known is None or not expectations.is_of(artifact, jdk.label):
-                return None
-            return Expectation(*known)
+    path, data = replaying.beside(artifact)
+    if not data:
+        return Expectation(NOTHING_KNOWN)
+    if "per_jdk" not in data:
         return _recorded(path, data, jdk)
-    return Expectation(NOTHING_KNOWN)
+    known = expectations.read_expectations(path).get(jdk.label)
+    if known is None or not expectations.is_of(artifact, jdk.label):
+        return None
+    return Expectation(*known)
 
 
 def _recorded(path: Path, data: Json, jdk: Jdk) -> Expectation | None:

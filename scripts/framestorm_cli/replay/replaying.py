@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,34 +44,40 @@ def sidecar(artifact: Path) -> Path:
     return artifact.with_name(artifact.name + ".json")
 
 
+def beside(artifact: Path) -> tuple[Path, Json]:
+    """What is written down of an artifact, and where: its sidecar, or expected.json. Nothing there: empty.
+    Raises FramestormError when there is one that cannot be understood."""
+    path = sidecar(artifact)
+    if not path.exists():
+        path = artifact.with_name("expected.json")
+    data = records.read_json(path)
+    if not data and path.exists():
+        raise FramestormError(f"{path} is not a JSON object: repair or remove it")
+    return path, data
+
+
 def read_recorded(artifact: Path, label: str) -> Recorded:
     """The sidecar, or expected.json of a folder in corpus/crashes (`label`: Jdk.label). Nothing there:
     empty.
 
     Raises FramestormError when there is one that cannot be understood.
     """
-    for path in (sidecar(artifact), artifact.with_name("expected.json")):
-        if not path.exists():
-            continue
-        data = records.read_json(path)
-        per_jdk = data.get("per_jdk")
-        if isinstance(per_jdk, dict):
-            known = per_jdk.get(label, {})
-            others = [entry for entry in per_jdk.values() if entry.get("signature")]
-            signature = known.get("signature") or (others[0]["signature"] if others else None)
-        else:
-            signature = data.get("signature")
-        if not data:
-            raise FramestormError(f"{path} is not a JSON object: repair or remove it")
-        try:
-            return Recorded(
-                Signature.from_json(signature) if signature else None,
-                tuple(data.get("jvm_args") or ()),
-                outside.from_recorded(data),
-            )
-        except ValueError as error:
-            raise FramestormError(f"{path}: {error}") from error
-    return Recorded()
+    path, data = beside(artifact)
+    per_jdk = data.get("per_jdk")
+    if isinstance(per_jdk, dict):
+        known = per_jdk.get(label, {})
+        others = [entry for entry in per_jdk.values() if entry.get("signature")]
+        signature = known.get("signature") or (others[0]["signature"] if others else None)
+    else:
+        signature = data.get("signature")
+    try:
+        return Recorded(
+            Signature.from_json(signature) if signature else None,
+            tuple(data.get("jvm_args") or ()),
+            outside.from_recorded(data),
+        )
+    except ValueError as error:
+        raise FramestormError(f"{path}: {error}") from error
 
 
 def write_sidecar(artifact: Path, signature: Signature, jvm: Json, recorded: Recorded) -> None:
@@ -101,6 +107,12 @@ class Try:
     def walked(self) -> bool:
         """Whether the artifact was walked at all."""
         return bool(self.replay.get("walks"))
+
+
+def shown(tries: Sequence[Try]) -> Finding | None:
+    """The finding to show of several: the one in question, else whatever came up."""
+    matched = [one.matched for one in tries if one.matched is not None]
+    return next(iter(matched + [finding for one in tries for finding in one.findings]), None)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """`framestorm replay` and `framestorm minimize`."""
 
+import itertools
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from framestorm_cli.findings.finding import Finding, Signature
 from framestorm_cli.native import processes, toolchain
 from framestorm_cli.native.toolchain import NATIVE, STEP, Toolchain
 from framestorm_cli.profilers import outside
-from framestorm_cli.profilers.outside import OutsideWalker
 from framestorm_cli.replay import replaying
 from framestorm_cli.replay.replaying import Recorded, Request, Try
 from framestorm_cli.triage.explain import explain
@@ -30,18 +30,6 @@ def read_signature(path: Path) -> Signature:
         return Signature.from_json(data.get("signature", data))
     except (ValueError, AttributeError) as error:
         raise FramestormError(f"{path} holds no signature: {error}") from error
-
-
-def _request(
-    artifact: Path, recorded: Recorded, walked: OutsideWalker, jvm_args: tuple[str, ...], halts: int
-) -> Request:
-    return Request(
-        artifact.resolve(),
-        recorded.signature,
-        jvm_args or recorded.jvm_args,
-        walked,
-        halts,
-    )
 
 
 def show_finding(finding: Finding) -> None:
@@ -124,23 +112,20 @@ def replay_command(
     symbolizer = Symbolizer()
     with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
         folder = out.resolve() if out is not None else Path(scratch)
-        count = 0
+        numbers = itertools.count(1)
 
         def on_done(one: Try) -> None:
-            nonlocal count
-            count += 1
-            _report_try(count, tries, one)
+            _report_try(next(numbers), tries, one)
 
-        request = _request(artifact, recorded, walked, jvm_args, halts)
+        args = jvm_args or recorded.jvm_args
+        request = Request(artifact.resolve(), recorded.signature, args, walked, halts)
         done = replaying.run_tries(tools, symbolizer, request, tries, folder, on_done)
     return _verdict(done, recorded.signature)
 
 
 def _verdict(done: list[Try], wanted: Signature | None) -> int:
-    matched = [one.matched for one in done if one.matched is not None]
-    others = [finding for one in done for finding in one.findings]
-    shown = matched[0] if matched else (others[0] if others else None)
-    if shown is not None:
+    hits = sum(1 for one in done if one.matched is not None)
+    if (shown := replaying.shown(done)) is not None:
         show_finding(shown)
         click.echo()
     if wanted is None:
@@ -151,8 +136,8 @@ def _verdict(done: list[Try], wanted: Signature | None) -> int:
             "beside it (ARTIFACT.json, see `scripts/framestorm corpus add --help`) or give --signature"
         )
         return 1
-    click.echo(f"reproduced in {len(matched)} of {len(done)} fresh JVMs")
-    if not matched:
+    click.echo(f"reproduced in {hits} of {len(done)} fresh JVMs")
+    if not hits:
         click.echo("the recorded signature did not come back: not reproducible here")
         return 1
     return 0
@@ -177,7 +162,8 @@ def minimize_command(
     symbolizer = Symbolizer()
     with tempfile.TemporaryDirectory(prefix="framestorm-") as scratch:
         folder = Path(scratch)
-        request = _request(artifact, recorded, walked, jvm_args, replaying.HALTS)
+        args = jvm_args or recorded.jvm_args
+        request = Request(artifact.resolve(), recorded.signature, args, walked)
         if recorded.signature is None:
             request = _learn(tools, symbolizer, request, folder / "learn")
         assert request.signature is not None
