@@ -224,16 +224,6 @@ class Results(msgspec.Struct, dict=True):
         place = (one.kind, one.name, one.tier, one.offset)
         return any(place in run.places for run in (self, *self.also))
 
-    def sampled(self) -> tuple[int, Counter[str]]:
-        """Samples of the program in code that was stepped, and by code those in code that was not."""
-        hit, missed = 0, Counter[str]()
-        for one in self.program.sampled if self.program else ():
-            if self._was_stepped(one):
-                hit += one.samples
-            else:
-                missed[named(one.kind, one.name, one.tier)] += one.samples
-        return hit, missed
-
     @cached_property
     def shapes(self) -> set[tuple[int, str]]:
         """Instructions of methods' code that were stepped, whatever their numbers and registers, by tier."""
@@ -244,12 +234,14 @@ class Results(msgspec.Struct, dict=True):
             for one in blob.instructions
         }
 
-    def sampled_shapes(self) -> tuple[int, Counter[str]]:
-        """As sampled(). But code of methods differs from run to run: where an instruction of its shape was
-        stepped in a method's code of the same tier, it counts."""
+    def sampled(self, *, by_shape: bool = False) -> tuple[int, Counter[str]]:
+        """Samples of the program in code that was stepped, and by code those in code that was not.
+
+        `by_shape`: code of methods differs from run to run: where an instruction of its shape was stepped in
+        a method's code of the same tier, it counts."""
         hit, missed = 0, Counter[str]()
         for one in self.program.sampled if self.program else ():
-            form = shape_at(one.code, 0) if one.kind == _METHODS else ""
+            form = shape_at(one.code, 0) if by_shape and one.kind == _METHODS else ""
             runs = (self, *self.also)
             like = form and any((one.tier, form) in run.shapes for run in runs)
             if like or self._was_stepped(one):

@@ -282,7 +282,7 @@ def show(made: Results) -> None:
         if len(missed) > _MISSED_SHOWN:
             console.print(f"  and in {len(missed) - _MISSED_SHOWN:,} others: {PAGE}, {_DATA}")
         if missed:
-            hit, missed = made.sampled_shapes()
+            hit, missed = made.sampled(by_shape=True)
             console.print(
                 f"{hit / (hit + missed.total()):.1%} where an instruction of a method's code counts that was "
                 "stepped elsewhere with other registers and numbers",
