@@ -32,6 +32,16 @@ def new_folder(out: Path | None, name: str) -> Path:
     return folder
 
 
+def check_cache(folder: Path, needed: int, what: str) -> None:
+    """Raises FramestormError when the disk of a folder in the cache has too little room for `what`."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise FramestormError(
+            f"the cache folder {folder} has {free >> 20} MiB of free disk, {what} needs {needed >> 20} MiB: "
+            "make room there, or name another folder with FRAMESTORM_CACHE"
+        )
+
+
 def prepare(out: Path | None, name: str) -> Path:
     """new_folder(), created, with room in it. Raises FramestormError."""
     folder = new_folder(out, name)

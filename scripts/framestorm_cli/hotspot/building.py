@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import packages, steps
+from framestorm_cli.base import packages, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import (
     additions,
@@ -355,12 +355,7 @@ class Build:
         need = ROOM_HOME
         need += 0 if self.patched.source.exists() else ROOM_TREE
         need += 0 if (self.folder / _CONFIGURED).exists() else ROOM_BUILD
-        free = shutil.disk_usage(store.folder()).free
-        if free < need:
-            raise FramestormError(
-                f"the cache folder {store.folder()} has {free >> 20} MiB of free disk, this build needs "
-                f"{need >> 20} MiB: make room there, or name another folder with FRAMESTORM_CACHE"
-            )
+        run_folder.check_cache(store.folder(), need, "this build")
 
 
 def _compiler_version() -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from framestorm_cli.base import packages, paths, steps
+from framestorm_cli.base import packages, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import jdk as jdks
@@ -93,7 +93,7 @@ def build(targets: tuple[str, ...], jdk: Jdk | None = None) -> None:
     folder = paths.build()
     with steps.locked(folder.name, "building"):
         if not folder.exists():
-            _check_room()
+            run_folder.check_cache(paths.cache(), BUILD_ROOM, "a build")
         _configure(folder, headers(jdk))
         _ninja(folder, targets, what="the native programs", log_name="build")
 
@@ -132,15 +132,6 @@ def product(target: str, file: str, jdk: Jdk | None = None) -> Path:
             + (f", or unset FRAMESTORM_BIN ({own})" if own else "")
         )
     return found
-
-
-def _check_room() -> None:
-    free = shutil.disk_usage(paths.cache()).free
-    if free < BUILD_ROOM:
-        raise FramestormError(
-            f"the cache folder {paths.cache()} has {free >> 20} MiB of free disk, a build needs "
-            f"{BUILD_ROOM >> 20} MiB: make room there, or name another folder with FRAMESTORM_CACHE"
-        )
 
 
 def _configure(folder: Path, include: Path, more: Sequence[str] = ()) -> None:
