@@ -23,15 +23,10 @@ _CPU_TIME_JDK = 25
 _MOST_BYTES = 4 << 30  # JFR throws the oldest away beyond that; its own default is 250 MB
 
 
-@dataclass(frozen=True)
-class _Event:
-    name: str
-    rate_setting: str
-
-
+# Name of the event, and of its setting that is the rate.
 _EVENTS = {
-    EXECUTION: _Event("jdk.ExecutionSample", "period"),
-    CPU_TIME: _Event("jdk.CPUTimeSample", "throttle"),
+    EXECUTION: ("jdk.ExecutionSample", "period"),
+    CPU_TIME: ("jdk.CPUTimeSample", "throttle"),
 }
 
 
@@ -92,12 +87,12 @@ class Recording:
         ]
 
     def _settings(self) -> str:
-        event = _EVENTS[self.walker]
+        event, rate = _EVENTS[self.walker]
         if self.walker == EXECUTION:
             value = f"{delivered_interval(self.walker, self.interval_ns) // _MILLISECOND} ms"
         else:
             value = f"{self.interval_ns}ns"
-        lines = [(event.name, "enabled", "true"), (event.name, event.rate_setting, value)]
+        lines = [(event, "enabled", "true"), (event, rate, value)]
         if self.walker == CPU_TIME:
             lines.append(("jdk.CPUTimeSamplesLost", "enabled", "true"))
         events = "".join(
@@ -125,5 +120,5 @@ class Recording:
             )
         interval = delivered_interval(self.walker, self.interval_ns)
         whole = files == [self._file]
-        events = (_EVENTS[self.walker].name,)
+        events = _EVENTS[self.walker][:1]
         return Recorded(self.walker, files, interval, self.depth, whole, events)
