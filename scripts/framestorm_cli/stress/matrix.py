@@ -18,7 +18,7 @@ no-inlining = ["-XX:-Inline"]
 """
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +127,12 @@ def _string(data: dict[str, Any], name: str) -> str | None:
 
 def axes_of(matrix: Matrix, defaults: Axes) -> Axes:
     """The file's axes, and `defaults` for those that it leaves out."""
-    intervals = matrix.axes.get("intervals")
-    return Axes(
-        workloads=matrix.axes.get("workloads", tuple(defaults.workloads)),
-        walkers=matrix.axes.get("walkers", tuple(defaults.walkers)),
-        modes=matrix.axes.get("modes", tuple(defaults.modes)),
-        intervals=tuple(map(units.interval_ns, intervals)) if intervals else defaults.intervals,
-        gcs=matrix.axes.get("gcs", tuple(defaults.gcs)),
-        jits=matrix.axes.get("jits", tuple(defaults.jits)),
+    given: dict[str, Any] = dict(matrix.axes)
+    if "intervals" in given:
+        given["intervals"] = tuple(map(units.interval_ns, given["intervals"]))
+    return replace(
+        defaults,
+        **given,
         repetitions=matrix.repetitions,
         gc_flags=matrix.gc_flags,
         jit_flags=matrix.jit_flags,
