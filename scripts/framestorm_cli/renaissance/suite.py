@@ -62,12 +62,6 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
-class Selection:
-    benchmarks: list[Benchmark]
-    left_out: list[str]  # what a glob or group named and this JDK cannot run, with the reason
-
-
-@dataclass(frozen=True)
 class Suite:
     jar: Path
     version: str
@@ -86,9 +80,9 @@ class Suite:
         """What follows the JVM's arguments; the options of time and number go behind it."""
         return ("-jar", str(self.jar), "--json", RESULTS, benchmark.name)
 
-    def select(self, names: Sequence[str], jdk: Jdk) -> Selection:
-        """Benchmarks by `renaissance:NAME`, group, glob, or `all`. Raises FramestormError for one that
-        is named and cannot run, or is not there."""
+    def select(self, names: Sequence[str], jdk: Jdk) -> tuple[list[Benchmark], list[str]]:
+        """Benchmarks by `renaissance:NAME`, group, glob, or `all`; and why what a glob or group named cannot
+        run on this JDK. Raises FramestormError for one that is named and cannot run, or is not there."""
         chosen: dict[str, Benchmark] = {}
         left_out: dict[str, str] = {}
         for name in names:
@@ -111,7 +105,7 @@ class Suite:
                     left_out[one.name] = reason
         if not chosen:
             raise FramestormError("no benchmark is left: " + "; ".join(left_out.values()))
-        return Selection(list(chosen.values()), list(left_out.values()))
+        return list(chosen.values()), list(left_out.values())
 
     def _real(self) -> list[Benchmark]:
         return [one for one in self.benchmarks.values() if not one.is_dummy]

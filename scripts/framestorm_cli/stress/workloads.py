@@ -109,8 +109,8 @@ def built_in(java: Path, found: BuiltIn) -> list[Workload]:
 def benchmarks(names: Sequence[str], jar: Path | None, jdk: Jdk) -> list[Workload]:
     """Benchmarks of Renaissance, by what `renaissance:` was followed by. Raises FramestormError."""
     found = obtaining.find(jar)
-    selection = found.select(names, jdk)
-    for line in selection.left_out:
+    selected, left_out = found.select(names, jdk)
+    for line in left_out:
         steps.say(f"without {line}")
     return [
         Workload(
@@ -123,7 +123,7 @@ def benchmarks(names: Sequence[str], jar: Path | None, jdk: Jdk) -> list[Workloa
             seconds_option=suite.SECONDS_OPTION,
             iterations_option=suite.ITERATIONS_OPTION,
         )
-        for one in selection.benchmarks
+        for one in selected
     ]
 
 
