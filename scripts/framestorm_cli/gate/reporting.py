@@ -1,5 +1,6 @@
 """What a gate leaves: gate.json, summary.md for a pull request's comment, junit.xml, report.sarif."""
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,8 +12,8 @@ from framestorm_cli.base import paths
 from framestorm_cli.base.words import shortened
 from framestorm_cli.findings.finding import Signature, state_rank
 from framestorm_cli.gate.changes import Changes
-from framestorm_cli.gate.outcome import Outcome
 from framestorm_cli.gate.shares import Reach
+from framestorm_cli.gate.subject import Subject
 from framestorm_cli.gate.verdict import (
     FIXED,
     KINDS,
@@ -23,6 +24,7 @@ from framestorm_cli.gate.verdict import (
     UNCHANGED,
     Entry,
     Step,
+    Verdict,
 )
 from framestorm_cli.reports import junit, sarif, schema
 from framestorm_cli.reports.model import ERROR, FAILED, PASSED, Check, Issue, Report
@@ -40,6 +42,17 @@ _HEADS = {
 _OPEN = (NEW, FIXED)  # shown at once, the others folded
 _STACK = 12
 _NAMED = 8  # functions that a change touches
+
+
+@dataclass
+class Outcome:
+    """What a gate has come to so far: run.py fills it. `None` is what it did not get to."""
+
+    verdict: Verdict = field(default_factory=Verdict)
+    change: Subject | None = None
+    base: Subject | None = None
+    baseline: Path | None = None
+    reach: Reach | None = None
 
 
 def touched_lines(touched: Changes, reach: Reach) -> list[str]:

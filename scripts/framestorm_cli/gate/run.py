@@ -27,7 +27,7 @@ from framestorm_cli.gate import (
 )
 from framestorm_cli.gate.budget import Budget
 from framestorm_cli.gate.fuzz_step import Fuzzing
-from framestorm_cli.gate.outcome import Outcome
+from framestorm_cli.gate.reporting import Outcome
 from framestorm_cli.gate.shares import Reach
 from framestorm_cli.gate.subject import Request, Subject
 from framestorm_cli.gate.verdict import NEW, Step
@@ -236,17 +236,12 @@ def gate_command(
     except KeyboardInterrupt:
         interrupted = True
         gate.outcome.verdict.steps.append(Step("end", problems=["interrupted before its end"]))
-    _write_baseline(gate, write_baseline)
+    if write_baseline is not None:
+        # What is there now is known from here on.
+        found = [e.signature for e in gate.outcome.verdict.entries if e.step != "corpus"]
+        known_buckets.add(write_baseline, found)
+        steps.say(f"known buckets: {paths.shown(write_baseline)}")
     reporting.write(gate.outcome, folder, time.monotonic() - began, sys.argv[1:])
     for problem in gate.outcome.verdict.problems:
         FramestormError(problem).show()
     return 2 if interrupted and not gate.outcome.verdict.of(NEW) else gate.outcome.verdict.exit
-
-
-def _write_baseline(gate: Gate, path: Path | None) -> None:
-    """Adds every bucket of this run: what is there now is known from here on."""
-    if path is None:
-        return
-    entries = gate.outcome.verdict.entries
-    known_buckets.add(path, [entry.signature for entry in entries if entry.step != "corpus"])
-    steps.say(f"known buckets: {paths.shown(path)}")
