@@ -1,4 +1,4 @@
-"""`framestorm corpus judge` and `framestorm jdk identify`: what ci/pytest asks for."""
+"""`framestorm corpus judge`: what ci/pytest asks for."""
 
 import tempfile
 from pathlib import Path

@@ -104,7 +104,7 @@ def identify(**options: Any) -> None:
     \b
     Example: scripts/framestorm jdk identify /usr/lib/jvm/java-17-openjdk-amd64 instrumented:plain
     """
-    from framestorm_cli.jdk.identify import identify_command
+    from framestorm_cli.jdk.run import identify_command
 
     exit_with(identify_command(**options))
 

@@ -1,5 +1,6 @@
-"""`framestorm jdk build`, `list`, `path`, `clean`, and what `--jdk instrumented` means."""
+"""`framestorm jdk build`, `list`, `path`, `clean`, `identify`, and what `--jdk instrumented` means."""
 
+import json
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from framestorm_cli.hotspot import additions, building, choosing, variants
 from framestorm_cli.hotspot.building import Request
 from framestorm_cli.hotspot.errors import writing
 from framestorm_cli.jdks import store
+from framestorm_cli.native import toolchain
 
 
 def build_command(
@@ -91,6 +93,21 @@ def clean_command(*, everything: bool) -> int:
 def _links_first(trees: Path) -> list[Path]:
     found = sorted(trees.iterdir()) if trees.is_dir() else []
     return sorted(found, key=lambda tree: not tree.is_symlink())
+
+
+def identify_command(*, jdks_given: tuple[Path, ...], prepare: bool) -> int:
+    """What ci/pytest asks for: prints a JSON list, in the order given."""
+    found = []
+    for given in jdks_given:
+        jdk = choosing.choose(given)
+        if prepare:
+            steps.say(f"setting up for {jdk}")
+            toolchain.prepare(jdk.home)
+        found.append(
+            {"given": str(given), "home": str(jdk.home), "version": jdk.version, "label": jdk.label}
+        )
+    click.echo(json.dumps(found))
+    return 0
 
 
 def state() -> list[tuple[str, str]]:
