@@ -28,6 +28,9 @@ artifact_argument = click.argument(
     "artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 corpus_arguments = click.argument("corpus", nargs=-1, type=click.Path(path_type=Path))
+run_folder_option = click.option(
+    "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
+)
 halts_option = click.option("--halts", type=click.IntRange(min=1), default=2, show_default=True,
                             help="Points at which each scenario is halted.")  # fmt: skip
 instrumented_option = click.option(

@@ -10,6 +10,7 @@ from framestorm_cli.base.options import (
     jdk_option,
     jvm_arg_option,
     profiler_option,
+    run_folder_option,
     walker_plugin_option,
 )
 
@@ -44,9 +45,7 @@ from framestorm_cli.base.options import (
     type=click.Path(path_type=Path),
     help="Folder with inputs, such as corpus/ of a run's folder; repeatable.",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
-)
+@run_folder_option
 @walker_plugin_option
 @profiler_option
 @click.option(

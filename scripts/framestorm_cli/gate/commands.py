@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, profiler_option
+from framestorm_cli.base.options import exit_with, profiler_option, run_folder_option
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -56,9 +56,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--seed", type=int, help="Start of the random numbers.  [default: from the clock]")
 @click.option("--jvm-arg", "jvm_args", multiple=True, metavar="ARG",
               help="Argument for the JVMs; repeatable.")  # fmt: skip
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
-)
+@run_folder_option
 def gate(**options: Any) -> None:
     """Judge a change before it is merged: replay the corpus, fuzz every target, step, and stress both modes.
 

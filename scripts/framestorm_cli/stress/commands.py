@@ -5,7 +5,13 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, walker_plugin_option
+from framestorm_cli.base.options import (
+    exit_with,
+    jdk_option,
+    jvm_arg_option,
+    run_folder_option,
+    walker_plugin_option,
+)
 
 
 @click.command()
@@ -42,9 +48,7 @@ from framestorm_cli.base.options import exit_with, jdk_option, jvm_arg_option, w
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="OUT",
               help="Go on with the run in this folder, which was ended. Finished cells stay.")  # fmt: skip
 @click.option("--parallel", type=click.IntRange(min=1), help="Cells at once.  [default: 1]")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="The run's folder.  [default: out/<run>]"
-)
+@run_folder_option
 @click.option("--seed", type=click.IntRange(min=0),
               help="Start of the random numbers.  [default: from the clock]")  # fmt: skip
 @click.option("--truth/--no-truth", default=None,
