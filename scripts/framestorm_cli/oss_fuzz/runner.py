@@ -93,20 +93,8 @@ class Moved:
         fuzz = shutil.which("afl-fuzz")
         if fuzz is None:
             raise FramestormError("afl-fuzz is missing: `apt-get install afl++`")
-        command: list[str | Path] = [
-            fuzz,
-            "-m",
-            "none",
-            "-t",
-            "5000+",
-            "-V",
-            str(seconds),
-            "-i",
-            seeds,
-            "-o",
-            into,
-        ]
-        command += ["-x", f"{target}.dict", "--", self.out / target]
+        command: list[str | Path] = [fuzz, "-m", "none", "-t", "5000+", "-V", str(seconds)]
+        command += ["-i", seeds, "-o", into, "-x", f"{target}.dict", "--", self.out / target]
         return self.run(command, 120 + seconds, _RUNNER_AFL)
 
     def new_folder(self, name: str) -> Path:
