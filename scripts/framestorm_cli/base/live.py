@@ -1,9 +1,9 @@
 """Lines on a terminal that renew themselves; plain lines elsewhere."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -18,6 +18,14 @@ def results_console() -> Console:
     if not console.is_terminal:
         console.width = max(console.width, 140)
     return console
+
+
+def results_table(titles: Iterable[str], words: Collection[str], **more: Any) -> Table:
+    """Columns of `words` stand to the left, those of numbers to the right. `more`: of rich's Table."""
+    table = Table(**more)
+    for title in titles:
+        table.add_column(title, justify="left" if title in words else "right")
+    return table
 
 
 def duration(seconds: float) -> str:

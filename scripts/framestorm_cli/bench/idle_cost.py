@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.table import Table
 
 from framestorm_cli.base import files, paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.base.live import results_console
+from framestorm_cli.base.live import results_console, results_table
 from framestorm_cli.detect import libraries
 from framestorm_cli.experiments import shared
 
@@ -78,9 +77,8 @@ def figures_of(rounds: list[Round]) -> dict[str, dict[str, float]]:
 
 def show(figures: dict[str, dict[str, float]], rounds: int) -> None:
     """The table."""
-    table = Table(box=box.SIMPLE)
-    for title in ("one", "with, us", "without, us", "ratio", "quartiles"):
-        table.add_column(title, justify="left" if title == "one" else "right")
+    titles = ("one", "with, us", "without, us", "ratio", "quartiles")
+    table = results_table(titles, titles[:1], box=box.SIMPLE)
     for what, of in figures.items():
         table.add_row(
             what,

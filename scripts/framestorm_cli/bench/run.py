@@ -14,7 +14,7 @@ from rich.table import Table
 
 from framestorm_cli.base import files, paths, run_folder
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.base.live import results_console
+from framestorm_cli.base.live import results_console, results_table
 from framestorm_cli.base.machine import machine as this_machine
 from framestorm_cli.findings.records import Json
 from framestorm_cli.native import processes, toolchain
@@ -119,7 +119,8 @@ def _cpu_model() -> str:
 
 
 def _mode_table(modes: Json) -> Table:
-    table = _table(["mode", "loop walks/s", "bare walks/s", "loop / bare", "walks"])
+    titles = ("mode", "loop walks/s", "bare walks/s", "loop / bare", "walks")
+    table = results_table(titles, titles[:1], box=box.SIMPLE)
     for name, row in sorted(modes.items()):
         table.add_row(
             name,
@@ -132,11 +133,11 @@ def _mode_table(modes: Json) -> Table:
 
 
 def _depth_table(depths: list[Json]) -> Table:
-    columns = [
+    titles = (
         *("walker", "depth", "frames given", "bare, us", "to asgct", "bare, ns per frame"),
         "with the executor, us",
-    ]
-    table = _table(columns)
+    )
+    table = results_table(titles, titles[:1], box=box.SIMPLE)
     asgct = {row["depth"]: row["bare_ns"] for row in depths if row["walker"] == "asgct"}
     for row in depths:
         frames = max(1, int(row["frames"]))
@@ -150,11 +151,4 @@ def _depth_table(depths: list[Json]) -> Table:
             f"{row['bare_ns'] / frames:,.0f}",
             f"{row['executor_ns'] / 1000:,.1f}",
         )
-    return table
-
-
-def _table(columns: list[str]) -> Table:
-    table = Table(box=box.SIMPLE)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right")
     return table

@@ -9,7 +9,7 @@ from msgspec import Meta
 from rich.table import Table
 
 from framestorm_cli.base import paths
-from framestorm_cli.base.live import results_console
+from framestorm_cli.base.live import results_console, results_table
 from framestorm_cli.base.machine import Machine, machine
 from framestorm_cli.base.paths import relative
 from framestorm_cli.findings.finding import STATES, Signature
@@ -371,10 +371,8 @@ def _afl_line(figures: AflFigures) -> str:
 
 
 def _target_table(run: Run) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("target")
-    for name in ("walks", "walks/s", "succeeded", "unmutated Java", "findings", "processes"):
-        table.add_column(name, justify="right")
+    numbers = ("walks", "walks/s", "succeeded", "unmutated Java", "findings", "processes")
+    table = results_table(("target", *numbers), ("target",), box=None, pad_edge=False)
     for target in run.options.targets:
         figures = _figures(run, target)
         share = figures.unmutated_java_success_share

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import click
 from rich import box
-from rich.table import Table
 
 from framestorm_cli.base import paths, run_folder, steps
 from framestorm_cli.base.errors import FramestormError
-from framestorm_cli.base.live import results_console
+from framestorm_cli.base.live import results_console, results_table
 from framestorm_cli.binaries.symbols import Symbolizer
 from framestorm_cli.findings.finding import Finding
 from framestorm_cli.findings.records import read_json
@@ -305,11 +304,8 @@ def show(made: Results) -> None:
     for name, scenario in made.scenarios.items():
         for event, why in scenario.without().items():
             console.print(f"{event} took no effect: {name}: {why}", soft_wrap=True)
-    shown = Table(box=box.SIMPLE)
-    for title in ("code", "instructions", "walker", *VERDICTS[:5], "errors"):
-        shown.add_column(
-            title, justify="left" if title in ("code", "walker", "errors") else "right"
-        )
+    titles = ("code", "instructions", "walker", *VERDICTS[:5], "errors")
+    shown = results_table(titles, ("code", "walker", "errors"), box=box.SIMPLE)
     tables = sorted(made.sections.items())
     tables += [(f"during {event}", walkers) for event, walkers in sorted(made.events.items())]
     distinct = made.distinct_by_section

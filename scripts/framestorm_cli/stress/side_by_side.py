@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from rich.table import Table
 
+from framestorm_cli.base.live import results_table
 from framestorm_cli.base.machine import machine
 from framestorm_cli.reports import templates
 from framestorm_cli.reports.schema import Number, Share, said
@@ -199,9 +200,7 @@ _WORDS = ("workload", "sampler", "interval", "process")
 
 def table(of: Sequence[Line]) -> Table:
     """For a terminal."""
-    made = Table(box=None, pad_edge=False)
-    for name in HEADS:
-        made.add_column(name, justify="left" if name in _WORDS else "right")
+    made = results_table(HEADS, _WORDS, box=None, pad_edge=False)
     for line in of:
         made.add_row(*cells(line))
     return made

@@ -10,7 +10,7 @@ import msgspec
 from rich.table import Table
 
 from framestorm_cli.base import paths
-from framestorm_cli.base.live import results_console
+from framestorm_cli.base.live import results_console, results_table
 from framestorm_cli.base.machine import Machine, machine
 from framestorm_cli.base.paths import relative
 from framestorm_cli.findings.finding import Signature
@@ -307,12 +307,9 @@ def show(outcome: Outcome) -> None:
 
 def _table(outcome: Outcome) -> Table:
     """One line for each workload and mode; what differs in one line is in the report."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("workload", "sampled"):
-        table.add_column(name)
-    for name in ("walks", "per running s", "traces", "p99", "findings"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
+    numbers = ("walks", "per running s", "traces", "p99", "findings")
+    words = ("workload", "sampled", "verdict")
+    table = results_table((*words[:2], *numbers, *words[2:]), words, box=None, pad_edge=False)
     groups = figures.by(
         outcome.results, "workload", "walker", "mode", "interval_ns", "gc", "jit", "plain"
     )
