@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <string>
 #include <vector>
 
 #include "harness/base/error.h"

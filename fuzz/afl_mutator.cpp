@@ -11,7 +11,6 @@
 // own or, one round in kMoveOneIn, any.
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>

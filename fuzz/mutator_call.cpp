@@ -1,7 +1,5 @@
 #include "fuzz/mutator_call.h"
 
-#include <algorithm>
-
 #include "harness/input/canonical.h"
 
 namespace framestorm {

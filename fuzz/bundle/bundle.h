@@ -7,8 +7,6 @@
 //   <folder>/framestorm/arguments    more arguments of the target (options.h), one a line
 #pragma once
 
-#include <filesystem>
-#include <string>
 #include <string_view>
 
 #include "fuzz/options.h"

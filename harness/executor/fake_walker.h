@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "harness/victim/context.h"
 #include "harness/walkers/walker.h"

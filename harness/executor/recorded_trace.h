@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/executor/session.h"
 #include "harness/walkers/profiler.h"

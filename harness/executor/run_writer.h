@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "harness/executor/run_counts.h"

@@ -6,8 +6,6 @@
 
 #include <ucontext.h>
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 

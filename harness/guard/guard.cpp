@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 #include <system_error>
 
 #include "harness/base/clock.h"

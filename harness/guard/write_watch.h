@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -9,7 +9,6 @@
 #include <pthread.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 
 namespace framestorm {

@@ -2,7 +2,6 @@
 // unless the walker contains its faults; here are the bytes around it, the context, the mutated
 // words, errno and the signal mask. The victim's stack and thread are compared with their copies by
 // the executor, once mutations are undone.
-#include <cstring>
 
 #include "harness/oracles/oracle.h"
 

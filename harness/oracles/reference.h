@@ -9,7 +9,6 @@
 // frames that are on the stack.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -19,7 +19,6 @@
 // compiled code of a method, anywhere; or in the interpreter, where its frame is whole and the call that the
 // anchor is of has been made. In native code a thread has an anchor, and both are so. An anchor without a pc
 // has it below its sp (build_from_ljf, jfrSampleRequest.cpp).
-#include <algorithm>
 #include <cstdio>
 
 #include "harness/input/thread_state.h"

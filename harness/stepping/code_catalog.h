@@ -5,9 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <set>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "harness/stepping/stack_truth.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace framestorm::stepping {
 namespace {

@@ -1,6 +1,5 @@
 // Which frames a StackTruth expects of a walk here.
 #include <algorithm>
-#include <ranges>
 
 #include "harness/stepping/stack_truth.h"
 

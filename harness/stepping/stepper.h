@@ -22,7 +22,6 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 

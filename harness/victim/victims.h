@@ -5,7 +5,6 @@
 #include <jni.h>
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>

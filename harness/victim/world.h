@@ -17,8 +17,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
 namespace framestorm {

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "harness/walkers/iterator_walker.h"
 #include "harness/walkers/walker.h"

@@ -1,7 +1,6 @@
 // What samples broke: findings.jsonl, and the samples themselves. The judge's; one thread.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>

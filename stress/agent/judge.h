@@ -3,9 +3,7 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
 #include <thread>
-#include <vector>
 
 #include "harness/oracles/oracle_set.h"
 #include "stress/agent/findings.h"

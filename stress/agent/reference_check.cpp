@@ -1,7 +1,5 @@
 #include "stress/agent/reference_check.h"
 
-#include <algorithm>
-
 #include "harness/base/clock.h"
 #include "harness/jvm/agent.h"
 #include "harness/oracles/reference.h"

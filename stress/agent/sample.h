@@ -4,7 +4,6 @@
 
 #include <ucontext.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <type_traits>
 #include <vector>
 
 #include "stress/agent/sample.h"

@@ -2,7 +2,6 @@
 // judge's; one thread.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <utility>
 
 #include "stress/agent/registry.h"
 #include "stress/shadow/instrumented_methods.h"

@@ -1,7 +1,6 @@
 #include "stress/agent/truth_check.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "harness/oracles/reference.h"
 #include "harness/victim/scenario.h"

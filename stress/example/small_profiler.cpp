@@ -18,7 +18,6 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
