@@ -293,7 +293,7 @@ void Guard::walk_on_one_stack() { one_stack.store(true, std::memory_order_releas
 
 bool Guard::attach_thread() {
   if (one_stack.load(std::memory_order_acquire)) return true;
-  const size_t index = attached_threads.claim(current_tid());
+  const size_t index = attached_threads.claim(gettid());
   if (index == ThreadTable<kMaxAttached>::kNone) {
     return false;
   }
@@ -315,7 +315,7 @@ bool Guard::attach_thread() {
 }
 
 void Guard::detach_thread() {
-  const size_t index = attached_threads.find(current_tid());
+  const size_t index = attached_threads.find(gettid());
   if (index == ThreadTable<kMaxAttached>::kNone) {
     return;
   }
@@ -334,7 +334,7 @@ Guard::Watch::Watch() : slot_(watchdog::reserve_slot()) {
 
 void Guard::Watch::take() {
   replaced_ = walk_state.slot;
-  watchdog::lend_slot(slot_, current_tid());
+  watchdog::lend_slot(slot_, gettid());
   walk_state.slot = slot_;
 }
 

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -126,7 +125,7 @@ void* run_thread(void* boxed) {
   const ThreadStart start = *static_cast<ThreadStart*>(boxed);
   std::free(boxed);
   if (start.stack != nullptr) {
-    start.stack->tid.store(static_cast<int>(syscall(SYS_gettid)));
+    start.stack->tid.store(gettid());
   }
   if (interposer::ThreadStartHook hook = thread_start_hook.load(std::memory_order_acquire)) {
     hook(start.start_routine, start.arg);

@@ -172,7 +172,7 @@ void pause_held() {
     this_thread.stack_top = own_stack_top();
     if (walk_state.slot == nullptr) walk_state.slot = watchdog::claim_slot();
     walk_state.for_other = true;
-    held_tid.store(current_tid(), std::memory_order_release);
+    held_tid.store(gettid(), std::memory_order_release);
   }
   disarm();
   set(Stage::held);

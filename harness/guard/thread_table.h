@@ -13,8 +13,6 @@
 
 namespace framestorm {
 
-inline int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
-
 // Threads need not release their entry: when the table is full, entries of dead threads are reused.
 template <size_t kSize>
 class ThreadTable {

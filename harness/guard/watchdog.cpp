@@ -104,7 +104,7 @@ void observe(size_t index, uint64_t elapsed, Observation* seen) {
 
 void* watch(void*) {
   pthread_setname_np(pthread_self(), "fs-watchdog");
-  watchdog_tid.store(current_tid(), std::memory_order_release);
+  watchdog_tid.store(gettid(), std::memory_order_release);
   watchdog_tid.notify_all();
   std::array<Observation, kSlots> seen{};
   uint64_t last = monotonic_ns();
@@ -144,7 +144,7 @@ int start(const GuardLimits& limits) {
 }
 
 WatchSlot* claim_slot() {
-  const size_t index = walkers.claim(current_tid());
+  const size_t index = walkers.claim(gettid());
   if (index == ThreadTable<kMaxWalkers>::kNone) {
     die("framestorm: guard: more threads walk at once than the watchdog can watch\n");
   }

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "harness/base/clock.h"
 #include "harness/victim/context.h"
 #include "harness/victim/world.h"
 
@@ -47,17 +47,9 @@ std::atomic<size_t> sample_count{0};
 void on_sample(int, siginfo_t*, void* raw) {
   const size_t index = sample_count.fetch_add(1, std::memory_order_relaxed);
   if (index >= kMostSamples) return;
-  samples[index].tid = static_cast<int>(syscall(SYS_gettid));
+  samples[index].tid = gettid();
   samples[index].pc.store(get_register(*static_cast<const ucontext_t*>(raw), Register::pc),
                           std::memory_order_release);
-}
-
-// Of a thread, in nanoseconds; 0 when it is gone. As glibc's pthread_getcpuclockid.
-uint64_t cpu_time(int tid) {
-  timespec used = {};
-  const auto clock = static_cast<clockid_t>((~static_cast<uint32_t>(tid) << 3) | 6);
-  if (clock_gettime(clock, &used) != 0) return 0;
-  return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
 }
 
 class Program {
@@ -133,7 +125,7 @@ class Threads {
     if (program.jvm_.jvmti()->GetAllThreads(&count, &threads) != JVMTI_ERROR_NONE) count = 0;
     for (const jthread thread : std::span(threads, static_cast<size_t>(count))) {
       const int tid = program.jvm_.tid_of(program.jvm_.java_thread_of(program.env_, thread));
-      const uint64_t used = tid == 0 || tid == gettid() ? 0 : cpu_time(tid);
+      const uint64_t used = tid == 0 || tid == gettid() ? 0 : thread_cpu_ns(tid);
       const uint64_t since = used - std::min(used, program.used_[tid]);
       if (since > 0) all_.push_back({thread, tid, static_cast<double>(since), used});
     }
@@ -148,7 +140,7 @@ class Threads {
   // Asks those where they are that have run since they were asked last.
   void sample() {
     for (One& one : all_) {
-      const uint64_t used = cpu_time(one.tid);
+      const uint64_t used = thread_cpu_ns(one.tid);
       if (used > one.seen) syscall(SYS_tgkill, getpid(), one.tid, SIGPROF);
       one.seen = used;
     }
@@ -165,7 +157,7 @@ class Threads {
       chosen = all_.begin() +
                std::discrete_distribution<ptrdiff_t>(weights.begin(), weights.end())(random);
     }
-    program_.used_[chosen->tid] = cpu_time(chosen->tid);
+    program_.used_[chosen->tid] = thread_cpu_ns(chosen->tid);
     const jthread mounted = program_.mounted_on(chosen->thread);
     return stepper.begin_on(mounted == nullptr ? chosen->thread : mounted, chosen->thread);
   }

@@ -92,8 +92,7 @@ const std::map<uint32_t, Instruction>& Stepper::instructions(const Blob& blob) c
 void Stepper::begin(JNIEnv* env) {
   bool armed = true;
   if (!armed_.compare_exchange_strong(armed, false)) return;
-  if (!know(nullptr, static_cast<std::byte*>(jvm_.identity().current()), env,
-            static_cast<int>(syscall(SYS_gettid)))) {
+  if (!know(nullptr, static_cast<std::byte*>(jvm_.identity().current()), env, gettid())) {
     return;
   }
   jthread own = nullptr;
@@ -196,8 +195,7 @@ StepAnswer Stepper::take(ucontext_t* context, bool single_step) {
   events_.step();
   Registers now = registers_of(*context);
   // Of a thread that is not stepped any more: a carrier that its virtual thread has left.
-  const bool over = !stepping_.load(std::memory_order_acquire) ||
-                    target_.tid != static_cast<int>(syscall(SYS_gettid));
+  const bool over = !stepping_.load(std::memory_order_acquire) || target_.tid != gettid();
   if (!single_step) {
     if (!is_trampoline_trap(now.pc)) return StepAnswer::not_mine;
     now.pc = take_return(now.sp - sizeof(uintptr_t));

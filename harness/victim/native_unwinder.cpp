@@ -53,7 +53,7 @@ void NativeUnwinder::unwind_tabled() {
   inside_ = false;
   untabled_fp_ = 0;
   unwinding.store(this);
-  if (syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), unwind_signal()) != 0) {
+  if (syscall(SYS_tgkill, getpid(), gettid(), unwind_signal()) != 0) {
     throw std::system_error(errno, std::generic_category(), "tgkill");
   }
   unwinding.store(nullptr);

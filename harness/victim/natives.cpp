@@ -41,10 +41,8 @@ std::atomic<int> stepping_tid{0};
 
 Entry& entry_of(ScenarioId scenario) { return entries[static_cast<size_t>(scenario)]; }
 
-int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
-
 Entry* entry_of_current_thread() {
-  const int tid = current_tid();
+  const int tid = gettid();
   for (Entry& entry : entries) {
     if (entry.tid.load() == tid) return &entry;
   }
@@ -96,7 +94,7 @@ void register_native(ScenarioId scenario) {
     entry.stack_end.store(reinterpret_cast<uintptr_t>(address));
     entry.stack_base.store(reinterpret_cast<uintptr_t>(address) + size);
   }
-  entry.tid.store(current_tid());
+  entry.tid.store(gettid());
 }
 
 void* run_native(void* argument) {
@@ -120,7 +118,7 @@ void* run_native(void* argument) {
 void step_when_armed(Armed which) {
   Armed expected = which;
   if (!armed.compare_exchange_strong(expected, Armed::none)) return;
-  stepping_tid.store(current_tid());
+  stepping_tid.store(gettid());
   World::get().step_self({armed_steps.load(), armed_pc.load(), 0});
 }
 
@@ -146,7 +144,7 @@ void JNICALL enter(JNIEnv* env, jclass, jstring name) {
     entry.thread.store(env->NewGlobalRef(thread));
     if (old != nullptr) env->DeleteGlobalRef(old);
   }
-  entry.tid.store(current_tid());
+  entry.tid.store(gettid());
 }
 
 void JNICALL leave(JNIEnv*, jclass) {

@@ -81,8 +81,6 @@ void futex_wake(std::atomic<uint32_t>* word) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
-
 std::vector<int> process_threads() {
   std::vector<int> tids;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), &closedir);
@@ -112,7 +110,7 @@ void World::watch_threads() {
 // On the ending thread. It may wait in glibc for a lock that a halted thread holds: nobody must
 // wait for it, and no step trap may come once glibc has blocked SIGTRAP.
 void World::on_thread_end() {
-  ThreadSlot* slot = get().claim(current_tid());
+  ThreadSlot* slot = get().claim(gettid());
   if (slot == nullptr) return;
   slot->stepping = false;
   slot->phase.store(ThreadPhase::ended, std::memory_order_release);
@@ -213,10 +211,10 @@ void World::park(ThreadSlot* slot, ucontext_t* context, bool asked) {
 
 // On a thread that had to be left alone in the allocator.
 void World::on_allocator_left() {
-  ThreadSlot* slot = get().find(current_tid());
+  ThreadSlot* slot = get().find(gettid());
   if (slot == nullptr) return;
   if (slot->phase.load(std::memory_order_acquire) == ThreadPhase::asked) {
-    syscall(SYS_tgkill, getpid(), current_tid(), kHaltSignal);
+    syscall(SYS_tgkill, getpid(), gettid(), kHaltSignal);
   } else if (slot->stepping) {
     start_single_step();
   }
@@ -226,7 +224,7 @@ void World::on_allocator_left() {
 void World::on_halt_signal(int, siginfo_t*, void* context) {
   const int saved_errno = errno;
   World& world = get();
-  ThreadSlot* slot = world.find(current_tid());
+  ThreadSlot* slot = world.find(gettid());
   // A late signal of a halt that is over finds another phase.
   if (slot != nullptr && slot->phase.load(std::memory_order_acquire) == ThreadPhase::asked) {
     const uint64_t not_before = slot->not_before_ns.load(std::memory_order_acquire);
@@ -246,7 +244,7 @@ void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
   const int saved_errno = errno;
   auto* context = static_cast<ucontext_t*>(raw_context);
   World& world = get();
-  ThreadSlot* slot = world.find(current_tid());
+  ThreadSlot* slot = world.find(gettid());
   const bool single_step = is_single_step(*info, *context);
   // A call that runs at full speed may end after the stepping has.
   const bool observed =
@@ -358,7 +356,7 @@ bool World::give_up(ThreadSlot* slot) {
 }
 
 HaltReport World::halt_all(const std::vector<int>& exempt) {
-  const int self = current_tid();
+  const int self = gettid();
   HaltReport report;
   std::vector<int> previous;
   // Long against what a thread sleeps when nobody is halted.
@@ -453,10 +451,10 @@ void World::end_step(int tid) {
   if (ThreadSlot* slot = find(tid)) slot->stepping = false;
 }
 
-void World::end_step_self() { end_step(current_tid()); }
+void World::end_step_self() { end_step(gettid()); }
 
 void World::step_self(const StepGoal& goal) {
-  ThreadSlot* slot = claim(current_tid());
+  ThreadSlot* slot = claim(gettid());
   if (slot == nullptr) return;
   slot->goal = goal;
   slot->goal_met = false;

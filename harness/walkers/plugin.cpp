@@ -1,7 +1,6 @@
 #include "harness/walkers/plugin.h"
 
 #include <dlfcn.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -291,7 +290,7 @@ class Plugin2 final : public Plugin {
     const framestorm_thread thread = {
         java_thread,
         env,
-        static_cast<int32_t>(syscall(SYS_gettid)),
+        gettid(),
         1,
         reinterpret_cast<const void*>(base),
         reinterpret_cast<const void*>(base - read_at<size_t>(java_thread, layout.stack_size))};

@@ -1,7 +1,6 @@
 // The agent's way in and out: Agent_OnLoad, Agent_OnAttach, Agent_OnUnload, and what it is told by
 // JVMTI in between.
 #include <jvmti.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,14 +54,14 @@ class Agent {
 
   void thread_start(JNIEnv* env, jthread thread) {
     Parts* const parts = live_.load(std::memory_order_acquire);
-    const int tid = current_tid();
+    const int tid = gettid();
     if (parts == nullptr || tid == parts->judge.tid()) return;
     parts->sampler->enter_thread(env, thread, tid, Jvm::get().identity().current());
   }
 
   void thread_end(JNIEnv* env, jthread) {
     Parts* const parts = live_.load(std::memory_order_acquire);
-    if (parts != nullptr) parts->sampler->leave_thread(env, current_tid());
+    if (parts != nullptr) parts->sampler->leave_thread(env, gettid());
   }
 
   void death(JNIEnv*) {
@@ -80,8 +79,6 @@ class Agent {
     std::unique_ptr<Sampler> sampler;
     Judge judge;
   };
-
-  static int current_tid() { return static_cast<int>(syscall(SYS_gettid)); }
 
   WalkSetup setup(Jvm& jvm) {
     WalkSetup setup;

@@ -1,7 +1,6 @@
 #include "stress/agent/arming.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,10 +119,9 @@ void Arming::watch() {
   const uint64_t begin = monotonic_ns();
   uint64_t last_look = 0;
   uint64_t next_scan = 0;
-  const int own_tid = static_cast<int>(syscall(SYS_gettid));
   while (!stopped()) {
     const uint64_t now = monotonic_ns();
-    const uint64_t cpu_before = thread_cpu_ns(own_tid);
+    const uint64_t cpu_before = own_cpu_ns();
     const bool is_scan = now >= next_scan;
     if (is_scan) registry_.reap();
     const double elapsed = static_cast<double>(now - begin) / static_cast<double>(kSecond);
@@ -139,7 +137,7 @@ void Arming::watch() {
     }
     // With thousands of threads a look at all of them takes its time: not more than a tenth of it.
     // By the clock it is no measure: a sampled thread may have the registry's lock.
-    if (is_scan) next_scan = now + 10 * (thread_cpu_ns(own_tid) - cpu_before);
+    if (is_scan) next_scan = now + 10 * (own_cpu_ns() - cpu_before);
     const timespec nap = as_timespec(kScan);
     nanosleep(&nap, nullptr);
   }

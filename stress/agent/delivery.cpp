@@ -1,7 +1,6 @@
 #include "stress/agent/delivery.h"
 
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,7 +46,7 @@ uint64_t measure_delivery(int signo) {
   sigevent event = {};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signo;
-  event._sigev_un._tid = static_cast<int>(syscall(SYS_gettid));
+  event._sigev_un._tid = gettid();
   uint64_t typical = 0;
   if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) {
     // Faster than any signal is delivered: one follows the other.

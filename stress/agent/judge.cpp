@@ -2,7 +2,6 @@
 
 #include <profile2.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,7 +71,7 @@ void Judge::run() {
   sigaddset(&faults, SIGSEGV);
   sigaddset(&faults, SIGBUS);
   pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
-  tid_.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
+  tid_.store(gettid(), std::memory_order_release);
   try {
     work();
   } catch (const std::exception& error) {

@@ -1,7 +1,6 @@
 #include "stress/agent/observer.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,8 +30,6 @@ Observer* active = nullptr;
 // Of the thread that reads it; in a handler, too.
 thread_local SampledThread* own_record __attribute__((tls_model("initial-exec"))) = nullptr;
 
-int own_tid() { return static_cast<int>(syscall(SYS_gettid)); }
-
 }  // namespace
 
 Observer::Observer(Jvm& jvm, std::filesystem::path folder)
@@ -59,14 +56,14 @@ void Observer::start(JNIEnv* env, Truth& truth) {
 void Observer::enter_thread(JNIEnv* env, jthread thread) {
   if (own_record != nullptr) return;  // that of VMInit, which ThreadStart tells of again
   const int64_t number = truth_->number_of(env, thread);
-  own_record = threads_.enter(own_tid(), nullptr, jvm_.identity().current(), nullptr, 0, 0, number,
+  own_record = threads_.enter(gettid(), nullptr, jvm_.identity().current(), nullptr, 0, 0, number,
                               truth_->stacks().find(number), [](SampledThread&) {});
 }
 
 void Observer::leave_thread() {
   SampledThread* const own = std::exchange(own_record, nullptr);
   if (own == nullptr) return;
-  threads_.leave(own_tid(), [](SampledThread& thread) { thread.shadow.store(nullptr); });
+  threads_.leave(gettid(), [](SampledThread& thread) { thread.shadow.store(nullptr); });
   truth_->stacks().release(own->number);
 }
 

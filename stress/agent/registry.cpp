@@ -16,14 +16,14 @@ bool is_gone(int tid) { return syscall(SYS_tgkill, getpid(), tid, 0) != 0 && err
 
 void go_ahead() {
   constexpr int kNice = -15;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
 }
 
 SampledThread* Registry::enter(int tid, jweak java_object, void* java_thread, void* jni_env,
                                uintptr_t stack_base, uintptr_t stack_end, int64_t number,
                                ShadowStack* shadow,
                                const std::function<void(SampledThread&)>& retire) {
-  const bool is_own = tid == syscall(SYS_gettid);
+  const bool is_own = tid == gettid();
   const std::lock_guard lock(mutex_);
   SampledThread* thread = nullptr;
   if (const auto live = by_tid_.find(tid); live != by_tid_.end()) {

@@ -1,6 +1,5 @@
 #include "stress/agent/truth.h"
 
-#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -20,8 +19,6 @@ std::string text_of(JNIEnv* env, jstring string) {
   if (bytes != nullptr) env->ReleaseStringUTFChars(string, bytes);
   return copy;
 }
-
-int own_tid() { return static_cast<int>(syscall(SYS_gettid)); }
 
 // JVMTI's extension events have C variadic callbacks.
 void JNICALL on_mount(jvmtiEnv*, JNIEnv* env, jthread thread, ...) {
@@ -71,7 +68,7 @@ void Truth::with_own_record(Function function) {
   SampledThread* record = nullptr;
   {
     const TimerBlocked not_now;
-    threads->find(own_tid(), [&](SampledThread& own) { record = &own; });
+    threads->find(gettid(), [&](SampledThread& own) { record = &own; });
   }
   // Only its own thread ends a record.
   if (record != nullptr) function(*record);
