@@ -106,7 +106,7 @@ const char* EventThread::perform(JNIEnv* env) {
       why_not = deoptimise(env);
       break;
     case StepEvent::redefine:
-      why_not = redefine(env);
+      why_not = redefine();
       break;
     case StepEvent::unload:
       why_not = unload(env);
@@ -164,8 +164,7 @@ const char* EventThread::deoptimise(JNIEnv* env) {
 }
 
 // To the same bytes: method, constants and all are made anew, and what was compiled is thrown away.
-const char* EventThread::redefine(JNIEnv* env) {
-  static_cast<void>(env);
+const char* EventThread::redefine() {
   for (const jmethodID method : std::span(methods_).first(method_count_)) {
     jclass holder = nullptr;
     jboolean can = JNI_FALSE;

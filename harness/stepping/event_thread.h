@@ -56,7 +56,7 @@ class EventThread {
   const char* perform(JNIEnv* env);
   const char* collect(JNIEnv* env);
   const char* deoptimise(JNIEnv* env);
-  const char* redefine(JNIEnv* env);
+  const char* redefine();
   const char* unload(JNIEnv* env);
   const char* pop_frame();
   // Of the stepped thread, which is suspended.

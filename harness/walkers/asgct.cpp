@@ -24,8 +24,7 @@ static_assert(traits_of(WalkerId::asgct).layout ==
 class Asgct final : public Walker {
  public:
   explicit Asgct(const Exports& exports)
-      : Walker(WalkerId::asgct),
-        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))) {}
+      : Walker(WalkerId::asgct), function_(exports.require(id())) {}
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {

@@ -43,7 +43,7 @@ template <typename CallTrace, typename CallFrame>
 class Asgct2 final : public Walker {
  public:
   Asgct2(WalkerId which, const Exports& exports)
-      : Walker(which), function_(reinterpret_cast<Function>(exports.require(which))) {}
+      : Walker(which), function_(exports.require(which)) {}
 
   const WalkFacts* facts() const override { return &facts_; }
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,

@@ -59,9 +59,8 @@ class Asgst final : public Walker {
  public:
   explicit Asgst(const Exports& exports)
       : Walker(kId),
-        function_(reinterpret_cast<Function>(exports.require(kId))),
-        contained_faults_(reinterpret_cast<decltype(contained_faults_)>(
-            exports.require("AsyncGetStackTraceContainedFaults"))) {}
+        function_(exports.require(kId)),
+        contained_faults_(exports.require("AsyncGetStackTraceContainedFaults")) {}
 
   const WalkFacts* facts() const override { return &facts_; }
 

@@ -9,7 +9,7 @@ class AsgstQueue final : public IteratorWalker {
  public:
   explicit AsgstQueue(const Exports& exports)
       : IteratorWalker(WalkerId::asgst_queue, exports),
-        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))),
+        function_(exports.require(id())),
         sequence_(exports) {}
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,

@@ -17,23 +17,18 @@ constexpr size_t kTries = 8;
 // then.
 constexpr uint32_t kAskAgain = 64;
 
-template <typename Function>
-void find_export(const Exports& exports, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(exports.require(name));
-}
-
 }  // namespace
 
 FrameMarks::Api::Api(const Exports& exports) {
-  find_export(exports, "ASGST_RunWithIterator", &run);
-  find_export(exports, "ASGST_NextFrame", &next);
-  find_export(exports, "ASGST_RegisterQueue", &register_queue);
-  find_export(exports, "ASGST_Enqueue", &enqueue);
-  find_export(exports, "ASGST_GetQueueSizeInfo", &size_info);
-  find_export(exports, "ASGST_RegisterFrameMark", &register_mark);
-  find_export(exports, "ASGST_MoveFrameMark", &move);
-  find_export(exports, "ASGST_GetFrameMarkStackPointer", &stack_pointer);
-  find_export(exports, "ASGST_GetFrameMark", &mark_of);
+  run = exports.require("ASGST_RunWithIterator");
+  next = exports.require("ASGST_NextFrame");
+  register_queue = exports.require("ASGST_RegisterQueue");
+  enqueue = exports.require("ASGST_Enqueue");
+  size_info = exports.require("ASGST_GetQueueSizeInfo");
+  register_mark = exports.require("ASGST_RegisterFrameMark");
+  move = exports.require("ASGST_MoveFrameMark");
+  stack_pointer = exports.require("ASGST_GetFrameMarkStackPointer");
+  mark_of = exports.require("ASGST_GetFrameMark");
 }
 
 FrameMarks& FrameMarks::of(const Exports& exports) {

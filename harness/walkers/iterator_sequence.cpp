@@ -35,14 +35,13 @@ bool is_end(const ASGST_Frame& frame, const ASGST_Frame* ahead) {
 }  // namespace
 
 IteratorApi::IteratorApi(const Exports& exports)
-    : run(reinterpret_cast<decltype(run)>(exports.require("ASGST_RunWithIterator"))),
-      run_from_frame(reinterpret_cast<decltype(run_from_frame)>(
-          exports.require("ASGST_RunWithIteratorFromFrame"))),
-      next(reinterpret_cast<decltype(next)>(exports.require("ASGST_NextFrame"))),
-      rewind(reinterpret_cast<decltype(rewind)>(exports.require("ASGST_RewindIterator"))),
-      state(reinterpret_cast<decltype(state)>(exports.require("ASGST_State"))),
-      thread_state(reinterpret_cast<decltype(thread_state)>(exports.require("ASGST_ThreadState"))),
-      method_id(reinterpret_cast<decltype(method_id)>(exports.require("ASGST_MethodToJMethodID"))),
+    : run(exports.require("ASGST_RunWithIterator")),
+      run_from_frame(exports.require("ASGST_RunWithIteratorFromFrame")),
+      next(exports.require("ASGST_NextFrame")),
+      rewind(exports.require("ASGST_RewindIterator")),
+      state(exports.require("ASGST_State")),
+      thread_state(exports.require("ASGST_ThreadState")),
+      method_id(exports.require("ASGST_MethodToJMethodID")),
       places{.code_cache_begin = exports.code_cache.first,
              .code_cache_end = exports.code_cache.second,
              .handlers_return_to = signals::handlers_return_to()} {}

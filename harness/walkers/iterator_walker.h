@@ -27,9 +27,7 @@ class IteratorWalker : public Walker {
       : Walker(id), api_(exports), sequence_(api_) {}
   virtual IteratorStart start(const WalkTarget& target, void* ucontext) const = 0;
   // Of an iterator that has ended at a frame mark, opened with these options; null: not known.
-  virtual const Rest* rest(ASGST_Iterator* iterator, int32_t options) const {
-    static_cast<void>(iterator);
-    static_cast<void>(options);
+  virtual const Rest* rest(ASGST_Iterator* /*iterator*/, int32_t /*options*/) const {
     return nullptr;
   }
 

@@ -20,8 +20,7 @@ static_assert(traits_of(WalkerId::jfr_request).layout == FrameLayout{
 class JfrRequest final : public Walker {
  public:
   explicit JfrRequest(const Exports& exports)
-      : Walker(WalkerId::jfr_request),
-        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))) {}
+      : Walker(WalkerId::jfr_request), function_(exports.require(id())) {}
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {

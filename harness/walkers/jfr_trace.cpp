@@ -32,10 +32,11 @@ class JfrTrace final : public Walker {
  public:
   explicit JfrTrace(const Exports& exports)
       : Walker(WalkerId::jfr_trace),
-        function_(reinterpret_cast<decltype(function_)>(exports.require(id()))),
-        build_(reinterpret_cast<decltype(build_)>(exports.require("JfrWalk_BuildRequest"))),
-        answer_(reinterpret_cast<decltype(answer_)>(exports.require("JfrWalk_AnswerAtPoll"))) {
-    reinterpret_cast<decltype(&JfrWalk_Initialize)>(exports.require("JfrWalk_Initialize"))();
+        function_(exports.require(id())),
+        build_(exports.require("JfrWalk_BuildRequest")),
+        answer_(exports.require("JfrWalk_AnswerAtPoll")) {
+    const decltype(&JfrWalk_Initialize) initialize = exports.require("JfrWalk_Initialize");
+    initialize();
   }
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,

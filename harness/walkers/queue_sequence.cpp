@@ -19,45 +19,39 @@ constexpr uintptr_t kNeverAQueue = ~uintptr_t{0xffff};
 // Of the sequence that runs: only one thread is walked at a time.
 QueueMemory* running = nullptr;
 
-template <typename Function>
-void find(const Exports& exports, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(exports.require(name));
-}
-
 }  // namespace
 
 QueueApi::QueueApi(const Exports& exports)
-    : run_with_sample(
-          reinterpret_cast<decltype(run_with_sample)>(exports.require(WalkerId::asgst_queue))) {
-  find(exports, "ASGST_RunWithIterator", &run);
-  find(exports, "ASGST_NextFrame", &next);
-  find(exports, "ASGST_State", &state);
-  find(exports, "ASGST_RegisterQueue", &register_queue);
-  find(exports, "ASGST_DeregisterQueue", &deregister);
-  find(exports, "ASGST_Enqueue", &enqueue);
-  find(exports, "ASGST_GetEnqueuableElement", &enqueuable);
-  find(exports, "ASGST_GetQueueElement", &element);
-  find(exports, "ASGST_ResizeQueue", &resize);
-  find(exports, "ASGST_GetQueueSizeInfo", &size_info);
-  find(exports, "ASGST_SetOnQueueProcessingStart", &on_start);
-  find(exports, "ASGST_SetOnQueueProcessingEnd", &on_end);
-  find(exports, "ASGST_RegisterFrameMark", &register_mark);
-  find(exports, "ASGST_MoveFrameMark", &move_mark);
-  find(exports, "ASGST_GetFrameMarkStackPointer", &stack_pointer);
-  find(exports, "ASGST_RemoveFrameMark", &remove_mark);
-  find(exports, "ASGST_GetFrameMark", &mark_of);
-  find(exports, "framestorm_queues_reserve_marks", &reserve_marks);
-  find(exports, "framestorm_queues_begin", &begin);
-  find(exports, "framestorm_queues_poll", &poll);
-  find(exports, "framestorm_queues_poll_word", &poll_word);
-  find(exports, "framestorm_queues_return", &return_frame);
-  find(exports, "framestorm_queues_unwind", &unwind);
-  find(exports, "framestorm_queues_continuation", &continuation);
-  find(exports, "framestorm_queues_freeze", &freeze);
-  find(exports, "framestorm_queues_throw_to_frozen", &throw_to_frozen);
-  find(exports, "framestorm_queues_leave_java", &leave_java);
-  find(exports, "framestorm_queues_exit", &exit);
-  find(exports, "framestorm_queues_end", &end);
+    : run_with_sample(exports.require(WalkerId::asgst_queue)) {
+  run = exports.require("ASGST_RunWithIterator");
+  next = exports.require("ASGST_NextFrame");
+  state = exports.require("ASGST_State");
+  register_queue = exports.require("ASGST_RegisterQueue");
+  deregister = exports.require("ASGST_DeregisterQueue");
+  enqueue = exports.require("ASGST_Enqueue");
+  enqueuable = exports.require("ASGST_GetEnqueuableElement");
+  element = exports.require("ASGST_GetQueueElement");
+  resize = exports.require("ASGST_ResizeQueue");
+  size_info = exports.require("ASGST_GetQueueSizeInfo");
+  on_start = exports.require("ASGST_SetOnQueueProcessingStart");
+  on_end = exports.require("ASGST_SetOnQueueProcessingEnd");
+  register_mark = exports.require("ASGST_RegisterFrameMark");
+  move_mark = exports.require("ASGST_MoveFrameMark");
+  stack_pointer = exports.require("ASGST_GetFrameMarkStackPointer");
+  remove_mark = exports.require("ASGST_RemoveFrameMark");
+  mark_of = exports.require("ASGST_GetFrameMark");
+  reserve_marks = exports.require("framestorm_queues_reserve_marks");
+  begin = exports.require("framestorm_queues_begin");
+  poll = exports.require("framestorm_queues_poll");
+  poll_word = exports.require("framestorm_queues_poll_word");
+  return_frame = exports.require("framestorm_queues_return");
+  unwind = exports.require("framestorm_queues_unwind");
+  continuation = exports.require("framestorm_queues_continuation");
+  freeze = exports.require("framestorm_queues_freeze");
+  throw_to_frozen = exports.require("framestorm_queues_throw_to_frozen");
+  leave_java = exports.require("framestorm_queues_leave_java");
+  exit = exports.require("framestorm_queues_exit");
+  end = exports.require("framestorm_queues_end");
 }
 
 QueueSequence::QueueSequence(const Exports& exports)

@@ -147,13 +147,13 @@ Exports::Exports(const Jvm& jvm)
   if (jvm.code_map().knows_code_cache()) code_cache = jvm.code_map().code_cache();
 }
 
-void* Exports::require(WalkerId id) const {
+Export Exports::require(WalkerId id) const {
   return require(std::string(traits_of(id).symbol).c_str(), traits_of(id).origin);
 }
 
-void* Exports::require(const char* name, WalkerOrigin origin) const {
+Export Exports::require(const char* name, WalkerOrigin origin) const {
   void* const address = find(name);
-  if (address != nullptr) return address;
+  if (address != nullptr) return {address};
   throw SetupError(library + " does not export " + name +
                    (origin == WalkerOrigin::added
                         ? ": `framestorm jdk build` makes a JDK that has it (--jdk instrumented)"

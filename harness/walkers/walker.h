@@ -139,22 +139,15 @@ class Walker {
   virtual int32_t requested_bci() const { return kNoBci; }
   // The trace that the thread answers it with, written and returned as of walk(); nothing when it
   // faulted. Control thread with its JNIEnv, VM running, world released; waits for the thread.
-  virtual std::optional<int32_t> answer(JNIEnv* env, void* java_thread, std::byte* frames,
-                                        int32_t depth) {
-    static_cast<void>(env);
-    static_cast<void>(java_thread);
-    static_cast<void>(frames);
-    static_cast<void>(depth);
+  virtual std::optional<int32_t> answer(JNIEnv* /*env*/, void* /*java_thread*/,
+                                        std::byte* /*frames*/, int32_t /*depth*/) {
     return 0;
   }
   // The walk did not return. On the thread that made it, right after; signal context, in the guard.
   virtual void abandoned(const WalkTarget&) noexcept {}
   // Once it has returned, not in signal context: makes jmethodIDs of what else the walker has for
   // methods.
-  virtual void resolve_methods(std::byte* frames, size_t count) const {
-    static_cast<void>(frames);
-    static_cast<void>(count);
-  }
+  virtual void resolve_methods(std::byte* /*frames*/, size_t /*count*/) const {}
 
  protected:
   explicit Walker(WalkerId id) : Walker(traits_of(id)) {}
@@ -185,6 +178,15 @@ bool same_frames(const FrameLayout& layout, const std::byte* a, const std::byte*
 bool lost_methods(const FrameLayout& layout, const std::byte* earlier, const std::byte* later,
                   size_t count);
 
+// The address of a function, for a pointer of any type.
+struct Export {
+  void* address;
+  template <typename Function>
+  operator Function*() const {
+    return reinterpret_cast<Function*>(address);
+  }
+};
+
 // Where adapters look up the functions they call.
 struct Exports {
   std::string library;  // for messages
@@ -200,9 +202,9 @@ struct Exports {
   explicit Exports(const Jvm& jvm);
 
   // Both throw SetupError, which says how to get a JDK that has it. The walker's entry point:
-  void* require(WalkerId id) const;
+  Export require(WalkerId id) const;
   // Another function of those that come from there.
-  void* require(const char* name, WalkerOrigin origin = WalkerOrigin::added) const;
+  Export require(const char* name, WalkerOrigin origin = WalkerOrigin::added) const;
 };
 
 // The door of adapters: for every row of the table a file of this folder defines
