@@ -1,14 +1,11 @@
 #include "harness/input/text.h"
 
-#include <array>
-#include <charconv>
-
+#include "harness/base/hex.h"
 #include "harness/input/canonical.h"
 
 namespace framestorm {
 namespace {
 
-constexpr int kHexBase = 16;
 constexpr int64_t kLargestDecimalCodeOffset = 9;
 
 class Text {
@@ -20,17 +17,8 @@ class Text {
     text_ += text;
     return *this;
   }
-  Text& decimal(int64_t value) {
-    std::array<char, 24> digits{};
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    return word({digits.data(), end});
-  }
-  Text& hex(uint64_t value) {
-    std::array<char, 24> digits{'0', 'x'};
-    const auto end =
-        std::to_chars(digits.data() + 2, digits.data() + digits.size(), value, kHexBase).ptr;
-    return word({digits.data(), end});
-  }
+  Text& decimal(int64_t value) { return word(std::to_string(value)); }
+  Text& hex(uint64_t value) { return word(framestorm::hex(value)); }
   // Code is read in hex, as in a disassembly; everything else in decimal.
   Text& offset(int64_t value, bool of_code) {
     if (value == 0) {

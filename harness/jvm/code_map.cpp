@@ -5,17 +5,10 @@
 
 #include <algorithm>
 
+#include "harness/input/canonical.h"
+
 namespace framestorm {
 namespace {
-
-// Names go into artifacts: keep them within what the input format allows.
-std::string artifact_name(std::string_view name) {
-  std::string result(name.substr(0, kMaxSymbolName));
-  for (char& c : result) {
-    if (c < ' ' || c > '~' || c == '"' || c == '\\') c = '_';
-  }
-  return result;
-}
 
 // A generated stub's name of before JDK 26, which calls it "Stub Generator <name>_stub" (stubInfo.cpp).
 std::string_view plain_stub_name(std::string_view name) {
@@ -164,13 +157,14 @@ void CodeMap::add_nmethod(const void* code, size_t size, const std::string& name
   event.entry.begin = reinterpret_cast<uintptr_t>(code);
   event.entry.end = event.entry.begin + size;
   event.entry.kind = CodeKind::nmethod;
-  event.entry.name = artifact_name(name);
+  event.entry.name = name;
   event.entry.debug = std::make_shared<DebugInfo>(method, compile_info);
   fill_nmethod(&event.entry);
   add(std::move(event));
 }
 
 void CodeMap::add(Event event) {
+  canonicalise_name(&event.entry.name);  // it goes into artifacts
   const std::lock_guard lock(mutex_);
   pending_.push_back(std::move(event));
   pending_count_.store(pending_.size(), std::memory_order_release);
@@ -181,7 +175,7 @@ void CodeMap::add_stub(const void* code, size_t size, const std::string& name) {
   event.entry.begin = reinterpret_cast<uintptr_t>(code);
   event.entry.end = event.entry.begin + size;
   event.entry.kind = CodeKind::stub;
-  event.entry.name = artifact_name(plain_stub_name(name));
+  event.entry.name = plain_stub_name(name);
   add(std::move(event));
 }
 
@@ -222,7 +216,7 @@ void CodeMap::add_codelets() {
     event.entry.begin = (behind_header + kCodeEntryAlignment - 1) & ~(kCodeEntryAlignment - 1);
     event.entry.end = reinterpret_cast<uintptr_t>(codelet) + static_cast<size_t>(size);
     event.entry.kind = CodeKind::codelet;
-    event.entry.name = artifact_name(name == nullptr ? "unnamed" : name);
+    event.entry.name = name == nullptr ? "unnamed" : name;
     add(std::move(event));
     at += size;
   }

@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
+
+#include "harness/base/hex.h"
 
 namespace framestorm {
 namespace {
@@ -80,10 +81,8 @@ const Module* Modules::by_name(std::string_view name_prefix) const {
 }
 
 std::string Modules::describe(uintptr_t address) const {
-  char text[32];
   const Module* module = find(address);
-  std::snprintf(text, sizeof text, "0x%lx", module == nullptr ? address : address - module->base);
-  return module == nullptr ? text : module->name + "+" + text;
+  return module == nullptr ? hex(address) : module->name + "+" + hex(address - module->base);
 }
 
 FunctionTable::FunctionTable(const std::string& path) {
