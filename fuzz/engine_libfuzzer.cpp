@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_engine.h"
+#include "fuzz/libfuzzer_arguments.h"
 #include "harness/executor/run_files.h"
 #include "harness/guard/sanitizer.h"
 #include "harness/input/binary.h"
@@ -91,35 +92,24 @@ class LibFuzzerEngine final : public FuzzEngine {
 
  private:
   static std::vector<std::string> arguments_of(const FuzzOptions& options, bool bursts) {
-    // HotSpot and the guard own the signals, the driver the limits. A JVM that ends itself is a death, which
-    // libFuzzer would give the exit code of strict mode.
-    return {"framestorm",
-            "-runs=-1",
-            bursts ? "-mutate_depth=1" : "-mutate_depth=5",  // a burst is deep enough
-            "-max_len=4096",
-            "-len_control=0",
-            "-timeout=0",
-            "-rss_limit_mb=0",
-            "-malloc_limit_mb=0",
-            "-detect_leaks=0",
-            "-handle_segv=0",
-            "-handle_bus=0",
-            "-handle_ill=0",
-            "-handle_fpe=0",
-            "-handle_int=0",
-            "-handle_term=0",
-            "-handle_xfsz=0",
-            "-handle_usr1=0",
-            "-handle_usr2=0",
-            "-handle_abrt=0",
-            "-error_exitcode=1",
-            "-reload=0",
-            bursts ? "-entropic=0" : "-entropic=1",
-            bursts ? "-verbosity=0" : "-verbosity=1",
-            "-seed=" + std::to_string(options.seed & 0x7fffffff),
-            "-artifact_prefix=" + (options.out / "artifacts").string() + "/",
-            (options.out / "corpus").string(),
-            (options.out / "seeds").string()};
+    // The driver has the limits. A JVM that ends itself is a death, which libFuzzer would give the exit code of
+    // strict mode.
+    std::vector<std::string> arguments = {
+        "framestorm",
+        "-runs=-1",
+        "-rss_limit_mb=0",
+        "-malloc_limit_mb=0",
+        "-handle_abrt=0",
+        "-error_exitcode=1",
+        "-reload=0",
+        bursts ? "-entropic=0" : "-entropic=1",
+        bursts ? "-verbosity=0" : "-verbosity=1",
+        "-seed=" + std::to_string(options.seed & 0x7fffffff),
+        "-artifact_prefix=" + (options.out / "artifacts").string() + "/",
+        (options.out / "corpus").string(),
+        (options.out / "seeds").string()};
+    if (bursts) arguments.emplace_back("-mutate_depth=1");  // a burst is deep enough
+    return LibFuzzerArguments(std::move(arguments)).completed();
   }
 };
 

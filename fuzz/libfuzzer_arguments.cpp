@@ -27,8 +27,8 @@ std::string name_of_flag(std::string_view argument) {
 
 }  // namespace
 
-LibFuzzerArguments::LibFuzzerArguments(std::span<char* const> argv)
-    : arguments_(argv.begin(), argv.end()) {
+LibFuzzerArguments::LibFuzzerArguments(std::vector<std::string> arguments)
+    : arguments_(std::move(arguments)) {
   for (size_t i = 1; i < arguments_.size(); ++i) {
     const std::string& argument = arguments_[i];
     if (argument == kIgnoreTheRest) break;

@@ -2,7 +2,6 @@
 // and what a process with a JVM in it needs there.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +11,7 @@ namespace framestorm {
 class LibFuzzerArguments {
  public:
   // As main() got them, with the program's name.
-  explicit LibFuzzerArguments(std::span<char* const> argv);
+  explicit LibFuzzerArguments(std::vector<std::string> arguments);
 
   // Whether libFuzzer would only start other processes of this program (merging, minimising, fork
   // mode, jobs) or print its help: it needs no JVM, and could not wait for processes on a victim.

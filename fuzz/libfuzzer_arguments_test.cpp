@@ -10,21 +10,9 @@
 namespace framestorm {
 namespace {
 
-class Given {
- public:
-  explicit Given(std::vector<std::string> words) : words_(std::move(words)) {
-    words_.insert(words_.begin(), "./fuzz_stack");
-    for (std::string& word : words_) argv_.push_back(word.data());
-  }
-  LibFuzzerArguments arguments() { return LibFuzzerArguments(argv_); }
-
- private:
-  std::vector<std::string> words_;
-  std::vector<char*> argv_;
-};
-
 LibFuzzerArguments given(std::vector<std::string> words) {
-  return Given(std::move(words)).arguments();
+  words.insert(words.begin(), "./fuzz_stack");
+  return LibFuzzerArguments(std::move(words));
 }
 
 // The value libFuzzer would take: the last one.

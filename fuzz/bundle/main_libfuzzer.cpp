@@ -29,8 +29,7 @@ uint64_t seed_of(const LibFuzzerArguments& arguments) {
   return static_cast<uint64_t>(now.tv_nsec ^ now.tv_sec);
 }
 
-int run(std::span<char* const> argv) {
-  const LibFuzzerArguments arguments(argv);
+int run(const LibFuzzerArguments& arguments) {
   FuzzOptions options;
   if (const int code = read_bundle(only_target(), &options); code >= 0) return code;
   EngineOptions& engine = options.engine;
@@ -65,10 +64,10 @@ extern "C" [[gnu::visibility("default")]] int LLVMFuzzerInitialize(int* argc, ch
   static bool begun = false;
   if (begun) return 0;  // of the loop that was started below
   begun = true;
-  const std::span<char* const> arguments(*argv, static_cast<size_t>(*argc));
   try {
     framestorm::prepare_environment(*argv);
-    if (framestorm::LibFuzzerArguments(arguments).only_starts_others()) return 0;
+    const framestorm::LibFuzzerArguments arguments({*argv, *argv + *argc});
+    if (arguments.only_starts_others()) return 0;
     std::_Exit(framestorm::run(arguments));
   } catch (const std::exception& error) {
     std::cerr << framestorm::only_target() << ": " << error.what() << '\n';
