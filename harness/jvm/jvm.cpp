@@ -21,10 +21,10 @@ std::string string_property(jvmtiEnv* jvmti, const char* name) {
 ThreadLayout read_layout(const VmStructs& vm) {
   ThreadLayout layout;
   layout.state = vm.required_offset("JavaThread", "_thread_state");
-  layout.anchor = vm.required_offset("JavaThread", "_anchor");
-  layout.last_java_sp = layout.anchor + vm.required_offset("JavaFrameAnchor", "_last_Java_sp");
-  layout.last_java_pc = layout.anchor + vm.required_offset("JavaFrameAnchor", "_last_Java_pc");
-  layout.last_java_fp = layout.anchor + vm.required_offset("JavaFrameAnchor", "_last_Java_fp");
+  const size_t anchor = vm.required_offset("JavaThread", "_anchor");
+  layout.last_java_sp = anchor + vm.required_offset("JavaFrameAnchor", "_last_Java_sp");
+  layout.last_java_pc = anchor + vm.required_offset("JavaFrameAnchor", "_last_Java_pc");
+  layout.last_java_fp = anchor + vm.required_offset("JavaFrameAnchor", "_last_Java_fp");
   layout.stack_base = vm.required_offset("JavaThread", "_stack_base");
   layout.stack_size = vm.required_offset("JavaThread", "_stack_size");
   layout.osthread =

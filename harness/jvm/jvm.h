@@ -31,7 +31,6 @@ struct JvmOptions {
 // HotSpot's offsets that the harness reads or writes in victims' threads.
 struct ThreadLayout {
   size_t state = 0;         // JavaThread::_thread_state
-  size_t anchor = 0;        // JavaThread::_anchor
   size_t last_java_sp = 0;  // from the start of JavaThread, as are the next two
   size_t last_java_pc = 0;
   size_t last_java_fp = 0;

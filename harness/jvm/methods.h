@@ -71,7 +71,6 @@ class MethodTable {
   }
   // Another version of a known method, which no event tells of. As find().
   void add_version(jmethodID version, jmethodID of) { methods_[version] = methods_[of]; }
-  size_t size() const { return methods_.size(); }
 
  private:
   struct Known {

@@ -115,7 +115,7 @@ class Library {
 class Plugin1 final : public Plugin {
  public:
   explicit Plugin1(Library library)
-      : Plugin(1, traits_of(WalkerId::plugin)),
+      : Plugin(traits_of(WalkerId::plugin)),
         library_(std::move(library)),
         init_(library_.require<abi1::Init>("framestorm_walker_init")),
         walk_(library_.require<abi1::Walk>("framestorm_walk")) {}
@@ -152,7 +152,7 @@ class Plugin1 final : public Plugin {
 class Plugin2 final : public Plugin {
  public:
   Plugin2(Library library, const std::string& options, uint32_t capabilities)
-      : Plugin(FRAMESTORM_WALKER_ABI, declared_traits(capabilities)),
+      : Plugin(declared_traits(capabilities)),
         library_(std::move(library)),
         options_(options),
         capabilities_(capabilities),

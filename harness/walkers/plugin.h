@@ -29,7 +29,6 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
 
   // The table's row of plugins with what this one declares.
   const WalkerTraits& traits() const { return traits_; }
-  int abi() const { return abi_; }
 
   // Once, before the first walk, on a thread that is attached to the JVM; not in signal context.
   // Throws SetupError.
@@ -38,11 +37,10 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   virtual std::unique_ptr<Walker> make_walker() = 0;
 
  protected:
-  Plugin(int abi, const WalkerTraits& traits) : traits_(traits), abi_(abi) {}
+  explicit Plugin(const WalkerTraits& traits) : traits_(traits) {}
 
  private:
   const WalkerTraits traits_;
-  const int abi_;
 };
 
 }  // namespace framestorm

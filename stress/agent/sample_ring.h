@@ -40,8 +40,6 @@ class SampleRing {
   bool front(Entry* out) const;
   void pop();
 
-  size_t payload() const { return payload_; }
-
  private:
   struct Header {
     std::atomic<uint64_t> sequence;

@@ -47,7 +47,6 @@ class Sampler : protected Ticks {
   Registry& registry() { return registry_; }
   // An adapter of the kind that samples are taken with; null when none is. Not to walk with.
   const Walker* walker(WalkerId id) const { return slots_.at(0).walker(id); }
-  const Options& options() const { return options_; }
   // What a signal costs a thread here, without its handler.
   uint64_t delivery_ns() const { return delivery_ns_; }
   uint64_t late_handlers() const { return late_handlers_.load(std::memory_order_relaxed); }
