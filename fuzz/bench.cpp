@@ -106,8 +106,7 @@ void Bench::halt_ends(Mode mode, uint64_t loop_ns) {
   }
   if (!mixed && !run.items.empty()) {
     run_bare(&run, mode);
-    std::string difference;
-    session_.executor().repair(*run.items.front().victim, &difference);
+    session_.executor().repair(*run.items.front().victim);
     Rates& rates = rates_[static_cast<size_t>(mode)];
     rates.walks += samples_.size();
     rates.loop_ns += loop_ns;

@@ -184,11 +184,12 @@ void Executor::walk(Prepared* p) {
   p->walker->resolve_methods(hosted.call.frames, record.frame_count());
 }
 
-bool Executor::repair(Victim& victim, std::string* difference) {
+void Executor::repair(Victim& victim) {
   if (victim.is_java_thread) {
     std::memcpy(victim.java_thread, victim.thread_copy.data(), victim.thread_copy.size());
   }
-  return victims_.verify(victim, /*repair=*/true, difference);
+  std::string difference;  // what they left is no finding of its own
+  victims_.verify(victim, /*repair=*/true, &difference);
 }
 
 // After the mutations are undone, of a walker that keeps results in the thread, as JFR does until the
@@ -217,8 +218,7 @@ bool Executor::check_victim(const Prepared& p) {
   if (p.record.end != WalkEnd::returned || further_->abandoned() || !sampler::rests()) {
     // What it left there is no finding of its own: that it was abandoned is reported. JFR's thread marks
     // a thread that it samples (_suspend_flags), and has yet to take that back.
-    std::string difference;
-    repair(victim, &difference);
+    repair(victim);
     return true;
   }
   const size_t window = std::min(victim.stack_copy.size(), kStackWindow);
@@ -376,11 +376,9 @@ uint64_t Executor::last_answer() const {
   return digest_of_answer(prepared_->record, prepared_->walker->layout());
 }
 
-std::vector<Executor::NamedFrame> Executor::last_trace() const {
-  return name_frames(last_frames());
-}
+std::vector<NamedFrame> Executor::last_trace() const { return name_frames(last_frames()); }
 
-std::vector<Executor::NamedFrame> Executor::name_frames(const std::vector<Frame>& frames) const {
+std::vector<NamedFrame> Executor::name_frames(const std::vector<Frame>& frames) const {
   std::vector<NamedFrame> named;
   named.reserve(frames.size());
   for (const Frame& frame : frames) {

@@ -110,11 +110,10 @@ class Executor {
   bool prepare_bare(const Input& input, BareWalk* out);
 
   // Takes back what abandoned walks left in their victim: JavaThread::_in_asgct and the like. World
-  // halted. False, with what it was in *difference, when the stack was changed.
-  bool repair(Victim& victim, std::string* difference);
+  // halted.
+  void repair(Victim& victim);
 
   // The frames of the last walk of a walker, by name and bci; for reports.
-  using NamedFrame = framestorm::NamedFrame;
   std::vector<NamedFrame> last_trace() const;
   std::vector<NamedFrame> name_frames(const std::vector<Frame>& frames) const;
   std::vector<Frame> last_frames() const;

@@ -199,7 +199,7 @@ class Try {
   Survey survey_;
   std::optional<SignatureFile> signature_;
   Outcome outcome_;
-  std::vector<Executor::NamedFrame> trace_;
+  std::vector<NamedFrame> trace_;
   int halts_ = 0;
   int walks_ = 0;
   int findings_ = 0;
@@ -323,7 +323,7 @@ class ScenarioWalks {
     return std::string(name_of(walker)) + ": " + text;
   }
 
-  static json names_of(const std::vector<Executor::NamedFrame>& frames) {
+  static json names_of(const std::vector<NamedFrame>& frames) {
     json names = json::array();
     for (size_t i = 0; i < std::min(frames.size(), kShownFrames); ++i) {
       names.push_back(frames[i].method);
