@@ -39,6 +39,11 @@ std::string detail_of(const Finding& finding) {
   return known ? finding.detail : finding.detail + ", " + place;
 }
 
+void open_for_writing(std::ofstream* file, const std::filesystem::path& path) {
+  file->open(path, std::ios::trunc);
+  if (!*file) throw std::system_error(errno, std::generic_category(), "writing " + path.string());
+}
+
 }  // namespace
 
 json not_judged_record(std::span<const OracleSet::NotJudged> oracles) {
@@ -63,11 +68,6 @@ std::string key_text(uint64_t key) {
   char text[24];
   std::snprintf(text, sizeof text, "%016lx", key);
   return text;
-}
-
-void open_for_writing(std::ofstream* file, const std::filesystem::path& path) {
-  file->open(path, std::ios::trunc);
-  if (!*file) throw std::system_error(errno, std::generic_category(), "writing " + path.string());
 }
 
 void JsonLines::open(const std::filesystem::path& path) {

@@ -24,11 +24,9 @@ struct NamedFrame {
   int32_t bci = 0;
 };
 
-// Opens a new file. These throw std::system_error naming the file that could not be written.
-void open_for_writing(std::ofstream* file, const std::filesystem::path& path);
-
 // A file of JSON objects, one a line, which is with the system when append() returns. Strings that
-// are no UTF-8 are replaced. Writes nothing before it is opened.
+// are no UTF-8 are replaced. Writes nothing before it is opened. As the functions below, throws
+// std::system_error naming the file that could not be written.
 class JsonLines {
  public:
   void open(const std::filesystem::path& path);

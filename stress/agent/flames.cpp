@@ -1,12 +1,10 @@
 #include "stress/agent/flames.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <map>
 #include <ranges>
+#include <sstream>
 #include <string>
-#include <system_error>
 
 #include "harness/executor/run_files.h"
 #include "harness/victim/scenario.h"
@@ -59,7 +57,7 @@ struct Named {
 
 class Writer {
  public:
-  Writer(std::ofstream& file, uint64_t least) : file_(file), least_(least) {}
+  Writer(std::ostream& file, uint64_t least) : file_(file), least_(least) {}
 
   // Not recursive: traces are deep.
   void write(const Named& root) {
@@ -97,7 +95,7 @@ class Writer {
     file_ << stack_ << (stack_.empty() || last.empty() ? "" : ";") << last << ' ' << count << '\n';
   }
 
-  std::ofstream& file_;
+  std::ostream& file_;
   const uint64_t least_;
   std::string stack_;
 };
@@ -148,11 +146,9 @@ void Flames::write(const std::filesystem::path& path, const MethodTable& methods
     named[i]->all += all;
     if (i != 0) below[nodes_[i].key.caller] += all;
   }
-  std::ofstream file;
-  open_for_writing(&file, path);
-  Writer(file, std::max<uint64_t>(1, root.all / kNarrowest)).write(root);
-  file.flush();
-  if (!file) throw std::system_error(errno, std::generic_category(), "writing " + path.string());
+  std::ostringstream lines;
+  Writer(lines, std::max<uint64_t>(1, root.all / kNarrowest)).write(root);
+  write_file(path, lines.view());
 }
 
 }  // namespace framestorm::stress

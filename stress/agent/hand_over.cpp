@@ -32,9 +32,7 @@ uint32_t* futex_of(std::atomic<uint64_t>& word) {
 }  // namespace
 
 void HandOver::sleep(uint64_t seen, nanoseconds at_most) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
-  const timespec pause = {static_cast<time_t>(seconds.count()),
-                          static_cast<long>((at_most - seconds).count())};
+  const timespec pause = as_timespec(static_cast<uint64_t>(at_most.count()));
   syscall(SYS_futex, futex_of(word_), FUTEX_WAIT_PRIVATE, static_cast<uint32_t>(seen), &pause,
           nullptr, 0);
 }

@@ -92,7 +92,7 @@ void Judge::work() {
   obsolete_.learn(env_);
   uint64_t last = monotonic_ns();
   while (ended_.load(std::memory_order_acquire) == nullptr) {
-    absorb();
+    jvm_.methods().absorb();
     while (judge_next()) {
       if (monotonic_ns() - last >= kStatsPeriod) break;
     }
@@ -112,7 +112,7 @@ void Judge::work() {
 }
 
 void Judge::close(const char* ended) {
-  absorb();
+  jvm_.methods().absorb();
   while (judge_next()) {
   }
   findings_.write_counts();
@@ -137,8 +137,6 @@ void Judge::finish(const char* ended) {
   closed_.wait(false, std::memory_order_acquire);
   if (thread_.joinable()) thread_.detach();
 }
-
-void Judge::absorb() { jvm_.methods().absorb(); }
 
 void Judge::ask_for_replaced(const WalkView& view) {
   for (size_t i = 0; i < view.record.frame_count(); ++i) {
@@ -171,7 +169,7 @@ void Judge::wait_for_unknown(const WalkView& view) {
   const auto frames = std::views::iota(size_t{0}, view.record.frame_count());
   while (std::ranges::any_of(frames, is_unknown) && now - begin < kEventPatience) {
     nanosleep(&kNap, nullptr);
-    absorb();
+    jvm_.methods().absorb();
     now = monotonic_ns();
   }
   waiting_for_unknown_.took(begin, now);
@@ -215,7 +213,7 @@ void Judge::judge(const SampleRing::Entry& entry) {
     // Something that was loaded or replaced meanwhile may explain it.
     ask_for_replaced(view);
     ask_for_obsolete(view);
-    absorb();
+    jvm_.methods().absorb();
     jvm_.code_map().absorb();
     wait_for_unknown(view);
     violations_.clear();

@@ -39,7 +39,6 @@ class Judge {
   // Of a walk at a safepoint, with GetStackTrace beside it.
   void judge_check(const SampleRing::Entry& entry, WalkSlot& slot);
   void keep_found(const SampleRing::Entry& entry, const WalkSlot* slot, const WalkView& view);
-  void absorb();
   // No event says that a class was redefined. What JVMTI says now of the methods of a trace whose
   // bytecodes were shorter when it was asked last.
   void ask_for_replaced(const WalkView& view);

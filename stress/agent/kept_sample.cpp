@@ -47,12 +47,12 @@ class Words {
   const Modules& modules_;
 };
 
+}  // namespace
+
 const char* end_name(WalkEnd end) {
   constexpr const char* kNames[] = {"returned", "fault", "hang", "terminal call", "vm error"};
   return kNames[static_cast<size_t>(end)];
 }
-
-}  // namespace
 
 json describe_trace(const WalkView& view, const Sample& sample, const Modules& modules) {
   const Words words(sample, *view.subject.jvm, modules);

@@ -12,6 +12,9 @@
 
 namespace framestorm::stress {
 
+// How a walk ended, in words.
+const char* end_name(WalkEnd end);
+
 nlohmann::json describe_trace(const WalkView& view, const Sample& sample, const Modules& modules);
 // `stack`: what was copied, from sp up. Not async-signal-safe; the code map is as of now.
 nlohmann::json describe_sample(const Sample& sample, std::span<const std::byte> stack,

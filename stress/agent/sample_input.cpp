@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "harness/input/thread_state.h"
 #include "harness/victim/context.h"
 
 namespace framestorm::stress {
 namespace {
-
-// JavaThreadState, utilities/globalDefinitions.hpp.
-constexpr uint32_t kInNative = 4;
-constexpr uint32_t kInJava = 8;
-constexpr uint32_t kBlocked = 10;
 
 // How far from the real sp a stack address still means something on another stack.
 constexpr int64_t kNear = int64_t{64} << 10;
@@ -21,14 +17,10 @@ bool has(const std::string& text, std::string_view part) {
 }
 
 ScenarioId scenario_of(const Sample& sample, const CodeEntry* top) {
-  if (sample.walk.thread_state == kInNative || sample.walk.thread_state == kInNative + 1) {
-    return ScenarioId::native_method;
-  }
-  if (sample.walk.thread_state >= kBlocked) return ScenarioId::parked;
-  if (sample.walk.thread_state != kInJava && sample.walk.thread_state != kInJava + 1) {
-    return ScenarioId::vm_call;
-  }
-  if (top == nullptr) return ScenarioId::vm_call;
+  const uint32_t state = sample.walk.thread_state;
+  if (state == kThreadInNative || state == kThreadInNative + 1) return ScenarioId::native_method;
+  if (state >= kThreadBlocked) return ScenarioId::parked;
+  if (!is_in_java(state) || top == nullptr) return ScenarioId::vm_call;
   if (top->kind == CodeKind::codelet || has(top->name, "Interpreter")) {
     return ScenarioId::interpreted_recursion;
   }

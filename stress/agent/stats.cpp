@@ -6,6 +6,7 @@
 #include "harness/base/clock.h"
 #include "harness/guard/unsafe_calls.h"
 #include "harness/input/thread_state.h"
+#include "stress/agent/kept_sample.h"
 
 namespace framestorm::stress {
 namespace {
@@ -19,28 +20,15 @@ std::string state_name(uint32_t state) {
 }
 
 std::string code_of(const Sample& sample, const Walker& walker) {
-  switch (sample.walk.end) {
-    case WalkEnd::returned:
-      break;
-    case WalkEnd::fault:
-      return "fault";
-    case WalkEnd::hang:
-      return "hang";
-    case WalkEnd::terminal_call:
-      return "terminal call";
-    case WalkEnd::vm_error:
-      return "vm error";
-    case WalkEnd::count:
-      return "?";
-  }
+  if (sample.walk.end != WalkEnd::returned) return end_name(sample.walk.end);
   if (sample.walk.result > 0) return "ok";
   return std::to_string(sample.walk.result) + " " +
          std::string(walker.error_name(sample.walk.result));
 }
 
-}  // namespace
-
 double seconds_of(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+}  // namespace
 
 Stats::Stats(const Options& options) : options_(options), begin_ns_(monotonic_ns()) {
   file_.open(options.out / "stats.jsonl");

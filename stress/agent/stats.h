@@ -71,7 +71,4 @@ class Stats {
   std::vector<Frame> trace_;
 };
 
-// Seconds as a double.
-double seconds_of(uint64_t ns);
-
 }  // namespace framestorm::stress

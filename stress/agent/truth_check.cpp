@@ -73,10 +73,6 @@ bool TruthCheck::same_place(const JavaFrame& one, const JavaFrame& reference) co
   return same_method && (one.bci == reference.bci || one.bci < 0 || reference.bci < 0);
 }
 
-std::string TruthCheck::text(const JavaFrame& frame) {
-  return known(frame.method)->name + "@" + std::to_string(frame.bci);
-}
-
 bool TruthCheck::may_lack_innermost(const Sample& sample, int32_t method) {
   return stress::may_lack_innermost(jvm_.code_map(), sample.pc(), method, [this](jmethodID root) {
     const Known* const found = known(root);
@@ -296,7 +292,8 @@ bool TruthCheck::ends_there(std::span<const JavaFrame> trace, std::span<const Ja
 }
 
 std::string TruthCheck::shown(std::span<const JavaFrame> frames, size_t at) {
-  return at < frames.size() ? text(frames[at]) : "nothing";
+  if (at >= frames.size()) return "nothing";
+  return known(frames[at].method)->name + "@" + std::to_string(frames[at].bci);
 }
 
 json TruthCheck::side_by_side(const SampleRing::Entry& entry) const {

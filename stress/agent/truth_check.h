@@ -94,8 +94,7 @@ class TruthCheck {
                   size_t there, bool may_end);
   // An unnamed native method is any.
   bool same_place(const JavaFrame& one, const JavaFrame& reference) const;
-  std::string text(const JavaFrame& frame);
-  // Or "nothing".
+  // The frame, or "nothing".
   std::string shown(std::span<const JavaFrame> frames, size_t at);
 
   Jvm& jvm_;

@@ -136,21 +136,16 @@ void WalkSlot::note_walking(uint32_t rewalks) {
   std::atomic_ref(record.number).store(sample_.number, std::memory_order_release);
 }
 
-void WalkSlot::copy_stack() {
+size_t WalkSlot::copy_stack(std::byte* to, size_t most) const {
   const uintptr_t sp = sample_.sp();
-  stack_size_ = 0;
-  if (sp < sample_.stack_end || sp >= sample_.stack_base) return;
-  stack_size_ = std::min<size_t>(sample_.stack_base - sp, kMaxStackCopy);
-  std::memcpy(stack_, reinterpret_cast<const void*>(sp), stack_size_);
+  if (sp < sample_.stack_end || sp >= sample_.stack_base) return 0;
+  const size_t size = std::min<size_t>(sample_.stack_base - sp, most);
+  std::memcpy(to, reinterpret_cast<const void*>(sp), size);
+  return size;
 }
 
 void WalkSlot::copy_window() {
-  const uintptr_t sp = sample_.sp();
-  sample_.stack_bytes = 0;
-  if (sp < sample_.stack_end || sp >= sample_.stack_base) return;
-  const size_t size = std::min<size_t>(sample_.stack_base - sp, kStackWindow);
-  std::memcpy(window_.data(), reinterpret_cast<const void*>(sp), size);
-  sample_.stack_bytes = static_cast<uint32_t>(size);
+  sample_.stack_bytes = static_cast<uint32_t>(copy_stack(window_.data(), kStackWindow));
 }
 
 void WalkSlot::walk(const WalkRequest& request) {
@@ -180,7 +175,7 @@ void WalkSlot::walk(const WalkRequest& request) {
   sample_.costly = request.costly || odd;
   if (sample_.costly && !sample_.suspicious && !rewalk_went_wrong_) rewalk_all(request, view);
   std::atomic_ref(walking_->number).store(0, std::memory_order_release);
-  if (sample_.costly || sample_.suspicious) copy_stack();
+  if (sample_.costly || sample_.suspicious) stack_size_ = copy_stack(stack_, kMaxStackCopy);
   watch_.give_back();
 }
 

@@ -135,8 +135,8 @@ class WalkSlot {
   void see_whether_vm_went_on(const WalkRequest& request, const WalkView& view,
                               const FurtherWalk& again);
   void note_thread(const WalkRequest& request);
-  void copy_stack();
-
+  // As many bytes above the sp as there are, up to so many.
+  size_t copy_stack(std::byte* to, size_t most) const;
   void note_walking(uint32_t rewalks);
 
   const WalkSetup& setup_;
