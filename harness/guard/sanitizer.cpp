@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <string_view>
 
+#include "harness/base/fixed_text.h"
 #include "harness/guard/guard.h"
 #include "harness/guard/interposer.h"
 #include "harness/guard/sanitizer_record.h"
@@ -59,12 +59,6 @@ SanitizerReport* next_report(const WalkState& walk) {
   SanitizerReport* report = &walk.reports->reports[index];
   *report = {};
   return report;
-}
-
-void copy_text(char* out, size_t size, const char* text) {
-  const size_t length = std::min(std::strlen(text), size - 1);
-  std::memcpy(out, text, length);
-  out[length] = '\0';
 }
 
 // `frame`: of the sanitizer's function that `report->pc` called; its frame pointer and return
@@ -138,7 +132,7 @@ void on_asan_error() {
   walk.reporting_errno = errno;
   SanitizerReport* report = next_report(walk);
   if (report == nullptr) return;
-  copy_text(report->check, sizeof report->check, __asan_get_report_description());
+  FixedText(report->check).text(__asan_get_report_description());
   report->pc = address_of(__asan_get_report_pc());
   report->address = address_of(__asan_get_report_address());
   report->access_size = __asan_get_report_access_size();
@@ -155,10 +149,7 @@ void note_place(const WalkState& walk, const char* text) {
   if (at == std::string_view::npos) return;
   const size_t begin = at + kBefore.size();
   const std::string_view place = all.substr(begin, all.find_first_of("[\n", begin) - begin);
-  SanitizerReport& report = walk.reports->reports[walk.reports->count - 1];
-  const size_t length = std::min(place.size(), sizeof report.place - 1);
-  std::memcpy(report.place, place.data(), length);
-  report.place[length] = '\0';
+  FixedText(walk.reports->reports[walk.reports->count - 1].place).text(place);
 }
 
 // The report's text, printed. Signal context.
@@ -187,31 +178,9 @@ void on_death() {
                             reinterpret_cast<uintptr_t>(__builtin_frame_address(0)));
 }
 
-// A decimal number; snprintf is not async-signal-safe.
-char* append_number(char* out, char* end, uint32_t value) {
-  char digits[10];
-  size_t count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + value % 10);
-    value /= 10;
-  } while (value != 0);
-  while (count > 0 && out < end) *out++ = digits[--count];
-  return out;
-}
-
-char* append_text(char* out, char* end, const char* text) {
-  while (*text != '\0' && out < end) *out++ = *text++;
-  return out;
-}
-
 // "frame.cpp:207:5"
-char* append_place(char* out, char* end, const char* file, uint32_t line, uint32_t column) {
-  const char* slash = std::strrchr(file, '/');
-  out = append_text(out, end, slash == nullptr ? file : slash + 1);
-  out = append_text(out, end, ":");
-  out = append_number(out, end, line);
-  out = append_text(out, end, ":");
-  return append_number(out, end, column);
+void add_place(FixedText* out, const char* file, uint32_t line, uint32_t column) {
+  out->text(file_name(file)).text(":").number(line).text(":").number(column);
 }
 
 struct Location {
@@ -236,7 +205,7 @@ bool record_asan_check(uintptr_t address, size_t size, bool is_write, bool ends,
   WalkState& walk = walk_state;
   if (walk.recovery.sp == 0) return false;
   if (SanitizerReport* report = next_report(walk)) {
-    copy_text(report->check, sizeof report->check, check_of(address, size));
+    FixedText(report->check).text(check_of(address, size));
     report->pc = address_of(pc);
     report->address = address;
     report->access_size = size;
@@ -270,20 +239,18 @@ void on_ubsan(const char* check, const char* file, uint32_t line, uint32_t colum
               const void* frame) {
   WalkState& walk = walk_state;
   if (walk.recovery.sp == 0) {
-    char text[512];
-    char* const end = text + sizeof text - 1;
-    char* at = append_text(text, end, "UndefinedBehaviorSanitizer: ");
-    at = append_text(at, end, check);
-    at = append_text(at, end, " in ");
-    at = append_place(at, end, file, line, column);
-    *at++ = '\n';
-    write_elsewhere({text, static_cast<size_t>(at - text)});
+    char room[512];
+    FixedText text(room);
+    text.text("UndefinedBehaviorSanitizer: ").text(check).text(" in ");
+    add_place(&text, file, line, column);
+    write_elsewhere(text.text("\n").view());
     return;
   }
   SanitizerReport* report = next_report(walk);
   if (report == nullptr) return;
-  copy_text(report->check, sizeof report->check, check);
-  *append_place(report->place, report->place + sizeof report->place - 1, file, line, column) = '\0';
+  FixedText(report->check).text(check);
+  FixedText place(report->place);
+  add_place(&place, file, line, column);
   report->pc = address_of(pc);
   record_stack(walk, address_of(frame), report);
 }

@@ -3,24 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "harness/walkers/walker.h"
 
 namespace framestorm {
-
-// Text without stdio, which a walk may not call; what does not fit is cut.
-class Line {
- public:
-  explicit Line(std::span<char> out) : out_(out) { out_[0] = '\0'; }
-  Line& text(std::string_view text);
-  Line& number(int64_t number);
-
- private:
-  std::span<char> out_;
-  size_t size_ = 0;
-};
 
 struct ComplaintPlace {
   std::string_view clause;  // static storage

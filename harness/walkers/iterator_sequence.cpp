@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "harness/base/fixed_text.h"
 #include "harness/guard/signal_table.h"
 #include "harness/walkers/complaint.h"
 
@@ -177,7 +178,7 @@ void IteratorSequence::complain_of_frame(std::string_view field, const ASGST_Fra
   const ASGST_Frame& wanted = *model_.last_frame();
   const auto number = [](const void* pointer) { return reinterpret_cast<intptr_t>(pointer); };
   std::array<char, 32> what{};
-  Line(what).text("another ").text(field);
+  FixedText(what).text("another ").text(field);
   const bool is_pc = field == "pc";
   const bool is_sp = field == "sp";
   const bool is_fp = field == "fp";

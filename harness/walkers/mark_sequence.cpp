@@ -1,4 +1,5 @@
 // The calls of a sequence (queue_sequence.h) that are about frame marks.
+#include "harness/base/fixed_text.h"
 #include "harness/input/canonical.h"
 #include "harness/walkers/complaint.h"
 #include "harness/walkers/iterator_model.h"
@@ -289,7 +290,7 @@ bool QueueSequence::complain_of_frame(std::string_view clause, ComplaintScope sc
   const std::string_view differs = frame_difference(frame, wanted, /*same_walk=*/true);
   if (differs.empty()) return true;
   std::array<char, 32> what{};
-  Line(what).text("another ").text(differs).text(" at frame");
+  FixedText(what).text("another ").text(differs).text(" at frame");
   complain(clause, scope, what.data(), static_cast<int64_t>(index), -1);
   return false;
 }
