@@ -12,6 +12,7 @@
 
 #include "fuzz/options.h"
 #include "harness/base/error.h"
+#include "harness/executor/run_files.h"
 #include "harness/input/binary.h"
 #include "harness/input/text.h"
 #include "harness/jvm/modules.h"
@@ -58,9 +59,7 @@ void print_stack(const FaultRecord& fault) {
 std::string artifact_name(std::string_view prefix, const std::vector<uint8_t>& bytes) {
   uint64_t hash = 0xcbf29ce484222325U;
   for (const uint8_t byte : bytes) hash = (hash ^ byte) * 0x100000001b3U;
-  char text[24];
-  std::snprintf(text, sizeof text, "-%016lx", hash);
-  return std::string(prefix) + text;
+  return std::string(prefix) + "-" + key_text(hash);
 }
 
 // The lines by which ClusterFuzz tells crashes apart.

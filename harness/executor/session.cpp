@@ -93,14 +93,8 @@ bool is_asked_for(const WalkerTraits& walker, const SessionOptions& options) {
 Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
   Guard::install({&Jvm::claim_fault}, options.limits);
   // Until here the libjvm's own handlers print.
-  if (auto* hook =
-          static_cast<decltype(&sanitizer::on_ubsan)*>(jvm_.symbol("framestorm_ubsan_hook"))) {
-    *hook = &sanitizer::on_ubsan;
-  }
-  if (auto* hook =
-          static_cast<decltype(&vm_error::on_error)*>(jvm_.symbol("framestorm_error_hook"))) {
-    *hook = &vm_error::on_error;
-  }
+  jvm_.set_hook("framestorm_ubsan_hook", &sanitizer::on_ubsan);
+  jvm_.set_hook("framestorm_error_hook", &vm_error::on_error);
   World::get().install([] { return Jvm::get().identity().current(); },
                        &MigratingLoop::host_from_signal);
   victims_ = std::make_unique<Victims>(jvm_);

@@ -89,6 +89,11 @@ class Jvm {
 
   // Address of an exported function; null when the JVM has none of that name.
   void* symbol(const char* name) const;
+  // Has a libjvm with the additions call it, by its exported variable of that name.
+  template <typename Function>
+  void set_hook(const char* name, Function* hook) const {
+    if (auto* const place = static_cast<Function**>(symbol(name))) *place = hook;
+  }
 
   // HotSpot's answer to a fault inside a walk, see HotSpotHooks::claim. Signal context.
   static bool claim_fault(int signo, siginfo_t* info, void* ucontext);

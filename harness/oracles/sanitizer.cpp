@@ -1,7 +1,7 @@
 // No sanitizer report is made during a walk.
 #include <algorithm>
-#include <cstdio>
 
+#include "harness/base/hex.h"
 #include "harness/oracles/oracle.h"
 
 namespace framestorm {
@@ -10,10 +10,8 @@ namespace {
 std::string describe(const SanitizerReport& report, uint32_t count) {
   std::string text = report.check;
   if (report.access_size != 0) {
-    char access[64];
-    std::snprintf(access, sizeof access, ", %s of %zu bytes at 0x%lx",
-                  report.is_write ? "write" : "read", report.access_size, report.address);
-    text += access;
+    text += std::string(report.is_write ? ", write" : ", read") + " of " +
+            std::to_string(report.access_size) + " bytes at " + hex(report.address);
   }
   if (report.place[0] != '\0') {
     text += (report.access_size != 0 ? ", " : " in ") + std::string(report.place);

@@ -136,7 +136,7 @@ bool Stepper::know(jthread thread, std::byte* java_thread, JNIEnv* env, int tid)
 
 void Stepper::end() {
   if (!stepping_.load(std::memory_order_acquire)) return;
-  World::get().end_step_self();
+  World::get().end_step(gettid());
   stepping_.store(false, std::memory_order_release);
 }
 

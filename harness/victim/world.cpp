@@ -451,8 +451,6 @@ void World::end_step(int tid) {
   if (ThreadSlot* slot = find(tid)) slot->stepping = false;
 }
 
-void World::end_step_self() { end_step(gettid()); }
-
 void World::step_self(const StepGoal& goal) {
   ThreadSlot* slot = claim(gettid());
   if (slot == nullptr) return;

@@ -117,7 +117,6 @@ class World {
   void step_self(const StepGoal& goal);
   // Ends it before its goal, where nobody waits for that any more; in signal context, too.
   void end_step(int tid);
-  void end_step_self();
   // Waits until a thread that was told to step_self has parked; control thread. False on time-out.
   ThreadSlot* wait_parked(int tid, int timeout_ms);
 

@@ -28,14 +28,8 @@ class Agent {
     Jvm& jvm = Jvm::get();
     sanitizer::install(-1);
     Guard::install({&Jvm::claim_fault}, {});
-    if (auto* hook =
-            static_cast<decltype(&sanitizer::on_ubsan)*>(jvm.symbol("framestorm_ubsan_hook"))) {
-      *hook = &sanitizer::on_ubsan;
-    }
-    if (auto* hook =
-            static_cast<decltype(&vm_error::on_error)*>(jvm.symbol("framestorm_error_hook"))) {
-      *hook = &vm_error::on_error;
-    }
+    jvm.set_hook("framestorm_ubsan_hook", &sanitizer::on_ubsan);
+    jvm.set_hook("framestorm_error_hook", &vm_error::on_error);
     std::filesystem::create_directories(options_.out);
     residue_ = learn_residue(jvm);
     if (options_.truth) Truth::get().begin(env, jvm.jvmti());
