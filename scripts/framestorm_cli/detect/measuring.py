@@ -359,7 +359,8 @@ def _told(planned: Planned) -> frozenset[Signature]:
         if one.bug == planned.subject.id
         and one.signature
         and one.replays
-        and CONTESTANTS[one.contestant].variant == variant
+        and (other := CONTESTANTS.get(one.contestant))
+        and other.variant == variant
     )
 
 

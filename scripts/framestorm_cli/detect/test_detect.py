@@ -490,6 +490,7 @@ def test_a_later_run_does_not_replay_what_told_the_bug(
     for told, run in (
         (True, msgspec.structs.replace(first, contestant="libfuzzer-unguided")),
         (False, msgspec.structs.replace(first, contestant="libfuzzer-plain")),
+        (False, msgspec.structs.replace(first, contestant="of-another-time")),
         (False, msgspec.structs.replace(first, bug="another")),
         (False, msgspec.structs.replace(first, replays=0)),
     ):
