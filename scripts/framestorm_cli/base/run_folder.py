@@ -11,7 +11,7 @@ NEEDED_FREE = 200 << 20  # bytes below the out folder, checked before
 
 
 def check_new(into: Path) -> None:
-    """Raises FramestormError for a folder, or a file, with something in it."""
+    """Raises FramestormError when something is there that is not an empty folder."""
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise FramestormError(f"{into} is not empty: name a new folder, nothing is overwritten")
 

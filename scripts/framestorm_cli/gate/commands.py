@@ -31,7 +31,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
               help="Add all that this run found to such a list.")  # fmt: skip
 @click.option("--floor", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="What the seeds have to reach.  [default: corpus/coverage-floor-VARIANT.json if there "
-              "is one for the JDK's variant, else corpus/coverage-floor.json]")  # fmt: skip
+              "is one for the JDK's variant, else corpus/coverage-floor.json for a JDK with ASan]"
+              )  # fmt: skip
 @click.option("--changed", multiple=True, metavar="FILE",
               help="What the change touches, as a path in the source tree; repeatable.  [default: by "
               "--base's source tree, else by git]")  # fmt: skip

@@ -92,8 +92,8 @@ def replay_command(
     walker_plugin: str | None,
     profiler: str | None,
 ) -> int:
-    """Exit code 0 when the recorded signature came back, 1 when it did not. A sample of `stress` is
-    shown: 0."""
+    """Exit code 0 when the recorded signature came back, 1 when it did not. A sample of `stress`
+    or `step` is shown: 0."""
     if artifact.suffix == SAMPLE:
         return _show_sample(artifact)
     outside.check(walker_plugin, profiler)
