@@ -1,4 +1,5 @@
 // libFuzzer, in this process: its loop runs on the migrating stack, its mutations are the driver's.
+#include <cstdlib>
 #include <string>
 #include <vector>
 
