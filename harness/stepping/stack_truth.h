@@ -64,7 +64,7 @@ struct TrueFrame {
   int32_t bci = kAnyBci;
   bool exact = false;               // the bci, where it is the innermost frame, too
   const DebugInfo* code = nullptr;  // inlined
-  // A version that another one may have replaced.
+  // A linker of method handles, or a version that another one may have replaced.
   bool may_have_no_id = false;
   // Where the code is that has it: the thread's own pc, or the return address of the call that was made
   // there. 0: not known.

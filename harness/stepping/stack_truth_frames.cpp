@@ -69,7 +69,8 @@ std::vector<TrueFrame> StackTruth::own(const Place& place, uintptr_t return_to) 
     case Role::native_wrapper:
       return {{.sort = is_method_handles(*place.blob) ? TrueFrame::Sort::optional
                                                       : TrueFrame::Sort::frame,
-               .method = entry.debug->method()}};
+               .method = entry.debug->method(),
+               .may_have_no_id = is_method_handles(*place.blob)}};
     case Role::compiled: {
       if (is_in_call_stub(place)) return {};
       std::vector<TrueFrame> frames;

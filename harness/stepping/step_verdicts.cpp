@@ -95,7 +95,7 @@ Judgement Stepper::judge_by_versions(const Walker& walker, const Judgement& firs
     const jmethodID id = versions_.first_of(frame.method);
     const bool is_replaced = id != frame.method || jvm_.methods().is_replaced(id);
     // The event makes the same method again, which keeps its ID.
-    frame.may_have_no_id = is_replaced && scenario_ == ScenarioId::count;
+    frame.may_have_no_id |= is_replaced && scenario_ == ScenarioId::count;
     frame.method = id;
   }
   std::vector<Frame> frames = frames_;
