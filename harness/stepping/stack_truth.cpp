@@ -254,9 +254,11 @@ void StackTruth::follow_return() {
                                    now_.blob->role == Role::deoptimization &&
                                    is_nmethod(ended.caller);
     if (!expected && !near && !deoptimised && !to_deoptimisation) continue;
+    const bool in_deoptimisation = now_.blob != nullptr && ended.caller == now_.blob &&
+                                   now_.blob->role == Role::deoptimization;
     if (expected && i + 1 != activations_.size() && slot < ended.slot) continue;
     if (expected && from_barrier) move_with_caller(ended);
-    end(i, deoptimised || to_deoptimisation);
+    end(i, deoptimised || to_deoptimisation || in_deoptimisation);
     // Above what it was lost in not all activations were seen. Of compiled code that was told of meanwhile none
     // is missing where its own frame is that activation's.
     const bool known_again =

@@ -276,6 +276,21 @@ TEST_F(StackTruthTest, ADeoptimisedFrameIsReplacedByThoseOfItsOwnMethods) {
   }
 }
 
+// An exception in a stub that the frame has called leads to the blob, which then calls the VM.
+TEST_F(StackTruthTest, ADeoptimisedFrameThatAnExceptionIsThrownToIsThereUntilItIsReplaced) {
+  begin_in_outer();
+  call(call_of_outer_, returns_to_outer_, safepoint_.begin);
+  word(now_.sp) = deoptimization_.begin;
+  return_from(safepoint_);
+  EXPECT_EQ(known(), frames({"outer"}));
+  call(deoptimization_, kNative);
+  return_by(kNative);
+  EXPECT_EQ(known(), frames({"outer"}));
+  take_down_compiled_frame(outer_);
+  make_interpreted_frame(outer_);
+  EXPECT_EQ(known(), frames({"outer"}));
+}
+
 // It brings them back right above what has entered the continuation, one by one.
 TEST_F(StackTruthTest, AFrameThatTheReturnBarrierBringsBackMayStandElsewhere) {
   if (session().jvm().feature() < kVirtualThreads) GTEST_SKIP() << "no continuations";
