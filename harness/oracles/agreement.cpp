@@ -273,14 +273,16 @@ class AgreementOracle final : public Oracle {
            one[0].bci == other[0].bci;
   }
 
+  // One has no ID. A walker may give none, or that of the native method that it stands for.
+  static bool is_intrinsic(const WalkView& view, const JavaFrame& frame) {
+    if (frame.method == nullptr && frame.type == FrameType::native && !frame.unnamed) return true;
+    const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
+    return is_method_handle_intrinsic(
+        frame.unnamed && code != nullptr ? code->name : method_name(frame, *view.subject.methods));
+  }
+
   static JavaFrames below_intrinsics(const WalkView& view, JavaFrames frames) {
-    const auto is_intrinsic = [&](const JavaFrame& frame) {
-      const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
-      return is_method_handle_intrinsic(frame.unnamed && code != nullptr
-                                            ? code->name
-                                            : method_name(frame, *view.subject.methods));
-    };
-    while (!frames.empty() && is_intrinsic(frames.front())) frames = frames.subspan(1);
+    while (!frames.empty() && is_intrinsic(view, frames.front())) frames = frames.subspan(1);
     return frames;
   }
 
@@ -351,7 +353,10 @@ class AgreementOracle final : public Oracle {
                              bool innermost_is_guessed) {
     for (size_t i = 0; i < std::min(mine.size(), theirs.size()); ++i) {
       const bool same_bci = mine[i].has_bci_of(theirs[i]) || (i == 0 && innermost_is_guessed);
-      if (!mine[i].has_method_of(theirs[i], i == 0 && innermost_is_guessed) || !same_bci) {
+      const bool same_method = mine[i].has_method_of(theirs[i], i == 0 && innermost_is_guessed) ||
+                               (mine[i].native && theirs[i].native && is_intrinsic(view, mine[i]) &&
+                                is_intrinsic(view, theirs[i]));
+      if (!same_method || !same_bci) {
         return "Java frame " + std::to_string(i) + " is " + named(view, mine[i]) + ", there " +
                named(view, theirs[i]);
       }

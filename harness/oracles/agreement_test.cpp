@@ -98,6 +98,18 @@ TEST_F(WalkerOracleTest, QueuesBeginBelowAMethodHandlesIntrinsicAndNoOtherMethod
   EXPECT_EQ(disagreements(intrinsic, "asgst-queue"), 0);
   EXPECT_EQ(disagreements(intrinsic, "asgct"), 1);
   EXPECT_EQ(disagreements(another, "asgst-queue"), 1);
+  made.one_more_linker = true;
+  for (const char* const right : {"asgst-queue", "asgct2", "asgct2-packed", "asgst-iterator"}) {
+    EXPECT_EQ(disagreements(nullptr, right), 0) << right;
+  }
+  EXPECT_EQ(disagreements(nullptr, "asgct"), 1);
+  // The packed frame's method is that of the code.
+  for (const CodeEntry& entry : session().jvm().code_map().entries()) {
+    if (entry.kind == CodeKind::nmethod && is_method_handle_intrinsic(entry.name)) {
+      made.native_pc = entry.begin;
+    }
+  }
+  EXPECT_EQ(disagreements(nullptr, "asgct2-packed"), 0);
 }
 
 TEST_F(WalkerOracleTest, FindingsOfOracleWalksSayWhatWasWalked) {

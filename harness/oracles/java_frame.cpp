@@ -29,7 +29,8 @@ void read_java_frames(const WalkerTraits& walker, const std::byte* frames, size_
     }
     frame.bci = std::max(frame.bci, kNoBci);
     frame.tells_inlined = tells_inlined && frame.type != FrameType::none;
-    frame.native = frame.unnamed || methods.is_native(frame.method);
+    frame.native = frame.unnamed || methods.is_native(frame.method) ||
+                   (frame.method == nullptr && frame.type == FrameType::native);
     out->push_back(frame);
   }
 }

@@ -88,7 +88,8 @@ size_t stack_of_victim(void* context, stand_in::Frame* out, size_t room) {
     std::copy(top + 2, end, top + 1);
     --end;
   }
-  const bool native = made.one_more_native != nullptr && !control->in_sample;
+  const bool native =
+      (made.one_more_native != nullptr || made.one_more_linker) && !control->in_sample;
   if (made.one_more_inlined || made.one_more_entered || native || made.stub_without_stack != 0) {
     std::copy_backward(top, end, end + 1);
     ++end;

@@ -27,6 +27,8 @@ struct MadeStack {
   int32_t bci_of_entered = 0;
   // If not null, one more frame, of this native method; not for queues.
   jmethodID one_more_native = nullptr;
+  // One more frame, of a method handle's linker, which has no ID; not for queues.
+  bool one_more_linker = false;
   // The top frame's caller left out.
   bool caller_missing = false;
   // The top frame without method and bci.
