@@ -69,15 +69,17 @@ Compared compare(std::span<const TraceFrame> trace, const Against& against) {
   if (found && whole(*found, 0)) return {};
   size_t ignored = 0;
   // Its push has yet to come, or its pop has been.
+  bool is_part_without = false;
   if (!trace.empty() && trace.front().is_innermost) {
     const auto without = matched(trace.subspan(1), shadow, goes_on, &ignored);
     if (without && whole(*without, 0)) return {TruthVerdict::in_transition, 0};
+    is_part_without = without.value_or(0) > 0;
   }
   if (against.may_lack_innermost && !shadow.empty()) {
     const auto without = matched(trace, shadow.subspan(1), goes_on, &ignored);
     if (without && whole(*without, 1)) return {TruthVerdict::in_transition, 0};
   }
-  if (found) return {TruthVerdict::shorter, trace.size()};
+  if (found || is_part_without) return {TruthVerdict::shorter, trace.size()};
   const auto same = [](const TraceFrame& frame, int32_t method) { return frame.method == method; };
   const auto same_as = [](int32_t method, const TraceFrame& frame) {
     return frame.method == method;

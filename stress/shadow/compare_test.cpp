@@ -48,6 +48,13 @@ TEST(Compare, AnEarlyEndIsMissedUnlessTheTraceWasCut) {
   EXPECT_EQ(verdict(trace_of({}), {1}), shorter);
 }
 
+TEST(Compare, AnEarlyEndIsSeenBelowAnInnermostFrameThatIsInItsPush) {
+  EXPECT_EQ(verdict(trace_of({4, 3, 2}), {3, 2, 1}), shorter);
+  EXPECT_EQ(compare(trace_of({4, 3, 2}), {std::vector{3, 2, 1}, 3, true, false}).at, 3U);
+  EXPECT_EQ(verdict(trace_of({4, 3, 2}, /*innermost=*/false), {3, 2, 1}), wrong_method);
+  EXPECT_EQ(verdict(trace_of({4}), {3, 2, 1}), wrong_method) << "no frame is the thread's";
+}
+
 TEST(Compare, FramesThatAreNotTheThreadsAreNamed) {
   EXPECT_EQ(verdict(trace_of({3, 2, 1, 0}), {3, 2, 1}), too_deep);
   EXPECT_EQ(verdict(trace_of({3, 9, 2, 1}), {3, 2, 1}), invented);
