@@ -208,8 +208,8 @@ def outcome_of(one: Measured) -> str:
 def run(planned: Planned) -> Measured:
     """One run, in this process.
 
-    It ends at the first finding that may be the bug. Where replay says that it is not, the run is made again
-    from its start, with that signature left alone: what it is measured by has no interruption.
+    It ends at the first finding that may be the bug. Where replay or the canary says that it is not, the run
+    is made again from its start, with that signature left alone: what it is measured by has no interruption.
     """
     contestant = CONTESTANTS[planned.contestant]
     subject, against = planned.subject, planned.subject.against()
@@ -231,7 +231,8 @@ def run(planned: Planned) -> Measured:
         here = Side(tools, symbolizer, scratch, subject.environment, args)
         there = Side(without, symbolizer, scratch, against.environment, args)
         judge = _judge(planned, contestant, frozenset(passed), here, there)
-        judged = judge(heard)
+        # What is reported while the fix would never have acted is something else.
+        judged = judge(heard) if made.triggered else Judgement(None)
         shown |= judged.of_control
         if judged.detection is not None:
             _write_down(made, judged.detection, subject)

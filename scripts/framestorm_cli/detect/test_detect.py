@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -41,6 +42,7 @@ from framestorm_cli.native import toolchain, walkers
 from framestorm_cli.native.toolchain import NATIVE
 
 BUG = next(iter(catalogue.bugs()))
+_PREPARE = canary.prepare
 ONE = subjects.of_bug(catalogue.chosen((BUG,))[0])
 
 
@@ -50,6 +52,19 @@ def homes(fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     planted = Path(shutil.copytree(control, tmp_path / "planted"))
     monkeypatch.setattr(libraries, "control", lambda _: control)
     monkeypatch.setattr(libraries, "planted", lambda _bug, _variant: planted)
+    triggered(monkeypatch, 1)
+
+
+def triggered(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """So often in each run: the stand-ins have no canary that counts."""
+
+    def prepare(file: Path, *more: Any) -> None:
+        _PREPARE(file, *more)
+        with file.open("r+b") as counts:
+            counts.seek(struct.calcsize("<Q"))
+            counts.write(struct.pack("<Q", times))
+
+    monkeypatch.setattr(canary, "prepare", prepare)
 
 
 def planned(out: Path) -> Planned:
@@ -91,7 +106,7 @@ def test_what_comes_back_with_the_bug_only_is_its_detection(
     assert made.signature is not None
     assert made.signature.frames[0] == "frame::sender"
     assert (made.replayed, made.replays) == (3, 3)
-    assert (made.reached, made.triggered) == (0, 0)  # the stand-in has no canary
+    assert (made.reached, made.triggered) == (0, 1)
 
 
 @pytest.mark.usefixtures("homes")
@@ -477,6 +492,20 @@ def test_what_came_back_without_the_bug_ends_no_later_run(
     for told, run in ((True, known), (True, more), (False, elsewhere)):
         (tmp_path / measuring.DATA).write_bytes(msgspec.json.encode(run) + b"\n")
         assert bool(measuring.of_control(planned(tmp_path))) is told
+
+
+@pytest.mark.usefixtures("homes")
+def test_what_is_reported_while_the_bug_was_never_triggered_is_not_the_bug(
+    fakes: FakePrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replays_on(monkeypatch, "planted")
+    fakes.plan("fuzz_call", {"findings": [fakes.fault("k", "frame::sender", t=0.5)]})
+    triggered(monkeypatch, 0)
+    made = measuring.run(planned(tmp_path))
+    assert made.found is None
+    assert made.signatures
+    triggered(monkeypatch, 1)
+    assert measuring.run(planned(tmp_path)).found is not None
 
 
 @pytest.mark.usefixtures("homes")
