@@ -1,7 +1,5 @@
 #include "fuzz/baseline.h"
 
-#include "harness/input/canonical.h"
-
 namespace framestorm {
 namespace {
 
@@ -38,7 +36,6 @@ void fault_read(Input* input, Rng& rng) {
   }
   fault.value.kind = ValueKind::guard_page;
   fault.value.delta = kWord * static_cast<int32_t>(rng.below(kPage / kWord));
-  canonicalise(&fault.value);
 }
 
 }  // namespace

@@ -39,6 +39,9 @@ struct Blob {
 inline bool is_interpreted(const Blob* blob) {
   return blob != nullptr && blob->role == Role::interpreter;
 }
+inline bool is_deoptimisation(const Blob* blob) {
+  return blob != nullptr && blob->role == Role::deoptimization;
+}
 
 // Of the interpreter: where an exception's handler is entered, the frame has that in its bytecode pointer
 // before the register has; what returns takes the frame down. After either it may be gone.

@@ -116,8 +116,7 @@ bool StackTruth::is_out_of_base() const {
   if (activations_.empty()) return false;
   const bool yields = on_carrier_ && before_.flow != Flow::ret && freezes();
   return (now_.at.sp > activations_.front().slot || yields) &&
-         (knowledge_ == Knowledge::known || !on_carrier_) &&
-         (now_.blob == nullptr || now_.blob->role != Role::deoptimization);
+         (knowledge_ == Knowledge::known || !on_carrier_) && !is_deoptimisation(now_.blob);
 }
 
 size_t StackTruth::base_frames_at(const Place& place) const {
@@ -250,15 +249,12 @@ void StackTruth::follow_return() {
     // To where the caller goes on after a poll, or to what stands for the return address.
     const bool near = ended.implicit && ended.caller == now_.blob;
     const bool deoptimised = slot >= ended.slot && ended.caller == now_.blob && at_deopt_handler();
-    const bool to_deoptimisation = i + 1 == activations_.size() && now_.blob != nullptr &&
-                                   now_.blob->role == Role::deoptimization &&
-                                   is_nmethod(ended.caller);
+    const bool to_deoptimisation =
+        i + 1 == activations_.size() && is_deoptimisation(now_.blob) && is_nmethod(ended.caller);
     if (!expected && !near && !deoptimised && !to_deoptimisation) continue;
-    const bool in_deoptimisation = now_.blob != nullptr && ended.caller == now_.blob &&
-                                   now_.blob->role == Role::deoptimization;
     if (expected && i + 1 != activations_.size() && slot < ended.slot) continue;
     if (expected && from_barrier) move_with_caller(ended);
-    end(i, deoptimised || to_deoptimisation || in_deoptimisation);
+    end(i, deoptimised || is_deoptimisation(now_.blob));
     // Above what it was lost in not all activations were seen. Of compiled code that was told of meanwhile none
     // is missing where its own frame is that activation's.
     const bool known_again =
@@ -384,7 +380,7 @@ bool StackTruth::follow_entry_undone() {
 
 // Interpreted frames stand where a compiled one was.
 bool StackTruth::follow_deoptimisation() {
-  if (before_.blob == nullptr || before_.blob->role != Role::deoptimization) return false;
+  if (!is_deoptimisation(before_.blob)) return false;
   std::vector<TrueFrame> frames = std::move(activations_.back().frames);
   activations_.back().frames.clear();
   if (frames.empty() && activations_.size() > 1) {

@@ -103,7 +103,7 @@ void StackTruth::expect() {
   expected_ = own(now_, 0);
   // Other frames come in the place of the innermost, or what runs goes on for the next one, or did.
   bool changes = at_deopt_handler() || !activations_.back().frames.empty() ||
-                 (now_.blob != nullptr && now_.blob->role == Role::deoptimization) ||
+                 is_deoptimisation(now_.blob) ||
                  (is_interpreted(now_.blob) && leaves_frame(*now_.blob));
   // Of a method that is being entered there is nothing yet but the return address.
   if (!changes) place(expected_, now_.at.pc, now_.at.sp, now_.at.sp - sizeof(uintptr_t));

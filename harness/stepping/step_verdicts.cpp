@@ -35,8 +35,7 @@ bool Stepper::is_promised(const Walker& walker, const Judgement& judgement,
   const WalkerError* const error = refused ? traits.find_error(record.result) : nullptr;
   const Blob* const blob = truth_.blob();
   // The VM changes the state of a thread that deoptimises after it was called.
-  const bool in_vm =
-      !is_in_java(record.thread_state) || blob == nullptr || blob->role == Role::deoptimization;
+  const bool in_vm = !is_in_java(record.thread_state) || blob == nullptr || is_deoptimisation(blob);
   return error == nullptr || !error->not_safe || !in_vm;
 }
 
