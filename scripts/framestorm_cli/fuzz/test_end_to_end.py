@@ -188,9 +188,9 @@ def test_it_fuzzes_with_afl(tmp_path: Path) -> None:
     kept = list((tmp_path / "smaller").iterdir())
     assert 0 < len(kept) <= len(found)
 
-    # Bytes behind an input mean nothing. This one's walk ends alike wherever its victim is halted, as by
-    # another process.
-    steady = (paths.SEEDS / "fuzz_ucontext" / "c1.txt").read_bytes()
+    # Bytes behind an input mean nothing. This one's walk ends alike at every halt, since its victim
+    # never runs; one that spins may stand in the VM at one halt, at a safepoint.
+    steady = (paths.SEEDS / "fuzz_ucontext" / "parked.txt").read_bytes()
     longer = tmp_path / "longer"
     longer.write_bytes(
         processes.filter_text(toolchain.native_program(), "encode", steady) + b"\0" * 32
