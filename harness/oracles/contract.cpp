@@ -176,6 +176,18 @@ class ContractOracle final : public Oracle {
            view.subject.jvm->code_map().is_beside_code(frame.pc);
   }
 
+  // What the VM makes itself, without an ID, has no frame in the interpreter: linkers of method handles are
+  // compiled, and their entries there are jumps.
+  static bool is_unnamed_in_interpreter(const WalkView& view, const Frame& frame) {
+    const FrameLayout& layout = view.subject.walker->layout();
+    if (frame.type != FrameType::native || frame.method != nullptr || frame.unnamed ||
+        !view.subject.walker->traits().is_added() || layout.pc < 0 || layout.is_union()) {
+      return false;
+    }
+    const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
+    return code != nullptr && code->kind == CodeKind::codelet;
+  }
+
   // Whatever was mutated: the added walkers look where a pc is before they take it for one of C.
   bool is_in_no_code(const WalkView& view, const Frame& frame) {
     return frame.type == FrameType::cpp && frame.pc != 0 &&
@@ -249,6 +261,10 @@ class ContractOracle final : public Oracle {
                              (frame.type == FrameType::java && tells_tier && tier == 0);
     if (interpreted && frame.method == nullptr && frame.bci < 0) {
       return wrong("interpreted-frame-of-nothing", "is interpreted and has neither method nor bci");
+    }
+    if (is_unnamed_in_interpreter(view, frame)) {
+      return wrong("interpreted-frame-of-nothing",
+                   "is of a native method that the interpreter runs, and has no method");
     }
     const auto native_bci = view.subject.walker->traits().native_bci;
     if (frame.type == FrameType::native && native_bci && frame.bci != *native_bci) {

@@ -392,6 +392,29 @@ TEST_F(WalkerOracleTest, AnInterpretedFrameIsOfSomething) {
   }
 }
 
+TEST_F(WalkerOracleTest, ANativeMethodsFrameInTheInterpreterIsOfSomething) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  JNIEnv* const env = Jvm::get().env();
+  const jmethodID native = env->GetMethodID(env->FindClass("java/lang/Object"), "hashCode", "()I");
+  stand(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto entries = session().jvm().code_map().entries();
+  const auto codelet = std::ranges::find(entries, CodeKind::codelet, &CodeEntry::kind);
+  ASSERT_NE(codelet, entries.end());
+  Input mutated = mutated_input(WalkerId::asgst_iterator);
+  mutated.iterator_calls = {{IteratorCallKind::drain}};
+  const auto reported = [&](jmethodID method, uintptr_t pc) {
+    made.one_more_native = method;
+    made.one_more_linker = method == nullptr;
+    made.top_pc = pc;
+    return times_reported(mutated, "interpreted-frame-of-nothing");
+  };
+  EXPECT_EQ(reported(nullptr, (*codelet).begin), 1);
+  EXPECT_EQ(reported(native, (*codelet).begin), 0);
+  EXPECT_EQ(reported(nullptr, victim(ScenarioId::c1).pc), 0) << "compiled, as linkers are";
+}
+
 TEST_F(WalkerOracleTest, AFaultThatTheVmContainedIsAFault) {
   ASSERT_TRUE(start_and_stand(ScenarioId::c1));
   control_->defect = Defect::contains_a_fault;
