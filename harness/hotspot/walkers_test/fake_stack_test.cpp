@@ -172,6 +172,29 @@ TEST_F(FakeStackTest, AFrameWhoseWordsCannotBeReadHasNoCaller) {
   expect_end(ASGST_STOPPED_BAD_FRAME, upcall_sp, upcalled, "an upcall's link");
 }
 
+TEST_F(FakeStackTest, AMethodHandlesLinkerHasNoFrameInTheInterpreter) {
+  begin(ScenarioId::ffi_upcall);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto codes = session().jvm().code_map().entries();
+  const auto compiled = std::ranges::find_if(codes, [](const CodeEntry& code) {
+    return code.kind == CodeKind::nmethod && is_method_handle_intrinsic(code.name);
+  });
+  ASSERT_NE(compiled, codes.end());
+  const auto linker = read_at<uintptr_t>(blob_of((*compiled).begin) +
+                                         structs().required_offset("nmethod", "_method"));
+  constexpr int kMethodSlot = -3;  // frame::interpreter_frame_method_offset
+  uintptr_t* const fp = above_ + 32;
+  const ASGST_Frame frame = interpreted(fp, above_ + 64);
+  ASSERT_EQ(fp[kMethodSlot], word(interpreted_.method));
+  EXPECT_EQ(walk(frame).frames.size(), 1U);
+
+  interpreted(fp, above_ + 64);
+  fp[kMethodSlot] = linker;
+  const Walked walked = walk(frame);
+  EXPECT_EQ(walked.frames.size(), 0U);
+  EXPECT_EQ(walked.end, ASGST_STOPPED_BAD_FRAME);
+}
+
 TEST_F(FakeStackTest, CFramesOfACallIntoJavaEndBelowTheLastJavaFrame) {
   begin(ScenarioId::ffi_upcall);
   ASSERT_FALSE(HasFatalFailure());

@@ -395,6 +395,8 @@ bool AsyncStackWalker::fill_interpreted(Frame* frame) {
   }
   if (!AsyncMethods::is_method(method)) return fail(Stop::bad_frame);
   Method* const m = reinterpret_cast<Method*>(method);
+  // The interpreter jumps through them.
+  if (m->is_method_handle_intrinsic()) return fail(Stop::bad_frame);
   fill_plain(frame, m->is_native() ? FrameType::java_native : FrameType::java, m);
   frame->comp_level = 0;
   // Nothing of it is on the stack but where its return address has stood.
