@@ -1,7 +1,8 @@
 """Options that several commands have, and how a command ends."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -24,6 +25,19 @@ walker_plugin_option = click.option(
     "--walker-plugin", metavar="FILE[=OPTIONS]",
     help="The .so of --walker plugin. OPTIONS go to its init function.",
 )  # fmt: skip
+
+
+def _listed(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> str:
+    return ",".join(given)
+
+
+def walker_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--walker as one text, names separated by commas, however often it was given."""
+    return click.option(
+        "--walker", multiple=True, callback=_listed, metavar="NAME,..", help=help_text
+    )
+
+
 artifact_argument = click.argument(
     "artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )

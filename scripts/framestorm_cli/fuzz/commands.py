@@ -11,6 +11,7 @@ from framestorm_cli.base.options import (
     jvm_arg_option,
     profiler_option,
     run_folder_option,
+    walker_option,
     walker_plugin_option,
 )
 
@@ -24,11 +25,7 @@ from framestorm_cli.base.options import (
     show_default=True,
     help="What mutates: libFuzzer, or AFL++ (installed when it is missing).",
 )
-@click.option(
-    "--walker",
-    default="",
-    help="Walkers under test, comma separated.  [default: all that the JDK has]",
-)
+@walker_option("Walkers under test; repeatable.  [default: all that the JDK has]")
 @click.option("--scenario", "scenarios", multiple=True, help="Only this scenario; repeatable.")
 @click.option("--mode", "modes", multiple=True, help="same-thread or separate-thread; repeatable.")
 @click.option(

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from framestorm_cli.base.options import exit_with, profiler_option, run_folder_option
+from framestorm_cli.base.options import exit_with, profiler_option, run_folder_option, walker_option
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -19,8 +19,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--walker-plugin", metavar="SO[=OPTIONS]",
               help="A walker of your own, on --jdk.")  # fmt: skip
 @profiler_option
-@click.option("--walker", default="", metavar="NAME,NAME",
-              help="Only these of the JDK's walkers.")  # fmt: skip
+@walker_option("Only these of the JDK's walkers; repeatable.")
 @click.option("--base", type=click.Path(exists=True, path_type=Path), metavar="PATH",
               help="What it is compared with: a source tree, a JDK's home, or a .so.")  # fmt: skip
 @click.option("--minutes", type=click.FloatRange(min=0.5), default=8, show_default=True,

@@ -464,9 +464,14 @@ def test_an_instruction_where_one_side_alone_is_wrong(
         assert failed == ["step"]
 
 
-def test_a_walker_that_was_not_asked_for_is_not_stepped(gate: Gate, fakes: FakePrograms) -> None:
+@pytest.mark.parametrize(
+    "asked", [("--walker", "asgct,gst"), ("--walker", "asgct", "--walker", "gst")]
+)
+def test_a_walker_that_was_not_asked_for_is_not_stepped(
+    gate: Gate, fakes: FakePrograms, asked: tuple[str, ...]
+) -> None:
     fuzz(fakes)
-    gate("--walker", "asgct,gst")
+    gate(*asked)
     (start,) = fakes.starts("step")
     assert [start[at + 1] for at, one in enumerate(start) if one == "--walker"] == ["asgct"]
 
