@@ -357,7 +357,8 @@ bool StackTruth::follow_taken_down() {
     const bool in_itself = over.entered >= caller.begin && over.entered < caller.end;
     const bool goes_on = before_.blob != now_.blob && !is_method_entry(now_.blob);
     if (at.sp <= over.slot && !(in_itself && goes_on)) continue;
-    if (i + 1 == activations_.size() && !((over.has_stood || in_itself) && goes_on)) return false;
+    // PopFrame goes on in the codelet that it may have interrupted.
+    if (i + 1 == activations_.size() && !in_itself && !(over.has_stood && goes_on)) return false;
     end(i, /*deoptimised=*/false);
     return true;
   }

@@ -71,6 +71,7 @@ static const u1 kMoveSpToR11PopAx[] = {0x4c, 0x8b, 0xdc, 0x58};
 static const u1 kPushFpMoveSpToFp[] = {0x55, 0x48, 0x8b, 0xec};
 static const u1 kLoadImmediateToBx[] = {0x48, 0xbb};
 static const u1 kStoreToThread[] = {0x49, 0xc7, 0x87};         // a word
+static const u1 kStoreIntToThread[] = {0x41, 0xc7, 0x87};      // 32 bits
 static const u1 kStoreToThread8[] = {0x49, 0xc7, 0x47};        // the same, at an 8-bit offset
 static const u1 kClearCriticalSection[] = {0x41, 0xc6, 0x87};  // a byte of the thread's
 static const u1 kLoadFromThread[] = {0x49, 0x8b, 0x47};        // to rax, at an 8-bit offset

@@ -130,7 +130,8 @@ class Leaving {
     static const u1 test_sp[] = {0x40, 0xf6, 0xc4, 0x0f}, branch[] = {0x0f, 0x84};
     if (bytes_are(at, end, kClearCriticalSection)) return 8;
     if (bytes_are(at, end, compare_sp) || bytes_are(at, end, load)) return 7;
-    if (bytes_are(at, end, kStoreToThread)) return 11;
+    // PopFrame's last one asks for the call to be made again.
+    if (bytes_are(at, end, kStoreToThread) || bytes_are(at, end, kStoreIntToThread)) return 11;
     if (bytes_are(at, end, test_sp)) return 4;
     if (bytes_are(at, end, branch)) return 6;
     if (bytes_are(at, end, kVzeroupper)) return 3;
