@@ -291,6 +291,25 @@ TEST_F(StackTruthTest, ADeoptimisedFrameThatAnExceptionIsThrownToIsThereUntilItI
   EXPECT_EQ(known(), frames({"outer"}));
 }
 
+// It jumps, and so nothing returns from what the codelet has called in itself.
+TEST_F(StackTruthTest, AFrameThatPopFrameTakesDownInACallOfTheVmIsGone) {
+  const CodeEntry exceptions = code(CodeKind::codelet, "exception handling");
+  begin_in_interpreted_outer();
+  interpreter_enters(middle_);
+  const InterpretedFrame popped = interpreted_frame(now_.fp);
+  call(exceptions, exceptions.begin);
+  call(exceptions, kNative);
+  return_by(kNative);
+  EXPECT_EQ(known(), frames({"middle", "outer"}));
+  now_.sp += sizeof(uintptr_t);
+  go(exceptions.begin);
+  EXPECT_EQ(known(), frames({"middle", "outer"}));
+  now_.sp = popped.return_slot;
+  now_.fp = popped.caller_fp;
+  go(exceptions.begin);
+  EXPECT_EQ(known(), frames({"outer"}));
+}
+
 // It brings them back right above what has entered the continuation, one by one.
 TEST_F(StackTruthTest, AFrameThatTheReturnBarrierBringsBackMayStandElsewhere) {
   if (session().jvm().feature() < kVirtualThreads) GTEST_SKIP() << "no continuations";

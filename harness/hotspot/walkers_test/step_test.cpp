@@ -117,15 +117,20 @@ INSTANTIATE_TEST_SUITE_P(
         // An exception is thrown to a frame that was deoptimised meanwhile.
         Injected{ScenarioId::exception_unwind, StepEvent::deoptimise},
         // The pc that a deoptimised frame keeps is the word at sp when its callee has returned.
-        Injected{ScenarioId::vm_call, StepEvent::redefine}),
+        Injected{ScenarioId::vm_call, StepEvent::redefine},
+        // A compiled caller of a frame that is popped.
+        Injected{ScenarioId::exception_unwind, StepEvent::pop_frame}),
     [](const auto& test) {
-      return test.param.scenario == ScenarioId::vm_call ? "AtTheWordAtSp" : "OnAnExceptionsWay";
+      return test.param.event == StepEvent::redefine    ? "AtTheWordAtSp"
+             : test.param.event == StepEvent::pop_frame ? "BelowAPoppedFrame"
+                                                        : "OnAnExceptionsWay";
     });
 
 TEST_P(StepEventTest, WhatIsDeoptimisedIsWalkedRight) {
   const auto [scenario, event] = GetParam();
   SessionOptions options;
   options.start_victims = false;
+  options.jvm.can_pop_frames = event == StepEvent::pop_frame;
   start_session(options);
   ASSERT_FALSE(HasFatalFailure());
   StepLimits limits = kSteps;
