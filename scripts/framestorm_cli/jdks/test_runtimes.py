@@ -20,7 +20,7 @@ def test_an_installed_jdk_of_the_release_is_taken(
         (home / "release").write_text(f'JAVA_VERSION="{version}"\n')
     monkeypatch.setattr(jdk, "JVM_FOLDER", tmp_path / "jvm")
     assert choosing.choose(Path("21")).version == "21.0.9"
-    with pytest.raises(FramestormError, match="no JDK 23 is below .* only JDK 21 is fetched"):
+    with pytest.raises(FramestormError, match=r"no JDK 23 is below .* only JDK 21 is fetched"):
         choosing.choose(Path("23"))
 
 
