@@ -162,16 +162,17 @@ class ContractOracle final : public Oracle {
   }
 
   // Beside their method.
+  static bool has_pcs(const FrameLayout& layout) { return layout.pc >= 0 && !layout.is_union(); }
+
   static bool has_pc_of_natives(const WalkView& view) {
     const WalkerTraits& walker = view.subject.walker->traits();
-    return walker.is_added() && walker.layout.pc >= 0 && !walker.layout.is_union() &&
-           !walker.layout.unnamed_natives && !view.subject.mutated;
+    return walker.is_added() && has_pcs(walker.layout) && !walker.layout.unnamed_natives &&
+           !view.subject.mutated;
   }
 
   // A mutated pc may be there; others are return addresses and where threads were.
   static bool is_beside_code(const WalkView& view, const Frame& frame) {
-    const FrameLayout& layout = view.subject.walker->layout();
-    return view.subject.mutated && layout.pc >= 0 && !layout.is_union() &&
+    return view.subject.mutated && has_pcs(view.subject.walker->layout()) &&
            !is_machine(frame.type) && frame.pc != 0 &&
            view.subject.jvm->code_map().is_beside_code(frame.pc);
   }
@@ -179,9 +180,9 @@ class ContractOracle final : public Oracle {
   // What the VM makes itself, without an ID, has no frame in the interpreter: linkers of method handles are
   // compiled, and their entries there are jumps.
   static bool is_unnamed_in_interpreter(const WalkView& view, const Frame& frame) {
-    const FrameLayout& layout = view.subject.walker->layout();
-    if (frame.type != FrameType::native || frame.method != nullptr || frame.unnamed ||
-        !view.subject.walker->traits().is_added() || layout.pc < 0 || layout.is_union()) {
+    const WalkerTraits& walker = view.subject.walker->traits();
+    if (frame.type != FrameType::native || frame.method != nullptr || !walker.is_added() ||
+        !has_pcs(walker.layout)) {
       return false;
     }
     const CodeEntry* const code = view.subject.jvm->code_map().find(frame.pc);
