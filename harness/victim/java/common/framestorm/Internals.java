@@ -4,39 +4,58 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import jdk.test.whitebox.WhiteBox;
 
 /** What the JDK does not export, by name. */
 final class Internals {
-  private static final MethodHandle NOTHING =
-      MethodHandles.empty(MethodType.methodType(void.class));
-
   private Internals() {}
 
   /**
-   * Calls a method with {@code arguments}, of which the first is the object, if it is not static.
-   * Where the call is a constant, C2 puts its own code in the method's place. Nothing where this
-   * HotSpot has none: the method itself would run for long, interpreted.
+   * A method that is called with what {@code descriptor} says. Where the handle is a constant, C2
+   * puts its own code in the method's place. Does nothing where this JDK has no such method, or
+   * this HotSpot no such code: the method itself would run for long, interpreted.
+   *
+   * @param bound the method's object, if it is not static, else its last arguments; those are of
+   *     classes that the JDK keeps to itself
    */
-  static MethodHandle intrinsic(String holder, String name, Object... arguments) throws Throwable {
-    Class<?> found = find(holder);
-    if (found == null) {
-      return NOTHING;
+  static MethodHandle intrinsic(String holder, String name, String descriptor, Object... bound) {
+    MethodType type = MethodType.fromMethodDescriptorString(descriptor, null);
+    for (Method method : intrinsics(holder, name)) {
+      MethodHandle handle = handleOf(method);
+      int at = Modifier.isStatic(method.getModifiers()) ? type.parameterCount() : 0;
+      if (handle.type().parameterCount() == type.parameterCount() + bound.length
+          && handle.type().dropParameterTypes(at, at + bound.length).equals(type)) {
+        return MethodHandles.insertArguments(handle, at, bound);
+      }
     }
-    for (Method method : found.getDeclaredMethods()) {
+    return nothing(descriptor);
+  }
+
+  static MethodHandle nothing(String descriptor) {
+    return MethodHandles.empty(MethodType.fromMethodDescriptorString(descriptor, null));
+  }
+
+  static boolean isIntrinsic(String holder, String name) {
+    return !intrinsics(holder, name).isEmpty();
+  }
+
+  private static List<Method> intrinsics(String holder, String name) {
+    Class<?> found = find(holder);
+    List<Method> intrinsics = new ArrayList<>();
+    for (Method method : found == null ? new Method[0] : found.getDeclaredMethods()) {
       if (method.getName().equals(name)
           && isIntrinsicCandidate(method)
           && new WhiteBox().isIntrinsicAvailable0(method, null, Compiler.C2)) {
-        MethodHandle handle = lookup(found).unreflect(method);
-        if (takes(handle.type().parameterArray(), arguments)) {
-          return MethodHandles.insertArguments(handle, 0, arguments)
-              .asType(MethodType.methodType(void.class));
-        }
+        intrinsics.add(method);
       }
     }
-    return NOTHING;
+    return intrinsics;
   }
 
   /** Asked for any other, a debug build of HotSpot ends in an assertion. */
@@ -45,46 +64,35 @@ final class Internals {
         .anyMatch(found -> found.annotationType().getSimpleName().equals("IntrinsicCandidate"));
   }
 
-  static boolean isNothing(MethodHandle call) {
-    return call == NOTHING;
-  }
-
-  /** All of them, one after the other. As a tree: HotSpot inlines calls up to a depth only. */
-  static MethodHandle all(MethodHandle... calls) {
-    return calls.length == 0 ? NOTHING : all(calls, 0, calls.length);
-  }
-
-  private static MethodHandle all(MethodHandle[] calls, int from, int to) {
-    if (to - from == 1) {
-      return calls[from];
-    }
-    int middle = (from + to) / 2;
-    return MethodHandles.foldArguments(all(calls, middle, to), all(calls, from, middle));
-  }
-
   static boolean exists(String name) {
     return find(name) != null;
   }
 
   /** Null where this JDK has no such class. */
-  static Object make(String name, Object... arguments) throws Throwable {
+  static Object make(String name, Object... arguments) {
     Class<?> found = find(name);
     if (found == null) {
       return null;
     }
     for (Constructor<?> constructor : found.getDeclaredConstructors()) {
       if (takes(constructor.getParameterTypes(), arguments)) {
-        return lookup(found).unreflectConstructor(constructor).invokeWithArguments(arguments);
+        try {
+          return opened(constructor).newInstance(arguments);
+        } catch (ReflectiveOperationException e) {
+          throw new IllegalStateException(e);
+        }
       }
     }
     throw new IllegalStateException(name + " has no such constructor");
   }
 
   /** Calls the only method of that name. */
-  static void call(Object target, String name, Object... arguments) throws Throwable {
-    MethodHandle method =
-        lookup(target.getClass()).unreflect(Compiler.method(target.getClass(), name));
-    method.bindTo(target).invokeWithArguments(arguments);
+  static void call(Object target, String name, Object... arguments) {
+    try {
+      opened(Compiler.method(target.getClass(), name)).invoke(target, arguments);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   private static boolean takes(Class<?>[] types, Object[] arguments) {
@@ -103,8 +111,18 @@ final class Internals {
     }
   }
 
-  private static MethodHandles.Lookup lookup(Class<?> holder) throws IllegalAccessException {
+  private static MethodHandle handleOf(Method method) {
+    try {
+      return MethodHandles.lookup().unreflect(opened(method));
+    } catch (IllegalAccessException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static <T extends Executable> T opened(T member) {
+    Class<?> holder = member.getDeclaringClass();
     Harness.open(holder.getModule(), holder.getPackageName(), Internals.class.getModule());
-    return MethodHandles.privateLookupIn(holder, MethodHandles.lookup());
+    member.setAccessible(true);
+    return member;
   }
 }
