@@ -398,6 +398,36 @@ TEST_F(MutationTest, AHaltPointIsFoundAgain) {
     EXPECT_EQ(halted.stack_base - halted.sp, above_sp);
   }
   EXPECT_GT(found_again, 0);
+}
+
+// The fuzz targets' artifacts are replayed by framestorm-native: its threads begin elsewhere below their bases.
+TEST_F(MutationTest, AHaltPointOfAProgramWithOtherThreadLocalStorageIsFound) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(ScenarioId::c1);
+  ASSERT_FALSE(HasFatalFailure());
+  const Victim& halted = victim(ScenarioId::c1);
+  const HaltPoint point = session().describe_halt(halted);
+  ASSERT_EQ(point.code.name, "framestorm/C1.spin");
+  const uintptr_t pc = halted.pc;
+  const uintptr_t sp = halted.sp;
+  for (const int difference : {64, -64, 192}) {
+    HaltPoint elsewhere = point;
+    elsewhere.frame_offset += static_cast<uint32_t>(difference);
+    EXPECT_TRUE(session().halt_world(ScenarioId::c1, elsewhere, 0).at_halt_point) << difference;
+    EXPECT_EQ(halted.pc, pc);
+    EXPECT_EQ(halted.sp, sp);
+  }
+  for (const int difference : {8, 4096}) {
+    HaltPoint deeper = point;
+    deeper.frame_offset += static_cast<uint32_t>(difference);
+    EXPECT_FALSE(session().halt_world(ScenarioId::c1, deeper, 0).at_halt_point) << difference;
+  }
+}
+
+TEST_F(MutationTest, AHaltPointThatIsNowhereIsNotFound) {
+  start({ScenarioId::c2_inlined});
+  ASSERT_FALSE(HasFatalFailure());
   HaltPoint nowhere;
   nowhere.any = false;
   nowhere.code = {CodeKind::stub, 0, CodeAnchor::entry, "no such stub"};

@@ -195,7 +195,8 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   jvm_.methods().absorb();
   executor_->addresses().refresh();
   active_ = {focus};
-  for (size_t i = 0; i < kCompanions && !available_.empty(); ++i) {
+  // Who is stepped to its halt point may take a second: nobody spins beside it for that long.
+  for (size_t i = 0; i < kCompanions && halt.any && !available_.empty(); ++i) {
     active_.push_back(available_[(random >> (8 * i)) % available_.size()]);
   }
   for (const ScenarioId scenario : active_) victims_->resume(scenario);
@@ -250,6 +251,7 @@ bool Session::seek(Victim& victim, const HaltPoint& halt) {
   goal.pc = *address + static_cast<uintptr_t>(static_cast<intptr_t>(halt.delta));
   if (halt.has_frame_offset && slot->vm_thread != nullptr) {
     goal.sp = read_at<uintptr_t>(slot->vm_thread, jvm_.layout().stack_base) - halt.frame_offset;
+    goal.other_program = true;
   }
   return world.step(slot, goal);
 }

@@ -233,7 +233,8 @@ enum class StepEvent : uint8_t {
 
 // Where the victim is to be halted. `any`: wherever it is when its halt signal arrives.
 // Otherwise the halt is sought by pc (code or libjvm position) and, with has_frame_offset, by the
-// distance in bytes from sp up to the victim's stack base. With `occurrence` it is stepped there.
+// distance in bytes from sp up to the victim's stack base, as is_as_deep() (victim/world.h) compares it.
+// With `occurrence` it is stepped there.
 struct HaltPoint {
   bool any = true;
   CodeRef code;  // a position in the code cache: anchor + delta

@@ -249,7 +249,7 @@ bool Stepper::is_wanted(const ucontext_t& context) const {
   const auto at = jvm_.code_map().describe(get_register(context, Register::pc));
   return at && at->ref == only_.code && at->delta == only_.delta &&
          (!only_.has_frame_offset ||
-          target_.stack_base - get_register(context, Register::sp) == only_.frame_offset);
+          is_as_deep(target_.stack_base - get_register(context, Register::sp), only_.frame_offset));
 }
 
 void Stepper::walk_all(const ucontext_t& context) {

@@ -277,8 +277,10 @@ void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
   }
   StepGoal& goal = slot->goal;
   if (goal.steps > 0) --goal.steps;
-  const bool there = goal.pc != 0 && get_register(*context, Register::pc) == goal.pc &&
-                     (goal.sp == 0 || get_register(*context, Register::sp) == goal.sp);
+  const uintptr_t sp = get_register(*context, Register::sp);
+  const bool there =
+      goal.pc != 0 && get_register(*context, Register::pc) == goal.pc &&
+      (goal.sp == 0 || (goal.other_program ? is_as_deep(sp, goal.sp) : sp == goal.sp));
   if (there || goal.steps == 0) {
     slot->stepping = false;
     slot->goal_met = there || goal.pc == 0;
