@@ -20,10 +20,12 @@ constexpr int kReplayHalts = 16;
 constexpr uint64_t kReplayNs = 4 * kSecond;
 
 // An input of another scenario than the halt's, as those of a corpus are when they are read. The
-// victims of many stand suspended then, or are not there at all: not at their program point.
+// victims of many stand suspended then, or are not there at all: not at their program point. Of a
+// scenario that was not started no halt has a victim.
 void halt_if_elsewhere(const Input& input, WalkLoop& loop) {
   const Halt halt = scenario_info(input.scenario).halt;
-  if (input.scenario != loop.scenario() && (halt == Halt::busy || halt == Halt::special)) {
+  if (input.scenario != loop.scenario() && (halt == Halt::busy || halt == Halt::special) &&
+      loop.session().is_available(input.scenario)) {
     loop.halt_at(input.scenario, input.mode);
   }
 }

@@ -9,6 +9,7 @@
 // own stack; what runs on the loop's stack may call on_control_thread() to get there.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -46,6 +47,9 @@ class Session {
 
   // Scenarios whose victim is in place, and why the others are not.
   const std::vector<ScenarioId>& available() const { return available_; }
+  bool is_available(ScenarioId scenario) const {
+    return std::ranges::find(available_, scenario) != available_.end();
+  }
   const std::map<ScenarioId, std::string>& unavailable() const { return unavailable_; }
   // Walkers that the executor does not have, and why not.
   const std::map<WalkerId, std::string>& missing_walkers() const { return missing_walkers_; }
