@@ -240,6 +240,19 @@ TEST_P(ScenarioWalk, IsWalkedByTheThreadOfTheMode) {
 }
 
 // HotSpot chooses the serial collector where it has one processor.
+// C2's code relies on which classes there are.
+TEST_F(JvmTest, ADigestIsInItsStubBesideCryptoStubs) {
+  start({ScenarioId::digest, ScenarioId::crypto_stubs});
+  ASSERT_FALSE(HasFatalFailure());
+  int in_stub = 0;
+  for (int i = 0; i < kHalts; ++i) {
+    halt(ScenarioId::digest);
+    ASSERT_FALSE(HasFatalFailure());
+    in_stub += in_top_code(ScenarioId::digest) ? 1 : 0;
+  }
+  EXPECT_GE(in_stub, kHalts / 2);
+}
+
 TEST_F(JvmTest, AProcessThatIsKeptToOneCoreHasGcWorkers) {
   cpu_set_t one;
   CPU_ZERO(&one);

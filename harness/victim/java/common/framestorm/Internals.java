@@ -64,6 +64,7 @@ final class Internals {
         .anyMatch(found -> found.annotationType().getSimpleName().equals("IntrinsicCandidate"));
   }
 
+  /** Loads it, too. */
   static boolean exists(String name) {
     return find(name) != null;
   }
