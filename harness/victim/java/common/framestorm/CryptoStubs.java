@@ -81,6 +81,7 @@ final class CryptoStubs extends Scenario {
     ASSIGN.invokeExact(1, LIMBS, OUT_LIMBS);
     ENCODE.invokeExact(IN, 0, PLAIN, OUT, 0, false);
     r = (int) DECODE.invokeExact(ENCODED, 0, ENCODED.length, OUT, 0, false, false);
+    r = (int) DECODE_OF_EARLY_17.invokeExact(ENCODED, 0, ENCODED.length, OUT, 0, false);
     r = (int) CRC32.invokeExact(0, IN, 1, 600);
     r = (int) CRC32C.invokeExact(0, IN, 1, 30_000);
     r = (int) ADLER32.invokeExact(1, IN, 1, 600);
@@ -196,6 +197,8 @@ final class CryptoStubs extends Scenario {
         intrinsic("java.util.Base64$Encoder", "encodeBlock", "([BII[BIZ)V", Base64.getEncoder());
     static final MethodHandle DECODE =
         intrinsic("java.util.Base64$Decoder", "decodeBlock", "([BII[BIZZ)I", Base64.getDecoder());
+    static final MethodHandle DECODE_OF_EARLY_17 =
+        intrinsic("java.util.Base64$Decoder", "decodeBlock", "([BII[BIZ)I", Base64.getDecoder());
     static final MethodHandle CRC32 = intrinsic("java.util.zip.CRC32", "updateBytes0", "(I[BII)I");
     static final MethodHandle CRC32C = intrinsic("java.util.zip.CRC32C", "updateBytes", "(I[BII)I");
     static final MethodHandle ADLER32 =

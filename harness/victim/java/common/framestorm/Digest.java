@@ -1,13 +1,11 @@
 package framestorm;
 
 import java.security.MessageDigest;
+import java.util.List;
 
 /** In the SHA-256 stub: the JDK's own digest methods are compiled by C2 here. */
 final class Digest extends Scenario {
   private static final int BYTES = 256 * 1024;
-  private static final String[] OTHERS = {
-    "MD5", "SHA", "SHA5$SHA512", "SHA3$SHA256", "SHA3$SHAKE256"
-  };
 
   private final byte[] data = new byte[BYTES];
   private MessageDigest sha256;
@@ -17,8 +15,8 @@ final class Digest extends Scenario {
     compiler.require(Compiler.C2); // C1 makes no call of the stub
     // C2 relies on which digests there are: its code would be thrown away as crypto-stubs loads
     // more.
-    for (String other : OTHERS) {
-      Internals.exists("sun.security.provider." + other);
+    for (String other : List.of("MD5", "SHA", "SHA5$SHA512", "SHA3$SHA256", "SHA3$SHAKE256")) {
+      Internals.load("sun.security.provider." + other);
     }
     sha256 = MessageDigest.getInstance("SHA-256");
     sha256.update(data);

@@ -17,9 +17,10 @@ final class Internals {
   private Internals() {}
 
   /**
-   * A method that is called with what {@code descriptor} says. Where the handle is a constant, C2
-   * puts its own code in the method's place. Does nothing where this JDK has no such method, or
-   * this HotSpot no such code: the method itself would run for long, interpreted.
+   * A method that is called with what {@code descriptor} says, whatever it returns. Where the
+   * handle is a constant, C2 puts its own code in the method's place. Does nothing where this JDK
+   * has no such method, or this HotSpot no such code: the method itself would run for long,
+   * interpreted.
    *
    * @param bound the method's object, if it is not static, else its last arguments; those are of
    *     classes that the JDK keeps to itself
@@ -30,8 +31,12 @@ final class Internals {
       MethodHandle handle = handleOf(method);
       int at = Modifier.isStatic(method.getModifiers()) ? type.parameterCount() : 0;
       if (handle.type().parameterCount() == type.parameterCount() + bound.length
-          && handle.type().dropParameterTypes(at, at + bound.length).equals(type)) {
-        return MethodHandles.insertArguments(handle, at, bound);
+          && handle
+              .type()
+              .dropParameterTypes(at, at + bound.length)
+              .changeReturnType(type.returnType())
+              .equals(type)) {
+        return MethodHandles.insertArguments(handle, at, bound).asType(type);
       }
     }
     return nothing(descriptor);
@@ -46,7 +51,7 @@ final class Internals {
   }
 
   private static List<Method> intrinsics(String holder, String name) {
-    Class<?> found = find(holder);
+    Class<?> found = load(holder);
     List<Method> intrinsics = new ArrayList<>();
     for (Method method : found == null ? new Method[0] : found.getDeclaredMethods()) {
       if (method.getName().equals(name)
@@ -64,14 +69,13 @@ final class Internals {
         .anyMatch(found -> found.annotationType().getSimpleName().equals("IntrinsicCandidate"));
   }
 
-  /** Loads it, too. */
   static boolean exists(String name) {
-    return find(name) != null;
+    return load(name) != null;
   }
 
   /** Null where this JDK has no such class. */
   static Object make(String name, Object... arguments) {
-    Class<?> found = find(name);
+    Class<?> found = load(name);
     if (found == null) {
       return null;
     }
@@ -104,7 +108,8 @@ final class Internals {
     return takes;
   }
 
-  private static Class<?> find(String name) {
+  /** Null where this JDK has no such class. */
+  static Class<?> load(String name) {
     try {
       return Class.forName(name);
     } catch (ClassNotFoundException e) {
