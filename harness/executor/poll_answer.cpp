@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <span>
 #include <string>
 #include <thread>
@@ -104,15 +103,6 @@ std::string why_elsewhere(JavaFrames answered, const Outcome& walked, const Code
          std::to_string(then.bci) + ", but has bci " + std::to_string(now.bci);
 }
 
-// Whether a thread of this process waits for something other than a core.
-bool sleeps(int tid) {
-  std::ifstream stat("/proc/self/task/" + std::to_string(tid) + "/stat");
-  std::string line;
-  std::getline(stat, line);
-  const size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && line.compare(name_end, 3, ") S") == 0;
-}
-
 // Releases the world once the victim's poll is armed, so that it answers at the first one that it comes to.
 class ReleaseWhenArmed {
  public:
@@ -120,24 +110,7 @@ class ReleaseWhenArmed {
       : asking_(gettid()),
         thread_(static_cast<const std::byte*>(victim.java_thread)),
         halted_(thread_, thread_ + victim.thread_copy.size()),
-        releasing_([this](const std::stop_token& answered) {
-          const uint64_t begin_ns = monotonic_ns();
-          uint64_t asleep_since_ns = 0;  // 0: it was not, when last looked at
-          while (!answered.stop_requested() && !is_armed() && !gave_up_) {
-            // Who asks may need this core.
-            std::this_thread::sleep_for(natives::kGlance);
-            const uint64_t now_ns = monotonic_ns();
-            if (!sleeps(asking_)) {
-              asleep_since_ns = 0;
-            } else if (asleep_since_ns == 0) {
-              asleep_since_ns = now_ns;
-            }
-            const bool waits = asleep_since_ns != 0 && now_ns - asleep_since_ns >= kPatienceNs;
-            // Once it has the answer it waits for this thread.
-            gave_up_ = !answered.stop_requested() && (waits || now_ns - begin_ns >= kSecond);
-          }
-          World::get().release_all();
-        }) {}
+        releasing_([this](const std::stop_token& answered) { release(answered); }) {}
 
   // Once it has answered. Whether it could not run past a poll before.
   bool answered() {
@@ -150,6 +123,25 @@ class ReleaseWhenArmed {
   // A VM thread that was halted in a safepoint keeps the handshake from beginning: who asks sleeps. On a busy
   // machine it may get no core for longer than that.
   static constexpr uint64_t kPatienceNs = 2'000'000;
+
+  // On a thread of its own. Whoever asks joins it once it has the answer, and sleeps then, too.
+  void release(const std::stop_token& answered) {
+    const uint64_t begin_ns = monotonic_ns();
+    uint64_t asleep_since_ns = 0;  // 0: it was not, when last looked at
+    while (!answered.stop_requested() && !is_armed() && !gave_up_) {
+      // Who asks may need this core.
+      std::this_thread::sleep_for(natives::kGlance);
+      const uint64_t now_ns = monotonic_ns();
+      if (!status_of(asking_).sleeps) {
+        asleep_since_ns = 0;
+      } else if (asleep_since_ns == 0) {
+        asleep_since_ns = now_ns;
+      }
+      const bool waits = asleep_since_ns != 0 && now_ns - asleep_since_ns >= kPatienceNs;
+      gave_up_ = !answered.stop_requested() && (waits || now_ns - begin_ns >= kSecond);
+    }
+    World::get().release_all();
+  }
 
   // While the world is halted nobody else writes to a JavaThread. A poll is its word, and then its page
   // (SafepointMechanism::ThreadData). Disarmed, the word is even and not 0, in which it differs from a mutex's.

@@ -252,7 +252,6 @@ bool Session::seek(Victim& victim, const HaltPoint& halt) {
   goal.pc = *address + static_cast<uintptr_t>(static_cast<intptr_t>(halt.delta));
   if (halt.has_frame_offset && slot->vm_thread != nullptr) {
     goal.sp = read_at<uintptr_t>(slot->vm_thread, jvm_.layout().stack_base) - halt.frame_offset;
-    goal.other_program = true;
   }
   return world.step(slot, goal);
 }

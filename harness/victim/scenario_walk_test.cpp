@@ -239,7 +239,6 @@ TEST_P(ScenarioWalk, IsWalkedByTheThreadOfTheMode) {
   EXPECT_EQ(walked_by, static_cast<int>(syscall(SYS_gettid)));
 }
 
-// HotSpot chooses the serial collector where it has one processor.
 // C2's code relies on which classes there are.
 TEST_F(JvmTest, ADigestIsInItsStubBesideCryptoStubs) {
   start({ScenarioId::digest, ScenarioId::crypto_stubs});
@@ -253,6 +252,7 @@ TEST_F(JvmTest, ADigestIsInItsStubBesideCryptoStubs) {
   EXPECT_GE(in_stub, kHalts / 2);
 }
 
+// HotSpot chooses the serial collector where it has one processor.
 TEST_F(JvmTest, AProcessThatIsKeptToOneCoreHasGcWorkers) {
   cpu_set_t one;
   CPU_ZERO(&one);

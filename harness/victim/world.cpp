@@ -37,15 +37,8 @@ constexpr uint64_t kHaltPatienceNs = 3'000'000'000;
 // Whether a thread sleeps with the halt signal blocked, as HotSpot's signal handlers do when they
 // wait for a lock. Who holds it may be halted already.
 bool sleeps_unreachable(int tid) {
-  std::ifstream status("/proc/self/task/" + std::to_string(tid) + "/status");
-  bool sleeps = false;
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("State:")) sleeps = line.find('S', 6) != std::string::npos;
-    if (line.starts_with("SigBlk:")) {
-      return sleeps && (std::stoull(line.substr(7), nullptr, 16) >> (kHaltSignal - 1) & 1U) != 0;
-    }
-  }
-  return false;
+  const ThreadStatus status = status_of(tid);
+  return status.sleeps && (status.blocked_signals >> (kHaltSignal - 1) & 1U) != 0;
 }
 
 // Sends the halt signal to one thread, again and again; for World::halt_after.
@@ -101,6 +94,18 @@ std::atomic<void (*)()> start_action{nullptr};
 }
 
 }  // namespace
+
+ThreadStatus status_of(int tid) {
+  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/status");
+  ThreadStatus status;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("State:")) status.sleeps = line.find('S', 6) != std::string::npos;
+    if (line.starts_with("SigBlk:")) {
+      status.blocked_signals = std::stoull(line.substr(7), nullptr, 16);
+    }
+  }
+  return status;
+}
 
 void World::watch_threads() {
   interposer::set_thread_start_hook(&on_thread_start);
@@ -277,10 +282,8 @@ void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
   }
   StepGoal& goal = slot->goal;
   if (goal.steps > 0) --goal.steps;
-  const uintptr_t sp = get_register(*context, Register::sp);
-  const bool there =
-      goal.pc != 0 && get_register(*context, Register::pc) == goal.pc &&
-      (goal.sp == 0 || (goal.other_program ? is_as_deep(sp, goal.sp) : sp == goal.sp));
+  const bool there = goal.pc != 0 && get_register(*context, Register::pc) == goal.pc &&
+                     (goal.sp == 0 || is_as_deep(get_register(*context, Register::sp), goal.sp));
   if (there || goal.steps == 0) {
     slot->stepping = false;
     slot->goal_met = there || goal.pc == 0;

@@ -33,6 +33,13 @@ enum class StepAnswer : uint8_t {
   not_mine  // somebody else's trap
 };
 
+// Of a thread of this process, as the kernel says; all clear when there is no such thread. Reading it allocates.
+struct ThreadStatus {
+  bool sleeps = false;           // waits, and for something other than a core
+  uint64_t blocked_signals = 0;  // bit n - 1: signal n
+};
+ThreadStatus status_of(int tid);
+
 // Whether two threads of the same code stand equally deep, by their sps or by what is above these, in bytes.
 // The first frame of a thread is below the program's thread-local storage, of which each program has its
 // own size, a multiple of 64 (glibc). In a recursion it may be another turn. Signal context.
@@ -45,10 +52,9 @@ constexpr bool is_as_deep(uintptr_t one, uintptr_t other) {
 
 // What a stepped thread is to stop at. All conditions that are set must hold.
 struct StepGoal {
-  uint64_t steps = 0;          // stop after this many instructions in any case
-  uintptr_t pc = 0;            // or at this pc ...
-  uintptr_t sp = 0;            // ... with this sp; 0: any
-  bool other_program = false;  // ... or as deep: is_as_deep()
+  uint64_t steps = 0;  // stop after this many instructions in any case
+  uintptr_t pc = 0;    // or at this pc ...
+  uintptr_t sp = 0;    // ... as deep as with this sp; 0: anywhere
   // Instead of stopping anywhere: is asked at each trap, on the thread, in signal context.
   StepAnswer (*observe)(ucontext_t* context, bool single_step) = nullptr;
 };
