@@ -13,7 +13,7 @@ from framestorm_cli.jdks import jdk as jdks
 from framestorm_cli.jdks import runtimes
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import toolchain
-from framestorm_cli.stress import jfr, profiled, recordings, truth, truth_figures
+from framestorm_cli.stress import jfr, profiled, recordings, stacks, truth, truth_figures
 from framestorm_cli.stress.agent import LIBRARY, OBSERVER, SHADOWS
 
 SOURCE = Path(__file__).with_name("TruthProgram.java")
@@ -33,6 +33,23 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return classes
 
 
+def run_jvm(command: list[str], folder: Path) -> None:
+    """Runs it to its end; of one that does not end, the failure says where its threads are."""
+    jvm = subprocess.Popen(command)
+    try:
+        assert jvm.wait(timeout=120) == 0
+    except subprocess.TimeoutExpired:
+        folder.mkdir(exist_ok=True)
+        stacks.take(jvm.pid, Path(command[0]), folder, limit=60)
+        told = [
+            folder / name for name in (stacks.PROC_STACKS, stacks.NATIVE_STACKS, stacks.JAVA_STACKS)
+        ]
+        pytest.fail("\n".join(file.read_text(errors="replace") for file in told if file.exists()))
+    finally:
+        jvm.kill()
+        jvm.wait()
+
+
 def run(
     jdk: Jdk,
     program: Path,
@@ -48,7 +65,7 @@ def run(
     command = [str(jdk.home / "bin" / "java"), *jvm, f"-agentpath:{agent}={options}"]
     shadows = f"-javaagent:{truth.build(jdk)}={instrumented}"
     command += [shadows, "-cp", str(program), "TruthProgram", *arguments]
-    subprocess.run(command, check=True, timeout=120)
+    run_jvm(command, out)
     stats = json.loads((out / "stats.jsonl").read_text().splitlines()[-1])
     lines = (out / "findings.jsonl").read_text().splitlines()
     return stats, {json.loads(line).get("clause", "") for line in lines}
@@ -176,7 +193,7 @@ def recorded_by(
     out = folder / "out"
     command = [str(jdk.home / "bin" / "java"), *profiler, f"-agentpath:{observer}={out}", *jvm]
     command += [f"-javaagent:{truth.build(jdk)}", "-cp", str(program), "TruthProgram"]
-    subprocess.run(command, check=True, timeout=120)
+    run_jvm(command, out)
     return out / SHADOWS
 
 
