@@ -42,12 +42,14 @@ struct Sample {
 std::vector<Sample> samples(kMostSamples);
 std::atomic<size_t> taken{0};
 Walk* walk = nullptr;
-JavaVM* java_vm = nullptr;
 std::string file;
+// Null on a thread that has not begun in Java. Asking GetEnv in the handler deadlocks there: it allocates
+// libjvm's thread-local storage, perhaps in the middle of malloc.
+thread_local JNIEnv* own_env __attribute__((tls_model("initial-exec"))) = nullptr;
 
 void on_sample(int, siginfo_t*, void* context) {
-  JNIEnv* env = nullptr;
-  if (java_vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_8) != JNI_OK) return;
+  JNIEnv* const env = own_env;
+  if (env == nullptr) return;
   const size_t at = taken.fetch_add(1);
   if (at >= kMostSamples) return;
   Sample& sample = samples[at];
@@ -60,7 +62,10 @@ void on_sample(int, siginfo_t*, void* context) {
   sample.count = trace.count;
 }
 
-void JNICALL start(jvmtiEnv*, JNIEnv*, jthread) {
+void JNICALL begin_thread(jvmtiEnv*, JNIEnv* env, jthread) { own_env = env; }
+
+void JNICALL start(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
+  begin_thread(jvmti, env, thread);
   struct sigaction action = {};
   action.sa_sigaction = &on_sample;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -114,16 +119,17 @@ void JNICALL stop(jvmtiEnv* jvmti, JNIEnv*) {
 
 extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* options, void*) {
   file = options;
-  java_vm = vm;
   walk = reinterpret_cast<Walk*>(dlsym(RTLD_DEFAULT, "AsyncGetCallTrace"));
   void* found = nullptr;
   if (walk == nullptr || vm->GetEnv(&found, JVMTI_VERSION_11) != JNI_OK) return JNI_ERR;
   auto* const jvmti = static_cast<jvmtiEnv*>(found);
   jvmtiEventCallbacks callbacks = {};
+  callbacks.ThreadStart = &begin_thread;
   callbacks.VMInit = &start;
   callbacks.VMDeath = &stop;
   jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks));
-  for (const jvmtiEvent event : {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH}) {
+  for (const jvmtiEvent event :
+       {JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH}) {
     jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr);
   }
   return JNI_OK;
