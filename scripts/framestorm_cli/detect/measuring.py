@@ -20,7 +20,7 @@ from framestorm_cli.detect.judging import Detection, Judgement, Side
 from framestorm_cli.detect.looking import Looked, Task, Timed, clean
 from framestorm_cli.detect.subjects import CONTROLS, Subject, controls, environment
 from framestorm_cli.findings.finding import Finding, Signature
-from framestorm_cli.native import toolchain
+from framestorm_cli.native import processes, toolchain
 from framestorm_cli.native.toolchain import Toolchain
 from framestorm_cli.triage.explain import explain
 
@@ -182,7 +182,8 @@ def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
 
 
 def _pin(taken) -> None:  # type: ignore[no-untyped-def]
-    """Equal CPU for all: a run has one core, whatever it starts."""
+    """Equal CPU for all: a run has one core, whatever it starts, and all of that counts as its time."""
+    processes.adopt_orphans()
     with taken.get_lock():
         number = taken.value
         taken.value += 1
@@ -288,6 +289,7 @@ def _look(
             looked = contestant.look(task)
         except FramestormError as error:  # others go on
             looked = Looked(problem=error.message)
+    processes.end_orphans()
     made = Measured(
         planned.subject.id, planned.contestant, planned.subject.walkers, planned.repetition, planned.seed,
         planned.budget,

@@ -1,5 +1,7 @@
 """Starting native programs: command lines, life time, and how they ended."""
 
+import contextlib
+import ctypes
 import os
 import re
 import resource
@@ -9,6 +11,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from framestorm_cli.base import steps
 from framestorm_cli.base.errors import FramestormError
@@ -23,6 +27,7 @@ EXIT_STRICT = 77
 DID_NOT_END = "did not end"
 ASAN_END = "framestorm: AddressSanitizer ends the process"  # harness/guard/sanitizer.h
 
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _LIBFUZZER = re.compile(r"INFO: |#\d+\s|WARNING: Failed to find function|Done \d+ runs")
 
 
@@ -94,6 +99,23 @@ def end(process: Popen, grace: float = 3.0) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def adopt_orphans() -> None:
+    """From now on this process is the parent of what its children leave behind, as afl-fuzz does a JVM."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def end_orphans() -> None:
+    """Ends what start() started, and what of it was adopted; the times of all are this process's children's
+    then."""
+    own = os.getsid(0)
+    for child in psutil.Process().children():
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getsid(child.pid) != own:
+                child.kill()
+                child.wait()
 
 
 @dataclass(frozen=True)
