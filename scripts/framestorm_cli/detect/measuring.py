@@ -183,6 +183,7 @@ def make(planned: Sequence[Planned], folder: Path, jobs: int) -> list[Measured]:
 
 def _pin(taken) -> None:  # type: ignore[no-untyped-def]
     """Equal CPU for all: a run has one core, whatever it starts, and all of that counts as its time."""
+    processes.die_with_parent()
     processes.adopt_orphans()
     with taken.get_lock():
         number = taken.value

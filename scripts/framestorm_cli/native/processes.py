@@ -27,7 +27,7 @@ EXIT_STRICT = 77
 DID_NOT_END = "did not end"
 ASAN_END = "framestorm: AddressSanitizer ends the process"  # harness/guard/sanitizer.h
 
-_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 _LIBFUZZER = re.compile(r"INFO: |#\d+\s|WARNING: Failed to find function|Done \d+ runs")
 
 
@@ -101,10 +101,19 @@ def end(process: Popen, grace: float = 3.0) -> None:
         process.wait()
 
 
+def die_with_parent() -> None:
+    """As _bound(), for this process: it ends when its parent is killed."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def adopt_orphans() -> None:
     """From now on this process is the parent of what its children leave behind, as afl-fuzz does a JVM."""
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
 
 
 def end_orphans() -> None:

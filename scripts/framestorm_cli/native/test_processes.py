@@ -2,6 +2,8 @@
 
 import multiprocessing
 import resource
+import subprocess
+import sys
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -52,3 +54,17 @@ def test_without_that_its_time_is_nobodys(tmp_path: Path) -> None:
     pid, seconds, _ = _asked(tmp_path, adopts=False)
     psutil.Process(pid).kill()
     assert seconds < _SECONDS
+
+
+def test_a_worker_dies_with_who_started_it() -> None:
+    """As those of `detect` do, whose runs would go on for hours."""
+    worker = (
+        "from framestorm_cli.native import processes; processes.die_with_parent();"
+        "print('there', flush=True); import time; time.sleep(20); print('still there')"
+    )
+    starter = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {worker!r}])"
+    with subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"there\n"
+        parent.kill()
+        assert parent.stdout.read() == b""  # the worker's, too
