@@ -1,7 +1,10 @@
-// Whether a garbage collection has stopped the world, which a walker may have to refuse.
+// What walkers meet of garbage collections: one that has stopped the world, which they may have to refuse,
+// and frames that a collector has left to their threads.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "harness/jvm/vm_structs.h"
 
@@ -22,9 +25,17 @@ class Collections {
     return heap != nullptr && read_at<bool>(heap, noted_);
   }
 
+  // Whether a collection leaves it to each thread to process its frames as it returns to them
+  // (runtime/stackWatermarkSet.hpp): ZGC, Shenandoah.
+  bool leaves_frames_to_threads() const;
+  // Of any kind, since the JVM began; 0 when this HotSpot's structures do not say it.
+  uint32_t count() const;
+
  private:
-  void* const volatile* heap_ = nullptr;  // Universe::_collectedHeap; null: not known
-  size_t noted_ = 0;                      // offset in it
+  void* const volatile* heap_ = nullptr;        // Universe::_collectedHeap; null: not known
+  size_t noted_ = 0;                            // offset in it
+  size_t count_ = 0;                            // offset in it; 0: not known
+  std::array<const bool*, 2> concurrent_ = {};  // flags of such collectors; null: not known
 };
 
 }  // namespace framestorm

@@ -252,6 +252,14 @@ TEST_F(JvmTest, ADigestIsInItsStubBesideCryptoStubs) {
   EXPECT_GE(in_stub, kHalts / 2);
 }
 
+// Deep frames are still to be processed then, as in a program that has run for a while. Without this
+// nothing collects: victims allocate little.
+TEST_F(JvmTest, ACollectorThatLeavesFramesToThreadsHasCollected) {
+  start({ScenarioId::parked}, {}, {"-XX:+UseZGC"});
+  ASSERT_FALSE(HasFatalFailure());
+  EXPECT_GT(session().jvm().collections().count(), 0u);
+}
+
 // HotSpot chooses the serial collector where it has one processor.
 TEST_F(JvmTest, AProcessThatIsKeptToOneCoreHasGcWorkers) {
   cpu_set_t one;
