@@ -2,9 +2,7 @@
 // and frames that a collector has left to their threads.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "harness/jvm/vm_structs.h"
 
@@ -12,6 +10,7 @@ namespace framestorm {
 
 class Collections {
  public:
+  // `structs` outlives it.
   explicit Collections(const VmStructs& structs);
 
   // Whether this HotSpot's structures say where it notes that.
@@ -28,14 +27,11 @@ class Collections {
   // Whether a collection leaves it to each thread to process its frames as it returns to them
   // (runtime/stackWatermarkSet.hpp): ZGC, Shenandoah.
   bool leaves_frames_to_threads() const;
-  // Of any kind, since the JVM began; 0 when this HotSpot's structures do not say it.
-  uint32_t count() const;
 
  private:
-  void* const volatile* heap_ = nullptr;        // Universe::_collectedHeap; null: not known
-  size_t noted_ = 0;                            // offset in it
-  size_t count_ = 0;                            // offset in it; 0: not known
-  std::array<const bool*, 2> concurrent_ = {};  // flags of such collectors; null: not known
+  const VmStructs& structs_;
+  void* const volatile* heap_ = nullptr;  // Universe::_collectedHeap; null: not known
+  size_t noted_ = 0;                      // offset in it
 };
 
 }  // namespace framestorm

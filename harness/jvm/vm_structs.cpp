@@ -100,4 +100,18 @@ std::optional<int32_t> VmStructs::int_constant(const std::string& name) const {
   return it->second;
 }
 
+bool VmStructs::is_on(std::string_view flag) const {
+  const void* const flags = static_address("JVMFlag", "flags");
+  const void* const number = static_address("JVMFlag", "numFlags");
+  const auto name = offset("JVMFlag", "_name");
+  const auto address = offset("JVMFlag", "_addr");
+  if (flags == nullptr || number == nullptr || !name || !address) return false;
+  const auto* at = read_at<const std::byte*>(flags);
+  for (size_t i = 0; i < read_at<size_t>(number); ++i, at += size_of("JVMFlag")) {
+    const auto* const own = read_at<const char*>(at, *name);
+    if (own != nullptr && own == flag) return *read_at<const bool*>(at, *address);
+  }
+  return false;
+}
+
 }  // namespace framestorm

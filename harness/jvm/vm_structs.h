@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 namespace framestorm {
@@ -25,6 +26,9 @@ class VmStructs {
   // sizeof(type) in bytes; 0 when unknown.
   size_t size_of(const std::string& type) const;
   std::optional<int32_t> int_constant(const std::string& name) const;
+  // A flag that is true or false (runtime/flags/jvmFlag.hpp), in a JVM that has read its options; false when
+  // unknown.
+  bool is_on(std::string_view flag) const;
 
  private:
   struct Field {

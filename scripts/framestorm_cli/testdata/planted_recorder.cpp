@@ -43,7 +43,7 @@ std::vector<Sample> samples(kMostSamples);
 std::atomic<size_t> taken{0};
 Walk* walk = nullptr;
 std::string file;
-// Null on a thread that has not begun in Java. Asking GetEnv in the handler deadlocks there: it allocates
+// Null on a thread that is not in Java yet, or no longer. Asking GetEnv in the handler deadlocks there: it allocates
 // libjvm's thread-local storage, perhaps in the middle of malloc.
 thread_local JNIEnv* own_env __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -63,6 +63,7 @@ void on_sample(int, siginfo_t*, void* context) {
 }
 
 void JNICALL begin_thread(jvmtiEnv*, JNIEnv* env, jthread) { own_env = env; }
+void JNICALL end_thread(jvmtiEnv*, JNIEnv*, jthread) { own_env = nullptr; }
 
 void JNICALL start(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   begin_thread(jvmti, env, thread);
@@ -125,11 +126,12 @@ extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* options, void*)
   auto* const jvmti = static_cast<jvmtiEnv*>(found);
   jvmtiEventCallbacks callbacks = {};
   callbacks.ThreadStart = &begin_thread;
+  callbacks.ThreadEnd = &end_thread;
   callbacks.VMInit = &start;
   callbacks.VMDeath = &stop;
   jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks));
-  for (const jvmtiEvent event :
-       {JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH}) {
+  for (const jvmtiEvent event : {JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END,
+                                 JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH}) {
     jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr);
   }
   return JNI_OK;
