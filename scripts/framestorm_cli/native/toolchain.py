@@ -189,6 +189,8 @@ def test_environment(jdk: Jdk) -> dict[str, str]:
 
 def victims(jdk: Jdk) -> Path:
     """Compiles the Java victims for this JDK and returns the class folder."""
+    # Else each JVM generates classes for them as it starts.
+    every = ["-XDstringConcat=inline"]
     newer = ["-source", str(jdk.feature), "-target", str(jdk.feature), "-Xlint:-options"]
     newer += ["--add-exports", "java.base/jdk.internal.vm=ALL-UNNAMED"]
     return java_sources.compiled(
@@ -196,5 +198,8 @@ def victims(jdk: Jdk) -> Path:
         name="classes",
         what="the Java victims",
         root=_JAVA,
-        parts=[Part("common", 17, ("--release", "17")), Part("jdk22", 22, tuple(newer))],
+        parts=[
+            Part("common", 17, ("--release", "17", *every)),
+            Part("jdk22", 22, (*newer, *every)),
+        ],
     )

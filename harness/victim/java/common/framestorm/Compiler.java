@@ -2,6 +2,9 @@ package framestorm;
 
 import java.lang.reflect.Executable;
 import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import jdk.test.whitebox.WhiteBox;
 
 /**
@@ -13,12 +16,21 @@ final class Compiler {
   static final int C1 = 1;
   static final int C2 = 4;
 
+  /** How often a method is called before HotSpot compiles it by itself. */
+  private static final List<String> CALL_THRESHOLDS =
+      List.of(
+          "Tier3InvocationThreshold",
+          "Tier3CompileThreshold",
+          "Tier4InvocationThreshold",
+          "Tier4CompileThreshold");
+
   private static final int ATTEMPTS = 10;
   private static final int INVOCATION_ENTRY = -1;
 
   private final WhiteBox whiteBox;
   private final boolean hasC1;
   private final boolean hasC2;
+  private final Map<String, Long> thresholds = new HashMap<>();
 
   Compiler() {
     try {
@@ -30,12 +42,23 @@ final class Compiler {
       // requests for a compiler that is not there: the JVM is started with -XX:-DisplayVMOutput,
       // and from here on its output is wanted again.
       whiteBox.setBooleanVMFlag("DisplayVMOutput", true);
+      for (String name : CALL_THRESHOLDS) {
+        thresholds.put(name, whiteBox.getIntxVMFlag(name));
+      }
     } catch (UnsatisfiedLinkError e) {
       throw new IllegalStateException(
           "WhiteBox is not available: the JVM needs -XX:+UnlockDiagnosticVMOptions"
               + " -XX:+WhiteBoxAPI and the victims on its boot class path",
           e);
     }
+  }
+
+  /**
+   * HotSpot compiles by itself what is called {@code factor} times as often as it was started with.
+   * What starts a victim runs once: compiling it takes a quarter of a JVM's start.
+   */
+  void multiplyThresholds(long factor) {
+    thresholds.forEach((name, value) -> whiteBox.setIntxVMFlag(name, value * factor));
   }
 
   /** Whether this JVM compiles at {@code tier}: -Xint, TieredStopAtLevel and others forbid it. */

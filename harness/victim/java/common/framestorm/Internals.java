@@ -55,7 +55,7 @@ final class Internals {
     List<Method> intrinsics = new ArrayList<>();
     for (Method method : found == null ? new Method[0] : found.getDeclaredMethods()) {
       if (method.getName().equals(name)
-          && isIntrinsicCandidate(method)
+          && mayBeIntrinsic(method)
           && new WhiteBox().isIntrinsicAvailable0(method, null, Compiler.C2)) {
         intrinsics.add(method);
       }
@@ -63,10 +63,14 @@ final class Internals {
     return intrinsics;
   }
 
-  /** Asked for any other, a debug build of HotSpot ends in an assertion. */
-  private static boolean isIntrinsicCandidate(Method method) {
-    return Arrays.stream(method.getDeclaredAnnotations())
-        .anyMatch(found -> found.annotationType().getSimpleName().equals("IntrinsicCandidate"));
+  /**
+   * Asked for any other, a debug build of HotSpot ends in an assertion. Others say no by
+   * themselves, and are spared the classes that the JDK generates for annotations.
+   */
+  private static boolean mayBeIntrinsic(Method method) {
+    return "release".equals(System.getProperty("jdk.debug"))
+        || Arrays.stream(method.getDeclaredAnnotations())
+            .anyMatch(found -> found.annotationType().getSimpleName().equals("IntrinsicCandidate"));
   }
 
   static boolean exists(String name) {

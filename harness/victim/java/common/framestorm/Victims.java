@@ -30,6 +30,7 @@ public final class Victims {
       if (compiler == null) {
         compiler = new Compiler();
       }
+      compiler.multiplyThresholds(10);
       Scenario scenario =
           (Scenario) scenarioClass(scenarioName).getDeclaredConstructor().newInstance();
       scenario.named(scenarioName, index);
@@ -43,6 +44,10 @@ public final class Victims {
       return thread;
     } catch (Throwable e) {
       throw new IllegalStateException(scenarioName + ": " + reasonOf(e), e);
+    } finally {
+      if (compiler != null) {
+        compiler.multiplyThresholds(1);
+      }
     }
   }
 

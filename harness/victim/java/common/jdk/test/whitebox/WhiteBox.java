@@ -30,4 +30,8 @@ public final class WhiteBox {
   public native boolean isIntrinsicAvailable0(Executable method, Executable context, int level);
 
   public native void setBooleanVMFlag(String name, boolean value);
+
+  public native Long getIntxVMFlag(String name);
+
+  public native void setIntxVMFlag(String name, long value);
 }
