@@ -43,7 +43,10 @@ final class Compiler {
       // and from here on its output is wanted again.
       whiteBox.setBooleanVMFlag("DisplayVMOutput", true);
       for (String name : CALL_THRESHOLDS) {
-        thresholds.put(name, whiteBox.getIntxVMFlag(name));
+        Long value = whiteBox.getIntxVMFlag(name);
+        if (value != null) { // a JVM that only interprets has none
+          thresholds.put(name, value);
+        }
       }
     } catch (UnsatisfiedLinkError e) {
       throw new IllegalStateException(

@@ -7,6 +7,7 @@ import java.util.List;
 public final class Victims {
   private static final long REACH_NANOS = 60_000_000_000L;
   private static final long JOIN_MILLIS = 10_000;
+  private static final long WHILE_STARTING = 10;
 
   private static final List<Scenario> scenarios = new ArrayList<>();
   private static final List<Thread> threads = new ArrayList<>();
@@ -30,7 +31,7 @@ public final class Victims {
       if (compiler == null) {
         compiler = new Compiler();
       }
-      compiler.multiplyThresholds(10);
+      compiler.multiplyThresholds(WHILE_STARTING);
       Scenario scenario =
           (Scenario) scenarioClass(scenarioName).getDeclaredConstructor().newInstance();
       scenario.named(scenarioName, index);
