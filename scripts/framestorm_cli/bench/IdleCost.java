@@ -9,8 +9,8 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * What a JVM does that framestorm's additions have a part in, while nobody profiles. Prints a line
  * for each: its name, and the nanoseconds of one. They are the process's processor time over all
- * batches, which other processes change least; of what waits for other threads, time by the clock in
- * the best batch.
+ * batches, which other processes change least; of what waits for other threads, time by the clock
+ * in the best batch.
  */
 public final class IdleCost {
   private static final int BATCHES = 7;
@@ -51,32 +51,46 @@ public final class IdleCost {
           }
         };
     measure("thread", 20 * scale, IdleCost::startThreads, () -> {});
-    measure("class-load", 20 * scale, load, () -> {
-      loaded.clear();
-      System.gc();
-    });
+    measure(
+        "class-load",
+        20 * scale,
+        load,
+        () -> {
+          loaded.clear();
+          System.gc();
+        });
     int unloaded = 20 * scale;
-    measure("class-unload", unloaded, times -> System.gc(), () -> {
-      loaded.clear();
-      System.gc();
-      load.run(unloaded);
-      loaded.clear();
-    });
+    measure(
+        "class-unload",
+        unloaded,
+        times -> System.gc(),
+        () -> {
+          loaded.clear();
+          System.gc();
+          load.run(unloaded);
+          loaded.clear();
+        });
     for (int i = 0; i < PARKED; i++) {
       start(LockSupport::park);
     }
     ThreadMXBean bean = ManagementFactory.getThreadMXBean();
-    measureByClock("safepoint", 20 * scale, times -> {
-      for (int i = 0; i < times; i++) {
-        bean.findDeadlockedThreads();
-      }
-    });
+    measureByClock(
+        "safepoint",
+        20 * scale,
+        times -> {
+          for (int i = 0; i < times; i++) {
+            bean.findDeadlockedThreads();
+          }
+        });
     Thread running = start(IdleCost::spin);
-    measureByClock("handshake", 2 * scale, times -> {
-      for (int i = 0; i < times; i++) {
-        running.getStackTrace();
-      }
-    });
+    measureByClock(
+        "handshake",
+        2 * scale,
+        times -> {
+          for (int i = 0; i < times; i++) {
+            running.getStackTrace();
+          }
+        });
     stop = true;
   }
 

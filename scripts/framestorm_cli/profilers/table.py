@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from framestorm_cli.base.jars import Jar
+
 # In options and JVM arguments: the folder that the process writes into. Neither profiler has such a
 # pattern of its own (they have %p, %t, %n and %{...}).
 OUT = "%o"
@@ -11,23 +13,10 @@ JVM = "jvm"  # in place of a library: the handler that the JVM's own options ins
 
 
 @dataclass(frozen=True)
-class Released:
-    """A jar of a Maven repository with the profiler's library for each machine (platform.machine())."""
+class Released(Jar):
+    """With the profiler's library for each machine (platform.machine())."""
 
-    group: str
-    artifact: str
-    version: str
-    sha256: str  # of the jar
     libraries: Mapping[str, str]
-
-    @property
-    def coordinates(self) -> str:
-        return f"{self.group}:{self.artifact}:{self.version}"
-
-    @property
-    def jar(self) -> str:
-        """The file's name as Maven gives it."""
-        return f"{self.artifact}-{self.version}.jar"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from framestorm_cli.base import files
+from framestorm_cli.base import files, jars
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.binaries import elf
 from framestorm_cli.conftest import FakePrograms, Run, compile_library
@@ -43,7 +43,7 @@ def known(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> K
 @pytest.fixture
 def by_hand(known: Known, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that FRAMESTORM_PROFILERS names."""
-    monkeypatch.setenv(obtaining.ENVIRONMENT, str(tmp_path / "jars"))
+    monkeypatch.setenv(jars.ENVIRONMENT, str(tmp_path / "jars"))
     return tmp_path / "jars"
 
 

@@ -3,8 +3,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Where an agent is loaded it dies in native code after two seconds ("crash"), or never ends when it
- * is asked to ("hang"); without one it runs until it is asked to end, and does.
+ * Where an agent is loaded it dies in native code after two seconds ("crash"), or never ends when
+ * it is asked to ("hang"); without one it runs until it is asked to end, and does.
  */
 public final class EndsBadly {
   private static volatile long count;

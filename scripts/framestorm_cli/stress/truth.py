@@ -1,23 +1,20 @@
 """Ground truth of a cell: the Java agent that keeps shadow stacks (stress/shadow), and its library."""
 
 import shutil
-import tempfile
 from pathlib import Path
 
-from framestorm_cli.base import paths, steps
+from framestorm_cli.base import jars, paths
+from framestorm_cli.base.jars import Jar
 from framestorm_cli.jdks.jdk import Jdk
 from framestorm_cli.native import java_sources
 from framestorm_cli.native.java_sources import Part
-from framestorm_cli.profilers import obtaining
-from framestorm_cli.profilers.table import Released
 
 # Reads and writes class files of JDK 27 and older.
-ASM = Released(
+ASM = Jar(
     "org.ow2.asm",
     "asm",
     "9.10.1",
     "ed825d10ab1399c8c0cb669e688cf0c8c82629b4c8399b58352b68e92ca10fcb",
-    {},
 )
 AGENT = "truth.jar"  # beside it: what is on the boot class path, and what has a loader of its own
 _BOOT, _OWN, _ASM = "shadow.jar", "transformer.jar", "asm.jar"
@@ -29,7 +26,7 @@ _MANIFEST = "Manifest-Version: 1.0\nPremain-Class: framestorm.truth.Agent\n"
 def build(jdk: Jdk) -> Path:
     """The agent's jar; compiled and its library fetched where they are not there yet. Raises
     FramestormError."""
-    asm = _asm()
+    asm = jars.kept(ASM, "leave ground truth out with --no-truth")
 
     def make_jars(classes: Path) -> None:
         files = sorted(classes.rglob("*.class"))
@@ -55,23 +52,3 @@ def build(jdk: Jdk) -> Path:
         finished_by=_MANIFEST,
     )
     return folder / AGENT
-
-
-def _asm() -> Path:
-    kept = paths.cache() / "asm" / ASM.jar
-    if kept.exists():
-        return kept
-    by_hand = (
-        f"Get {ASM.jar} ({ASM.coordinates}) on another machine and name the folder that it is in with "
-        f"{obtaining.ENVIRONMENT}=FOLDER, or leave ground truth out with --no-truth."
-    )
-    with steps.locked("asm", f"fetching {ASM.coordinates}"):
-        if kept.exists():
-            return kept
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
-            jar = obtaining.fetched_jar(ASM, Path(scratch), by_hand)
-            partial = Path(scratch) / "whole.jar"
-            shutil.copyfile(jar, partial)
-            partial.rename(kept)
-    return kept

@@ -17,10 +17,11 @@ from framestorm_cli.base.options import exit_with
 def test(ci: bool, tidy: bool, only: tuple[str, ...], pytest_args: tuple[str, ...]) -> None:
     """Run the tests and checks that come before each commit. They take minutes.
 
-    The steps are ruff, mypy, clang-format, ctest (C++ tests on the newest JDK) and pytest (Python tests that
-    do not take long). --ci also runs instrumented, oss-fuzz, walkers (tests of the added walkers) and long
-    (the other Python tests), and ctest on all JDKs. Two steps run only when they are asked for: clang-tidy,
-    and detection, which looks for six planted bugs. --only STEP runs that step in full, as --ci does.
+    The steps are ruff, mypy, clang-format, java-format, ctest (C++ tests on the newest JDK) and pytest
+    (Python tests that do not take long). --ci also runs instrumented, oss-fuzz, walkers (tests of the added
+    walkers) and long (the other Python tests), and ctest on all JDKs. Two steps run only when they are asked
+    for: clang-tidy, and detection, which looks for six planted bugs. --only STEP runs that step in full, as
+    --ci does.
 
     \b
     Example: scripts/framestorm test

@@ -25,7 +25,7 @@ from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.hotspot import choosing
 from framestorm_cli.jdks import runtimes
 from framestorm_cli.native import toolchain, walkers
-from framestorm_cli.test import failed_tests
+from framestorm_cli.test import failed_tests, java_format
 from framestorm_cli.test.failed_tests import FailedTest
 
 # Variants of the instrumented JDK that steps of the test command build.
@@ -157,7 +157,9 @@ def _sources(endings: tuple[str, ...]) -> list[str]:
         if path.suffix in endings and path.is_file()
     ]
     if not found:
-        raise FramestormError(f"no C++ source below {paths.CHECKOUT}: is the checkout complete?")
+        raise FramestormError(
+            f"no {' or '.join(endings)} file below {paths.CHECKOUT}: is the checkout complete?"
+        )
     return found
 
 
@@ -312,6 +314,10 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
             "clang-format",
             lambda: _call(["clang-format-19", "--dry-run", "-Werror", *_sources(_CODE_ENDINGS)]),
         ),
+        Step(
+            "java-format",
+            lambda: _call(java_format.check(choosing.choose(None), _sources((".java",)))),
+        ),
         Step("oss-fuzz", _oss_fuzz, ("instrumented",)),
         Step("ctest", lambda: _ctest(ci, whole), alone=True),
         # Most of these wait for what they started.
@@ -335,7 +341,7 @@ def _every_step(ci: bool, whole: bool, pytest_args: tuple[str, ...]) -> list[Ste
 
 
 # What a contributor runs before each commit: minutes.
-_QUICK = ("ruff", "mypy", "clang-format", "ctest", "pytest")
+_QUICK = ("ruff", "mypy", "clang-format", "java-format", "ctest", "pytest")
 _OF_PYTEST = {"pytest", "long", "detection"}
 # Begun by name only: what they build, or look at, takes longer than a change is worth.
 _ASKED_FOR = ("clang-tidy", "detection")
