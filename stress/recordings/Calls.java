@@ -54,7 +54,8 @@ final class Calls {
   private record Loaded(String superclass, Map<String, Code> methods) {}
 
   private static final Target NO_CALL = new Target("", "", false);
-  private static final Pattern GENERATED = Pattern.compile("[./+]0x|\\$\\$Lambda|LambdaForm|\\$Proxy\\d|Generated\\w+Accessor");
+  private static final Pattern GENERATED =
+      Pattern.compile("[./+]0x|\\$\\$Lambda|LambdaForm|\\$Proxy\\d|Generated\\w+Accessor");
   // JFR of JDK 21 and before changes these as they are loaded.
   private static final Set<String> CHANGED_BY_JFR =
       Set.of(
@@ -67,11 +68,15 @@ final class Calls {
           "java/net/Socket$SocketOutputStream",
           "sun/nio/ch/FileChannelImpl",
           "sun/nio/ch/SocketChannelImpl");
-  // Called by the JVM from within other methods, at any instruction that resolves, allocates or throws.
+  // Called by the JVM from within other methods, at any instruction that resolves, allocates or
+  // throws.
   private static final Set<String> UPCALLED =
       Set.of("<clinit>", "loadClass", "loadClassInternal", "checkPackageAccess", "findNative");
   private static final Set<String> UPCALLED_CLASSES =
-      Set.of("java/lang/invoke/MethodHandleNatives", "java/lang/ref/Finalizer", "java/lang/ClassLoader");
+      Set.of(
+          "java/lang/invoke/MethodHandleNatives",
+          "java/lang/ref/Finalizer",
+          "java/lang/ClassLoader");
   private static final Set<String> BEGINNINGS =
       Set.of(
           "java/lang/Thread.exit",
@@ -79,17 +84,19 @@ final class Calls {
           "jdk/internal/vm/Continuation.enter",
           "jdk/internal/vm/Continuation.enterSpecial",
           "jdk/jfr/internal/dcmd/AbstractDCmd.execute");
-  private static final String LAUNCHER = "sun/launcher/LauncherHelper"; // by JNI, any of its methods
+  private static final String LAUNCHER =
+      "sun/launcher/LauncherHelper"; // by JNI, any of its methods
   private static final String MAIN = "main([Ljava/lang/String;)V";
   private static final String POLYMORPHIC = "java/lang/invoke/";
 
-  private final Map<String, List<byte[]>> files = new HashMap<>(); // of the classes that are asked for
+  private final Map<String, List<byte[]>> files =
+      new HashMap<>(); // of the classes that are asked for
   private final Map<String, List<Loaded>> classes = new HashMap<>();
   private final FileSystem jdk;
 
   /**
-   * {@code jdkHome}: of the JVM that was sampled. {@code classPath}: jars, jars in them, and folders, of
-   * which the classes {@code asked} for are read.
+   * {@code jdkHome}: of the JVM that was sampled. {@code classPath}: jars, jars in them, and
+   * folders, of which the classes {@code asked} for are read.
    */
   Calls(Path jdkHome, List<Path> classPath, Set<String> asked) throws IOException {
     asked.forEach(name -> files.put(name.replace('.', '/'), new ArrayList<>()));
@@ -133,7 +140,9 @@ final class Calls {
     for (Code body : codeOf(frame.getMethod())) {
       Target target = body.instructions().get(frame.getBytecodeIndex());
       if (target == null) return "has no instruction there";
-      return target == NO_CALL ? "calls nothing there" : "calls " + target.name() + target.descriptor();
+      return target == NO_CALL
+          ? "calls nothing there"
+          : "calls " + target.name() + target.descriptor();
     }
     return "is not at hand";
   }
@@ -144,7 +153,8 @@ final class Calls {
     String name = method.getName();
     if (MAIN.equals(name + method.getDescriptor())) return true;
     // The launcher initialises the main class by JNI.
-    if (name.equals("<clinit>") && load(type).stream().anyMatch(one -> one.methods().containsKey(MAIN))) {
+    if (name.equals("<clinit>")
+        && load(type).stream().anyMatch(one -> one.methods().containsKey(MAIN))) {
       return true;
     }
     if (type.equals(LAUNCHER) || BEGINNINGS.contains(type + "." + name)) return true;
@@ -176,7 +186,10 @@ final class Calls {
   private List<Code> codeOf(RecordedMethod method) {
     if (isGenerated(method) || CHANGED_BY_JFR.contains(typeOf(method))) return List.of();
     String key = method.getName() + method.getDescriptor();
-    return load(typeOf(method)).stream().map(one -> one.methods().get(key)).filter(c -> c != null).toList();
+    return load(typeOf(method)).stream()
+        .map(one -> one.methods().get(key))
+        .filter(c -> c != null)
+        .toList();
   }
 
   private static String typeOf(RecordedMethod method) {
@@ -212,10 +225,13 @@ final class Calls {
     ClassModel model = ClassFile.of().parse(file);
     Map<String, Code> methods = new HashMap<>();
     for (MethodModel method : model.methods()) {
-      method.code().ifPresent(
-          code ->
-              methods.put(
-                  method.methodName().stringValue() + method.methodType().stringValue(), read(code)));
+      method
+          .code()
+          .ifPresent(
+              code ->
+                  methods.put(
+                      method.methodName().stringValue() + method.methodType().stringValue(),
+                      read(code)));
     }
     return new Loaded(model.superclass().map(one -> one.asInternalName()).orElse(null), methods);
   }
@@ -232,7 +248,8 @@ final class Calls {
   }
 
   private static Target targetOf(Instruction instruction) {
-    if (instruction instanceof InvokeDynamicInstruction) return new Target("invokedynamic", "", false);
+    if (instruction instanceof InvokeDynamicInstruction)
+      return new Target("invokedynamic", "", false);
     if (!(instruction instanceof InvokeInstruction call)) return NO_CALL;
     // Signature polymorphic: what is called is the handle's matter.
     boolean named = !call.owner().asInternalName().startsWith(POLYMORPHIC);

@@ -8,11 +8,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A chunk of a recording, by its header. JFR's parser tells wall-clock time; the ticks that it makes that
- * of are a clock of which it is known what it counts.
+ * A chunk of a recording, by its header. JFR's parser tells wall-clock time; the ticks that it
+ * makes that of are a clock of which it is known what it counts.
  */
-record Chunk(
-    Path file, long at, long size, long startNanos, long startTicks, long ticksPerSecond) {
+record Chunk(Path file, long at, long size, long startNanos, long startTicks, long ticksPerSecond) {
   private static final int MAGIC = 0x464c5200; // "FLR", 0
   private static final int HEADER = 68;
   private static final double SECOND = 1e9;
@@ -42,7 +41,8 @@ record Chunk(
   void copyTo(Path other) throws IOException {
     try (FileChannel from = FileChannel.open(file);
         FileChannel to =
-            FileChannel.open(other, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) {
+            FileChannel.open(
+                other, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) {
       for (long done = 0; done < size; ) done += from.transferTo(at + done, size - done, to);
     }
   }

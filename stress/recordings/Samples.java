@@ -24,8 +24,8 @@ import jdk.jfr.consumer.RecordedThread;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * What a profiler got into its recordings, as JSON: {@code java Samples.java EVENT,EVENT DEPTH
- * JDK CLASSPATH TRACES FILE...}. Each trace of a Java thread is held to the bytecode of the program. A
+ * What a profiler got into its recordings, as JSON: {@code java Samples.java EVENT,EVENT DEPTH JDK
+ * CLASSPATH TRACES FILE...}. Each trace of a Java thread is held to the bytecode of the program. A
  * file whose end is missing is read as far as it goes. TRACES, where it is not empty, is written:
  * samples and traces one by one (stress/agent/recorded_truth.h).
  */
@@ -35,8 +35,8 @@ public final class Samples {
   // Threads of Java's that run no Java method, and profilers' own.
   private static final Pattern NATIVE_THREADS =
       Pattern.compile(
-          "Signal Dispatcher|Notification Thread|Attach Listener|Service Thread|Monitor Deflation Thread"
-              + "|C[12] CompilerThread\\d+|JFR .*|Async-profiler .*|.*-profiler Timer");
+          "Signal Dispatcher|Notification Thread|Attach Listener|Service Thread|Monitor Deflation"
+              + " Thread|C[12] CompilerThread\\d+|JFR .*|Async-profiler .*|.*-profiler Timer");
 
   /** A trace's place among the others. */
   private enum Verdict {
@@ -48,7 +48,9 @@ public final class Samples {
     NONE // no frame of Java
   }
 
-  /** {@code why} is empty where a verdict says it all; {@code did} says it in words of no program. */
+  /**
+   * {@code why} is empty where a verdict says it all; {@code did} says it in words of no program.
+   */
   private record Judgement(Verdict verdict, String why, String did) {
     Judgement(Verdict verdict, String why) {
       this(verdict, why, "");
@@ -107,7 +109,8 @@ public final class Samples {
   public static void main(String[] arguments) throws IOException {
     Set<String> events = Set.of(arguments[0].split(","));
     int depth = Integer.parseInt(arguments[1]);
-    List<Path> classPath = Arrays.stream(arguments[3].split(File.pathSeparator)).map(Path::of).toList();
+    List<Path> classPath =
+        Arrays.stream(arguments[3].split(File.pathSeparator)).map(Path::of).toList();
     String traces = arguments[4];
     List<Path> files = Arrays.stream(arguments).skip(5).map(Path::of).toList();
     Set<String> types = new HashSet<>();
@@ -342,8 +345,8 @@ public final class Samples {
   }
 
   /**
-   * Where in a trace a frame of Java is: the innermost one by the stub or native method that ran. What
-   * the JVM or the kernel did there says nothing of the walk.
+   * Where in a trace a frame of Java is: the innermost one by the stub or native method that ran.
+   * What the JVM or the kernel did there says nothing of the walk.
    */
   private static String position(List<RecordedFrame> trace, RecordedFrame frame) {
     List<RecordedFrame> inside = trace.stream().takeWhile(one -> one != frame).toList();
@@ -385,11 +388,22 @@ public final class Samples {
     fields.add("\"examples\":[" + String.join(",", list) + "]");
     fields.add(
         ("\"samples\":%d,\"taken\":%d,\"lost\":%d,\"biased\":%d,\"truncated\":%d,\"traces\":%d,\"frames\":%d,"
-                + "\"most_frames\":%d,\"threads\":%d,\"other_threads\":%d,\"calls_judged\":%d,"
-                + "\"calls_unknown\":%d,\"unreadable\":%d")
+             + "\"most_frames\":%d,\"threads\":%d,\"other_threads\":%d,\"calls_judged\":%d,"
+             + "\"calls_unknown\":%d,\"unreadable\":%d")
             .formatted(
-                samples, taken, lost, biased, truncated, traces, frames, mostFrames, threads.size(),
-                otherThreads, callsJudged, callsUnknown, unreadable));
+                samples,
+                taken,
+                lost,
+                biased,
+                truncated,
+                traces,
+                frames,
+                mostFrames,
+                threads.size(),
+                otherThreads,
+                callsJudged,
+                callsUnknown,
+                unreadable));
     return "{" + String.join(",", fields) + "}";
   }
 
@@ -406,7 +420,9 @@ public final class Samples {
                             quoted(entry.getKey()),
                             quoted(entry.getValue().did),
                             entry.getValue().count,
-                            String.join(",", entry.getValue().frames.stream().map(Samples::quoted).toList()))));
+                            String.join(
+                                ",",
+                                entry.getValue().frames.stream().map(Samples::quoted).toList()))));
   }
 
   private static String name(Verdict verdict) {

@@ -7,13 +7,13 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * What the agent's tests sample: busy threads whose result is known, so that a sample which did harm
- * shows, and as many idle or short-lived threads as asked for.
+ * What the agent's tests sample: busy threads whose result is known, so that a sample which did
+ * harm shows, and as many idle or short-lived threads as asked for.
  *
- * <p>Arguments: busy threads, milliseconds, idle threads, threads that come and go, and if there are
- * to be any, stack overflows. Busy threads run for the milliseconds, and until each has had half of
- * its share of the processors for as long: where other load takes them, the work is no less. While
- * the file that the property "keep" names is there, nothing ends.
+ * <p>Arguments: busy threads, milliseconds, idle threads, threads that come and go, and if there
+ * are to be any, stack overflows. Busy threads run for the milliseconds, and until each has had
+ * half of its share of the processors for as long: where other load takes them, the work is no
+ * less. While the file that the property "keep" names is there, nothing ends.
  */
 public class Sampled {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -51,7 +51,9 @@ public class Sampled {
     }
   }
 
-  /** None has its time over before the last one is there, however long other load lets that take. */
+  /**
+   * None has its time over before the last one is there, however long other load lets that take.
+   */
   private static void countDownAndWait(CountDownLatch latch) {
     latch.countDown();
     try {

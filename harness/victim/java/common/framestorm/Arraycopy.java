@@ -5,8 +5,8 @@ import java.util.Arrays;
 /**
  * In the arraycopy stubs: disjoint bytes, overlapping ints, references. On the way there C2's code
  * makes arrays and clears them, which is other code for few words, for many, and for a number that
- * it knows. It copies a few elements of arrays whose types it does not know, too, and of those whose
- * elements' types have to be checked: stubs that call, or go on in, others.
+ * it knows. It copies a few elements of arrays whose types it does not know, too, and of those
+ * whose elements' types have to be checked: stubs that call, or go on in, others.
  */
 final class Arraycopy extends Scenario {
   private static final int BYTES = 256 * 1024;

@@ -3,8 +3,8 @@ package framestorm;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * C1's code enters and leaves a monitor for which the VM is needed: behind a call that has caught an
- * exception, and in the handler of an exception.
+ * C1's code enters and leaves a monitor for which the VM is needed: behind a call that has caught
+ * an exception, and in the handler of an exception.
  */
 final class C1Monitor extends Scenario {
   private static final RuntimeException THROWN = new RuntimeException("framestorm");

@@ -1,8 +1,8 @@
 package framestorm;
 
 /**
- * In C2's code for searching in strings. What is short and begins at the end of a page it copies to the stack,
- * so that up to eight words are on top of the method's frame.
+ * In C2's code for searching in strings. What is short and begins at the end of a page it copies to
+ * the stack, so that up to eight words are on top of the method's frame.
  */
 final class StringSearch extends Scenario {
   private static final int MOST = 1 << 20;

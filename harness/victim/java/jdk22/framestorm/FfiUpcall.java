@@ -36,8 +36,7 @@ final class FfiUpcall extends Scenario {
     comparator =
         linker.upcallStub(
             compare,
-            FunctionDescriptor.of(
-                ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.ADDRESS),
+            FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.ADDRESS),
             arena);
   }
 

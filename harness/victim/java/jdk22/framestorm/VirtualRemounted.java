@@ -12,10 +12,8 @@ final class VirtualRemounted extends VirtualScenario {
   @Override
   void prepare(Compiler compiler) {
     compiler.interpretOnly(Compiler.method(VirtualRemounted.class, "recurseInterpreted"));
-    compiler.compileAnyway(
-        Compiler.method(VirtualRemounted.class, "recurseCompiled"), Compiler.C1);
-    compiler.compileAnyway(
-        Compiler.method(VirtualRemounted.class, "yieldAndSpin"), Compiler.C1);
+    compiler.compileAnyway(Compiler.method(VirtualRemounted.class, "recurseCompiled"), Compiler.C1);
+    compiler.compileAnyway(Compiler.method(VirtualRemounted.class, "yieldAndSpin"), Compiler.C1);
   }
 
   @Override

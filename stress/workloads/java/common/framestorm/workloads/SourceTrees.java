@@ -99,7 +99,7 @@ final class SourceTrees {
       int constant = random.nextInt(1_000);
       text.append(
           String.format(
-              """
+"""
   public <U extends T> Map<String, List<R>> m%1$d(Collection<U> in, int n) {
     Function<Integer, Supplier<String>> f = x -> () -> "v" + x + n * %2$d;
     int k = switch (n %% 4) { case 0 -> in.size(); case 1, 2 -> { int j = n; yield j << 2; }

@@ -12,8 +12,8 @@ abstract class Workload {
   abstract void iterate(Worker worker) throws Throwable;
 
   /**
-   * Whether it has done enough of what it is named after for a run to end when its time is up, which
-   * may be before its threads have started. Called rarely, by one worker at a time.
+   * Whether it has done enough of what it is named after for a run to end when its time is up,
+   * which may be before its threads have started. Called rarely, by one worker at a time.
    */
   boolean enough(Run run) throws Exception {
     return run.iterations() > 0;

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Virtual threads that compute and never yield: all their frames are on their carrier's stack, above
- * the carrier's own.
+ * Virtual threads that compute and never yield: all their frames are on their carrier's stack,
+ * above the carrier's own.
  */
 final class VirtualThreadBusy extends Workload {
   private static final int BURST = 4;
