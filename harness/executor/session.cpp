@@ -118,6 +118,7 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
   if (!available_.empty() && jvm_.collections().leaves_frames_to_threads()) {
     jvm_.jvmti()->ForceGarbageCollection();
   }
+  if (!available_.empty()) victims_->await_told_code();
   jvm_.code_map().absorb();
   jvm_.methods().absorb();
 }

@@ -119,6 +119,7 @@ Victims::Victims(Jvm& jvm) : jvm_(jvm) {
   start_method_ =
       env->GetStaticMethodID(victims_class_, "start", "(Ljava/lang/String;I)Ljava/lang/Thread;");
   stop_method_ = env->GetStaticMethodID(victims_class_, "stopAll", "()V");
+  compile_last_method_ = env->GetStaticMethodID(victims_class_, "compileLast", "()Z");
   jvm.check_exception("framestorm.Victims");
   find_mark_counts_ =
       reinterpret_cast<decltype(find_mark_counts_)>(jvm.symbol("framestorm_mark_counts"));
@@ -134,6 +135,20 @@ void Victims::stop_all() {
   jvm_.env()->CallStaticVoidMethod(victims_class_, stop_method_);
   jvm_.check_exception("stopping the victims");
   natives::go_on();
+}
+
+void Victims::await_told_code() {
+  constexpr int64_t kPatienceMs = 10'000;
+  const bool compiled =
+      jvm_.env()->CallStaticBooleanMethod(victims_class_, compile_last_method_) == JNI_TRUE;
+  jvm_.check_exception("compiling the last method of the victims' start");
+  const CodeRef last = {CodeKind::nmethod, 0, CodeAnchor::entry, "framestorm/Compiler.last"};
+  const int64_t deadline = now_ms() + kPatienceMs;
+  for (jvm_.code_map().absorb(); compiled && !jvm_.code_map().resolve(last);
+       jvm_.code_map().absorb()) {
+    if (now_ms() > deadline) throw SetupError("HotSpot does not tell of what it compiles");
+    std::this_thread::sleep_for(natives::kGlance);
+  }
 }
 
 bool Victims::is_transient(ScenarioId scenario) {

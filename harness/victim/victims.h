@@ -105,6 +105,10 @@ class Victims {
   // All victims that are parked now.
   const std::vector<Victim*>& halted() const { return halted_; }
 
+  // Waits until the code map has heard of all code that was compiled for the victims: HotSpot's service
+  // thread tells some time later. Control thread, VM running. Throws SetupError.
+  void await_told_code();
+
   // Lets native victims end; the JVM's victims die with the process.
   void stop();
   // Lets all victims end, and waits for them; others may be started then. Control thread, VM running.
@@ -119,7 +123,7 @@ class Victims {
   Jvm& jvm_;
   void (*find_mark_counts_)(void* thread, int* counts[2]) = nullptr;
   jclass victims_class_ = nullptr;
-  jmethodID start_method_ = nullptr, stop_method_ = nullptr;
+  jmethodID start_method_ = nullptr, compile_last_method_ = nullptr, stop_method_ = nullptr;
   std::array<Victim, kScenarios> victims_;
   std::vector<Victim*> halted_;
   uint64_t observed_ = 0;

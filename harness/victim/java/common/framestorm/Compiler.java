@@ -107,6 +107,19 @@ final class Compiler {
     return x + 1;
   }
 
+  /** See {@link Victims#compileLast}. */
+  boolean compileLast() {
+    if (highestTier() == 0) {
+      return false;
+    }
+    compile(method(Compiler.class, "last"), hasC1 ? C1 : C2);
+    return true;
+  }
+
+  private static int last(int x) {
+    return x + 1;
+  }
+
   /** The only method of that name declared in {@code holder}. */
   static Method method(Class<?> holder, String name) {
     Method found = null;

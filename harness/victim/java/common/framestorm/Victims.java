@@ -52,6 +52,16 @@ public final class Victims {
     }
   }
 
+  /**
+   * Compiles one more method. HotSpot's service thread tells of compiled methods some time later,
+   * and in their order: who has heard of {@code Compiler.last} has heard of those before.
+   *
+   * @return whether this JVM compiles
+   */
+  public static synchronized boolean compileLast() {
+    return compiler != null && compiler.compileLast();
+  }
+
   /** Why the scenario does not exist on this JDK, or null when it does. */
   public static String unavailableReason(String scenarioName) {
     try {
