@@ -264,6 +264,16 @@ TEST_F(JvmTest, ACollectorThatLeavesFramesToThreadsHasCollected) {
   EXPECT_GT(read_at<uint32_t>(heap, collections), 0u);
 }
 
+// HotSpot tells of compiled methods in their order, some time later. Without waiting for the last one, a session
+// in a hundred begins before all of them are told.
+TEST_F(JvmTest, BeginsWhenAllCompiledCodeIsTold) {
+  start({ScenarioId::c1});
+  ASSERT_FALSE(HasFatalFailure());
+  for (const char* const name : {"C1.outer", "C1.middle", "C1.spin", "Compiler.last"}) {
+    EXPECT_NE(entry_of(CodeKind::nmethod, std::string("framestorm/") + name), 0u) << name;
+  }
+}
+
 // HotSpot chooses the serial collector where it has one processor.
 TEST_F(JvmTest, AProcessThatIsKeptToOneCoreHasGcWorkers) {
   cpu_set_t one;
