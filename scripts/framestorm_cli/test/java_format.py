@@ -1,4 +1,4 @@
-"""The layout of Java files: google-java-format's."""
+"""The layout of Java files: google-java-format's, unless a comment says why it is another one."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,8 +15,7 @@ FORMATTER = Jar(
     "32342e7c1b4600f80df3471da46aee8012d3e1445d5ea1be1fb71289b07cc735",
     classifier="all-deps",
 )
-# It would give each of a hundred parameters and parentheses a line.
-_BY_HAND = ("LargeFrame.java",)
+_BY_HAND = "// Laid out by hand: "
 _OF_JAVAC = ("api", "code", "file", "parser", "tree", "util")
 
 
@@ -26,6 +25,6 @@ def check(jdk: Jdk, sources: Iterable[str]) -> list[str]:
     exports = [
         f"--add-exports=jdk.compiler/com.sun.tools.javac.{one}=ALL-UNNAMED" for one in _OF_JAVAC
     ]
-    judged = [one for one in sources if Path(one).name not in _BY_HAND]
+    judged = [one for one in sources if _BY_HAND not in Path(one).read_text(encoding="utf-8")]
     options = ["--dry-run", "--set-exit-if-changed"]
     return [str(jdk.home / "bin" / "java"), *exports, "-jar", str(formatter), *options, *judged]

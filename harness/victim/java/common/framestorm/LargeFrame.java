@@ -1,5 +1,7 @@
 package framestorm;
 
+// Laid out by hand: google-java-format would give each of 120 parameters a line.
+
 /**
  * Two frames of kilobytes, one interpreted and one compiled where there is a compiler: as many
  * arguments as a method can have (the compiled one: as C2 accepts), and 120 values that wait on the
