@@ -114,11 +114,11 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
       unavailable_[scenario] = reason;
     }
   }
-  // Frames as they are in a program that has run for a while: with what a collection has left to do.
-  if (!available_.empty() && jvm_.collections().leaves_frames_to_threads()) {
-    jvm_.jvmti()->ForceGarbageCollection();
+  if (!available_.empty()) {
+    // Frames as they are in a program that has run for a while: with what a collection has left to do.
+    if (jvm_.collections().leaves_frames_to_threads()) jvm_.jvmti()->ForceGarbageCollection();
+    victims_->await_told_code();
   }
-  if (!available_.empty()) victims_->await_told_code();
   jvm_.code_map().absorb();
   jvm_.methods().absorb();
 }

@@ -57,8 +57,9 @@ final class Compiler {
   }
 
   /**
-   * HotSpot compiles by itself what is called {@code factor} times as often as it was started with.
-   * What starts a victim runs once: compiling it takes a quarter of a JVM's start.
+   * A method has to be called {@code factor} times as often as the JVM's options say before HotSpot
+   * compiles it by itself. What starts a victim runs once: compiling it takes a quarter of a JVM's
+   * start.
    */
   void multiplyThresholds(long factor) {
     thresholds.forEach((name, value) -> whiteBox.setIntxVMFlag(name, value * factor));

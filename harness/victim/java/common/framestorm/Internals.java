@@ -64,8 +64,8 @@ final class Internals {
   }
 
   /**
-   * Asked for any other, a debug build of HotSpot ends in an assertion. Others say no by
-   * themselves, and are spared the classes that the JDK generates for annotations.
+   * Asked for a method that is none, a debug build of HotSpot ends in an assertion, and a release
+   * build says no: it is spared the classes that the JDK generates for annotations.
    */
   private static boolean mayBeIntrinsic(Method method) {
     return "release".equals(System.getProperty("jdk.debug"))
