@@ -13,6 +13,9 @@ namespace {
 // How long the world stays halted at one set of points, in processor time; halting the world takes
 // no larger share then.
 constexpr uint64_t kHaltNs = 30'000'000;
+// Places of the victim in one halt, at most. Signals come at instructions that take long, and hardly ever
+// at the others; to halt the world takes 5 to 20 ms, and to step one thread on less than one.
+constexpr uint64_t kPlaces = 4;
 // The same where inputs come from elsewhere, at a tenth of the rate.
 constexpr uint64_t kFollowedHaltNs = 200'000'000;
 // An artifact is walked at this many halts, every other one its own, as long as it shows nothing.
@@ -45,6 +48,7 @@ class ScheduledHalts final : public HaltPolicy {
     const auto [scenario, mode] =
         schedule_.next([this](ScenarioId id) { return guidance_.is_saturated(id); });
     loop_.halt_at(scenario, mode);
+    places_ = 1;
   }
 
   void before(const Input& input, std::span<const uint8_t>) override {
@@ -55,7 +59,12 @@ class ScheduledHalts final : public HaltPolicy {
     if (options_.runs == 0 && loop_.counts().elapsed() > options_.seconds) {
       loop_.finish(kExitDone);
     }
-    if (loop_.is_halted_longer_than(kHaltNs)) begin();
+    if (loop_.is_halted_longer_than(kHaltNs)) {
+      begin();
+    } else if (loop_.is_halted_longer_than(places_ * kHaltNs / kPlaces)) {
+      ++places_;
+      loop_.step_on();
+    }
   }
 
  private:
@@ -63,6 +72,7 @@ class ScheduledHalts final : public HaltPolicy {
   const Guidance& guidance_;
   WalkLoop& loop_;
   HaltSchedule schedule_;
+  uint64_t places_ = 1;  // of the present halt, so far
 };
 
 // An input's scenario, halted, as long as others of it follow. The same bytes again are always

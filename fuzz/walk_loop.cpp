@@ -88,6 +88,13 @@ void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {
   halt_start_used_ns_ = used_ns();
 }
 
+void WalkLoop::step_on() {
+  const Coverage::Aside aside(coverage());
+  bool moved = false;
+  session_.on_control_thread([&] { moved = session_.step_on(scenario_, rng_.next()); });
+  if (moved) told_();
+}
+
 // World halted. The walk is made once more, since others were made meanwhile; it ends the halt.
 void WalkLoop::answer_asked() {
   const std::optional<Input> asked = std::exchange(asked_, std::nullopt);

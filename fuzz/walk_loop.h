@@ -66,6 +66,8 @@ class WalkLoop {
   }
   // Halts the world anew. Coverage counters stay as they are.
   void halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt = {});
+  // In the same halt, the victim goes on by some instructions, where it can.
+  void step_on();
   // What the world was last halted for.
   ScenarioId scenario() const { return scenario_; }
   Mode mode() const { return mode_; }

@@ -123,6 +123,7 @@ void RunWriter::write_stats() {
                {"unavailable", unavailable},
                {"not_judged", not_judged_record(session_.executor().not_judged())},
                {"halts", session_.halts()},
+               {"places", session_.places()},
                {"rss_kb", resident_kb()}});
   if (reached_.count() != 0) line["edges"] = reached_.count();
   if (const Profiler* const profiler = session_.profiler()) {

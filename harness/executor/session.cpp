@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <fstream>
 #include <system_error>
@@ -12,7 +13,9 @@
 #include "harness/guard/signal_table.h"
 #include "harness/guard/vm_error.h"
 #include "harness/input/walker_table.h"
+#include "harness/jvm/modules.h"
 #include "harness/oracles/reference.h"
+#include "harness/victim/natives.h"
 #include "harness/victim/scenario.h"
 #include "harness/walkers/profiler.h"
 
@@ -23,6 +26,10 @@ namespace {
 // docs; a step count beyond the actual number makes no halt.
 constexpr uint64_t kMaxTransientSteps = 20'000;
 
+// Instructions that a victim goes on in one halt: an iteration of most scenarios' loops. Each costs
+// some 10 us.
+constexpr uint64_t kMaxStepsOn = 128;
+
 // How far a victim is stepped to find a halt point: several iterations of every scenario's loop.
 constexpr uint64_t kSeekSteps = 150'000;
 
@@ -31,6 +38,14 @@ constexpr uint32_t kMostDeadlocks = 10;
 
 // Other victims that run up to a halt together with the one it is for.
 constexpr size_t kCompanions = 1;
+
+// Up to `most`, which is at least 8. Log-uniform: the first instructions are as interesting as the many
+// later ones.
+uint64_t steps_of(uint64_t random, uint64_t most) {
+  const auto limits = static_cast<uint64_t>(std::bit_width(most)) - 3;
+  const uint64_t limit = most >> (random % limits);
+  return 1 + (random >> 8) % limit;
+}
 
 // "thread 17 (C2 CompilerThre)"
 std::string describe_thread(int tid) {
@@ -114,6 +129,10 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
       unavailable_[scenario] = reason;
     }
   }
+  const Modules modules = Modules::snapshot();
+  if (const Module* module = modules.find(reinterpret_cast<uintptr_t>(&natives::pause))) {
+    natives_ = {module->text_begin, module->text_end};
+  }
   if (!available_.empty()) {
     // Frames as they are in a program that has run for a while: with what a collection has left to do.
     if (jvm_.collections().leaves_frames_to_threads()) jvm_.jvmti()->ForceGarbageCollection();
@@ -187,12 +206,6 @@ void Session::let_run(ScenarioId focus, uint64_t random) {
   }
 }
 
-// Log-uniform: the first instructions are as interesting as the many later ones.
-uint64_t Session::transient_steps(uint64_t random) {
-  const uint64_t limit = kMaxTransientSteps >> (random % 12);
-  return 1 + (random >> 8) % limit;
-}
-
 Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uint64_t random) {
   Halted result;
   release_world();
@@ -207,7 +220,7 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   for (const ScenarioId scenario : active_) victims_->resume(scenario);
   if (Victims::is_transient(focus)) {
     // A corpus has inputs of scenarios that were not asked for: nobody starts such a thread.
-    if (is_available(focus)) victims_->catch_transient(focus, transient_steps(random));
+    if (is_available(focus)) victims_->catch_transient(focus, steps_of(random, kMaxTransientSteps));
   } else {
     let_run(focus, random);
   }
@@ -244,6 +257,23 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   result.focus_there = victim.slot != nullptr;
   if (halt.any) result.at_halt_point = result.focus_there;
   return result;
+}
+
+bool Session::step_on(ScenarioId focus, uint64_t random) {
+  const Victim& victim = victims_->of(focus);
+  if (scenario_info(focus).halt != Halt::busy || victim.slot == nullptr) return false;
+  const auto code_cache = jvm_.code_map().code_cache();
+  const CodeRange ranges[] = {{code_cache.first, code_cache.second}, natives_};
+  const auto* const own = std::ranges::find_if(
+      ranges, [&](const CodeRange& range) { return range.contains(victim.pc); });
+  if (own == std::ranges::end(ranges)) return false;
+  StepGoal goal;
+  goal.steps = steps_of(random, kMaxStepsOn);
+  goal.stay_in = *own;
+  World::get().step(victim.slot, goal);
+  victims_->observe_halted();
+  ++steps_on_;
+  return true;
 }
 
 bool Session::seek(Victim& victim, const HaltPoint& halt) {

@@ -65,9 +65,15 @@ class Session {
     bool at_halt_point = false;  // and it is where `halt` wanted it
   };
   Halted halt_world(ScenarioId focus, const HaltPoint& halt, uint64_t random);
+  // World halted: the victim of `focus` alone goes on by some instructions of its own code, which are
+  // compiled ones, stubs', the interpreter's, or its C functions'. It stops at the first instruction of
+  // what they call. False, and it has not moved, where it is in other code, or does not move by itself.
+  bool step_on(ScenarioId focus, uint64_t random);
   void release_world();
   bool halted() const { return halted_; }
   uint64_t halts() const { return halts_; }
+  // Where a halt found its focus, or the focus went on to.
+  uint64_t places() const { return halts_ + steps_on_; }
 
   // Runs `body` on the loop's stack; returns when it has.
   void run_loop(std::function<void()> body);
@@ -89,7 +95,6 @@ class Session {
   void add_walkers(const SessionOptions& options);
   std::unique_ptr<Walker> make(const WalkerTraits& walker, const SessionOptions& options);
   void let_run(ScenarioId focus, uint64_t random);
-  static uint64_t transient_steps(uint64_t random);
   bool seek(Victim& victim, const HaltPoint& halt);
 
   Jvm& jvm_;
@@ -99,9 +104,11 @@ class Session {
   std::vector<ScenarioId> available_;
   std::map<ScenarioId, std::string> unavailable_;
   std::map<WalkerId, std::string> missing_walkers_;
+  CodeRange natives_;               // code of victims in C, and all that is linked with it
   std::vector<ScenarioId> active_;  // resumed for the present halt
   bool halted_ = false;
   uint64_t halts_ = 0;
+  uint64_t steps_on_ = 0;
   uint32_t deadlocks_ = 0;  // in a row
 };
 

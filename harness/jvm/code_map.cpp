@@ -33,6 +33,11 @@ bool is_method_handle_intrinsic(std::string_view name) {
          name.starts_with("invokeGeneric") || name.starts_with("compiledLambdaForm");
 }
 
+// SharedRuntime::deopt_blob() and uncommon_trap_blob() (sharedRuntime.cpp).
+bool is_deoptimisation(std::string_view name) {
+  return name.find("DeoptimizationBlob") != name.npos || name.find("UncommonTrapBlob") != name.npos;
+}
+
 DebugInfo::DebugInfo(jmethodID method, const void* compile_info) : method_(method) {
   const auto* record = static_cast<const jvmtiCompiledMethodLoadRecordHeader*>(compile_info);
   while (record != nullptr && record->kind != JVMTI_CMLR_INLINE_INFO) record = record->next;

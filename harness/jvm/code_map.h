@@ -87,6 +87,9 @@ struct CodeEntry {
 // (prims/methodHandles.cpp): it has neither bytecodes nor a frame.
 bool is_method_handle_intrinsic(std::string_view name);
 
+// Whether a stub of this name takes a frame of compiled code down, for frames of the interpreter.
+bool is_deoptimisation(std::string_view name);
+
 // A place in the code cache as a reference and a distance in bytes from its anchor.
 struct CodePosition {
   CodeRef ref;

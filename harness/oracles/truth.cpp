@@ -1,7 +1,8 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
-// other where they have a call. None is refused in Java code whose frame stands, or outside Java with an
-// anchor that says where, where the scenario promises all of AsyncGetCallTrace's
-// (ScenarioInfo::asgct_percent). A whole trace is not said to be cut, and one without the frames in the
+// other where they have a call. In Java none is refused, at no instruction, by walkers that do not distrust
+// what they meet (WalkerTraits::ends_where_it_distrusts_a_frame). Those that do refuse none in Java code
+// whose frame stands, and none of either kind outside Java with an anchor that says where, where the scenario
+// promises all of AsyncGetCallTrace's (ScenarioInfo::asgct_percent). A whole trace is not said to be cut, and one without the frames in the
 // heap is. A native method that the walker does not name, in the interpreter, is taken for whichever one is
 // right there; whether a native method's frame is right there, the other walkers say (agreement.cpp).
 #include <algorithm>
@@ -21,7 +22,8 @@ class TruthOracle final : public Oracle {
     const ScenarioInfo& scenario = scenario_info(view.subject.input->scenario);
     if (!scenario.java) return;
     if (is_refused_without_need(view, scenario)) {
-      out->broken("refuses-a-standing-frame",
+      const bool between = view.record.thread_state == kThreadInJava && !view.frame_stands();
+      out->broken(between ? "refuses-between-frames" : "refuses-a-standing-frame",
                   std::string(view.subject.walker->error_name(view.record.result)));
     }
     if (view.record.frame_count() == 0) return;
@@ -76,8 +78,19 @@ class TruthOracle final : public Oracle {
         walker.needs_registers_only || walker.contained_error == view.record.result) {
       return false;
     }
-    if (scenario.asgct_percent != 100 || view.record.in_collection) return false;
-    return view.record.thread_state == kThreadInJava ? view.frame_stands() : anchor_stands(view);
+    if (view.record.in_collection) return false;
+    const bool in_java = view.record.thread_state == kThreadInJava;
+    if (in_java && !walker.ends_where_it_distrusts_a_frame) return is_walkable_in_java(view);
+    if (scenario.asgct_percent != 100) return false;
+    return in_java ? view.frame_stands() : anchor_stands(view);
+  }
+
+  // As stepping has it (Stepper::is_promised).
+  static bool is_walkable_in_java(const WalkView& view) {
+    const WalkerError* const error = view.subject.walker->traits().find_error(view.record.result);
+    const CodeEntry* const code = view.subject.jvm->code_map().find(view.subject.victim->pc);
+    const bool in_vm = code == nullptr || is_deoptimisation(code->name);
+    return error == nullptr || !error->not_safe || !in_vm;
   }
 
   // Not all of a virtual thread's frames are there, of which Victim.run is one of the outermost, by a walker

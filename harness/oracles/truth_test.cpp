@@ -97,6 +97,31 @@ TEST_F(WalkerOracleTest, AThreadThatWalksItselfIsThere) {
   }
 }
 
+// In a stub of a virtual call no frame stands. AsyncGetCallTrace refuses that by design.
+TEST_F(WalkerOracleTest, AThreadInJavaIsRefusedAtNoInstruction) {
+  constexpr ScenarioId kScenario = ScenarioId::vtable_dispatch;
+  start({kScenario});
+  ASSERT_FALSE(HasFatalFailure());
+  const auto in_stub = [&] {
+    const auto* const code = session().jvm().code_map().find(victim(kScenario).pc);
+    return code != nullptr && code->kind == CodeKind::stub;
+  };
+  halt(kScenario);
+  for (uint64_t i = 0; i < 1000 && !in_stub() && !HasFatalFailure(); ++i) {
+    if (!session().step_on(kScenario, i << 16)) halt(kScenario);
+  }
+  ASSERT_FALSE(HasFatalFailure());
+  ASSERT_TRUE(in_stub());
+  stand_by(kScenario);
+  control_->defect = Defect::refuses;
+  Input plain = input(WalkerId::asgst);
+  plain.scenario = kScenario;
+  EXPECT_EQ(times_reported(plain, "refuses-between-frames"), 1);
+  plain.walker = WalkerId::asgct;
+  EXPECT_FALSE(walk(plain).outcome.succeeded());
+  EXPECT_EQ(times_reported(plain, "refuses-between-frames"), 0);
+}
+
 TEST_F(WalkerOracleTest, OutsideJavaAThreadIsNotRefusedWhoseAnchorStands) {
   ASSERT_TRUE(start_and_halt(ScenarioId::parked));
   control_->defect = Defect::refuses;

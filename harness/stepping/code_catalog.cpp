@@ -23,9 +23,7 @@ Role role_of(const CodeEntry& entry) {
   }
   const std::string_view name = entry.name;
   if (contains(name, "I2C/C2I") || is_method_handle_intrinsic(name)) return Role::adapter;
-  if (contains(name, "DeoptimizationBlob") || contains(name, "UncommonTrapBlob")) {
-    return Role::deoptimization;
-  }
+  if (framestorm::is_deoptimisation(name)) return Role::deoptimization;
   if (contains(name, "cont_returnBarrier") || contains(name, "return barrier")) {
     return Role::return_barrier;
   }

@@ -119,7 +119,7 @@ void step_when_armed(Armed which) {
   Armed expected = which;
   if (!armed.compare_exchange_strong(expected, Armed::none)) return;
   stepping_tid.store(gettid());
-  World::get().step_self({armed_steps.load(), armed_pc.load(), 0});
+  World::get().step_self({.steps = armed_steps.load(), .pc = armed_pc.load()});
 }
 
 void JNICALL enter(JNIEnv* env, jclass, jstring name) {

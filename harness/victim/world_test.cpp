@@ -396,6 +396,17 @@ TEST_F(WorldStepTest, StopsAtThePcWithThatSpOnly) {
   }
 }
 
+TEST_F(WorldStepTest, StopsAtTheFirstInstructionOutsideWhereItIsToStay) {
+  ThreadSlot* slot = halt();
+  ASSERT_TRUE(world().step(slot, {kSteps, leaf_, 0}));
+  ASSERT_TRUE(world().step(slot, {.steps = kSteps, .stay_in = {leaf_, leaf_ + 1}}));
+  EXPECT_EQ(slot->phase, ThreadPhase::parked);
+  EXPECT_NE(pc_of(*slot), leaf_);
+  EXPECT_EQ(slot->goal.steps, kSteps - 1);
+  ASSERT_TRUE(world().step(slot, {.steps = 50, .stay_in = {1, UINTPTR_MAX}}));
+  EXPECT_EQ(slot->goal.steps, 0U) << "it is in there everywhere";
+}
+
 TEST_F(WorldStepTest, GivesUpAfterItsStepsAndIsParkedThen) {
   ThreadSlot* slot = halt();
   EXPECT_FALSE(world().step(slot, {500, leaf_, 8}));

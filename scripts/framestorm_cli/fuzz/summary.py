@@ -26,7 +26,7 @@ from framestorm_cli.triage.report import jdk_identity
 
 _COUNTERS = (
     "walks", "succeeded", "unmutated", "unmutated_java", "unmutated_java_succeeded", "findings",
-    "executions", "contained", "halts",
+    "executions", "contained", "halts", "places",
 )  # fmt: skip
 _COUNTED_BY = (
     "by_scenario", "by_mode", "by_walker", "error_codes", "unavailable", "not_judged",
@@ -42,7 +42,11 @@ class Figures(msgspec.Struct, forbid_unknown_fields=True):
     findings: Annotated[int, said("Seen, not recorded: only a handful per cause are kept.", ge=0)]
     executions: Annotated[int, said("libFuzzer executions.", ge=0)]
     contained: Annotated[int, said("Faults, hangs and ends of the process caught in a walk.", ge=0)]
-    halts: Annotated[int, said("How often victims were halted at a new point.", ge=0)]
+    halts: Annotated[int, said("How often the world was halted.", ge=0)]
+    places: Annotated[
+        int,
+        said("Where a halt found its victim, and where that went on to in the same halt.", ge=0),
+    ]
     process_seconds: Annotated[float, said("Summed over processes, from their first walk.", ge=0)]
     walks_per_second: Annotated[float, said("walks / process_seconds.", ge=0)]
     success_share: Share | None
