@@ -268,8 +268,14 @@ bool Session::step_on(ScenarioId focus, uint64_t random) {
       ranges, [&](const CodeRange& range) { return range.contains(victim.pc); });
   if (own == std::ranges::end(ranges)) return false;
   StepGoal goal;
-  goal.steps = steps_of(random, kMaxStepsOn);
-  goal.stay_in = *own;
+  const CodeEntry* const code = jvm_.code_map().find(victim.pc);
+  if (const bool to_other_code = (random >> 40 & 1) != 0; to_other_code && code != nullptr) {
+    goal.steps = kMaxStepsOn;
+    goal.stay_in = {code->begin, code->end};
+  } else {
+    goal.steps = steps_of(random, kMaxStepsOn);
+    goal.stay_in = *own;
+  }
   World::get().step(victim.slot, goal);
   victims_->observe_halted();
   ++steps_on_;

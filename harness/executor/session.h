@@ -66,8 +66,9 @@ class Session {
   };
   Halted halt_world(ScenarioId focus, const HaltPoint& halt, uint64_t random);
   // World halted: the victim of `focus` alone goes on by some instructions of its own code, which are
-  // compiled ones, stubs', the interpreter's, or its C functions'. It stops at the first instruction of
-  // what they call. False, and it has not moved, where it is in other code, or does not move by itself.
+  // compiled ones, stubs', the interpreter's, or its C functions'; or to where it comes to other code than
+  // it is in, since frames are built there, and stubs jump on. It stops at the first instruction of what
+  // these call. False, and it has not moved, where it is in other code, or does not move by itself.
   bool step_on(ScenarioId focus, uint64_t random);
   void release_world();
   bool halted() const { return halted_; }

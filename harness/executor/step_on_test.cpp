@@ -1,5 +1,7 @@
 // How a victim goes on alone in a halted world: by single instructions, in its own code, and no other thread.
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "harness/executor/jvm_fixture.h"
 #include "harness/victim/context.h"
@@ -9,6 +11,8 @@ namespace {
 
 // Of Session::step_on(): the number of steps is in the bits that rise.
 uint64_t random_of(int i) { return static_cast<uint64_t>(i) << 16 | 1; }
+// The same to other code.
+constexpr uint64_t kToOtherCode = uint64_t{1} << 40;
 
 TEST_F(JvmTest, AVictimGoesOnInItsOwnCode) {
   constexpr ScenarioId kScenario = ScenarioId::c1;
@@ -35,6 +39,27 @@ TEST_F(JvmTest, AVictimGoesOnInItsOwnCode) {
   EXPECT_GE(places.size(), 6U) << "a loop of a dozen instructions";
   EXPECT_EQ(other->parks, parked) << "it has stood all the time";
   EXPECT_EQ(session().halts() + 40, session().places());
+}
+
+TEST_F(JvmTest, AVictimGoesOnToOtherCode) {
+  constexpr ScenarioId kScenario = ScenarioId::vtable_dispatch;
+  start({kScenario});
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(kScenario);
+  ASSERT_FALSE(HasFatalFailure());
+  const auto code = [&] { return session().jvm().code_map().find(victim(kScenario).pc); };
+  std::set<std::string> names;
+  for (int i = 0; i < 40 && code() != nullptr; ++i) {
+    const CodeEntry before = *code();
+    ASSERT_TRUE(session().step_on(kScenario, kToOtherCode));
+    ASSERT_NE(code(), nullptr) << "none of them calls the VM";
+    EXPECT_NE(code()->begin, before.begin) << before.name << " is left in fewer instructions";
+    names.insert(code()->name);
+  }
+  EXPECT_TRUE(std::ranges::any_of(names, [](const std::string& name) {
+    return name.find("vtable stub") != std::string::npos;
+  }));
+  EXPECT_TRUE(names.contains("framestorm/VtableDispatch.dispatch"));
 }
 
 // There it would meet what halted threads hold.

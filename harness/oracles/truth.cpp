@@ -6,6 +6,7 @@
 // heap is. A native method that the walker does not name, in the interpreter, is taken for whichever one is
 // right there; whether a native method's frame is right there, the other walkers say (agreement.cpp).
 #include <algorithm>
+#include <array>
 
 #include "harness/input/thread_state.h"
 #include "harness/oracles/oracle.h"
@@ -28,11 +29,12 @@ class TruthOracle final : public Oracle {
     }
     if (view.record.frame_count() == 0) return;
     const ThreadSlot* const slot = view.subject.victim->slot;
-    // One halt point gives one trace: look at it once.
+    // A walker gives one trace of one halt point: look at it once.
     const std::string_view trace(reinterpret_cast<const char*>(view.record.frames),
                                  view.record.frame_count() * view.subject.walker->layout().stride);
-    if (slot == checked_slot_ && checked_parks_ == slot->parks.load() && trace == checked_trace_ &&
-        checked_cut_ == view.record.cut() && checked_walker_ == view.subject.walker) {
+    Checked& checked = checked_[static_cast<size_t>(view.record.walker)];
+    if (slot == checked.slot && checked.parks == slot->parks.load() && trace == checked.trace &&
+        checked.cut == view.record.cut() && checked.walker == view.subject.walker) {
       return;
     }
     names_.clear();
@@ -62,11 +64,11 @@ class TruthOracle final : public Oracle {
       out->broken("leaves-out-and-does-not-say",
                   "the frames between " + names_.front() + " and its carrier's are in the heap");
     } else {
-      checked_slot_ = slot;
-      checked_parks_ = slot->parks.load();
-      checked_trace_ = trace;
-      checked_cut_ = view.record.cut();
-      checked_walker_ = view.subject.walker;
+      checked = {.slot = slot,
+                 .parks = slot->parks.load(),
+                 .trace = std::string(trace),
+                 .cut = view.record.cut(),
+                 .walker = view.subject.walker};
     }
   }
 
@@ -137,12 +139,17 @@ class TruthOracle final : public Oracle {
   }
   static bool is_own(const MethodInfo& method) { return method.name.starts_with("framestorm/"); }
 
+  // A trace that was right.
+  struct Checked {
+    const ThreadSlot* slot = nullptr;
+    uint32_t parks = 0;
+    std::string trace;
+    const char* cut = nullptr;  // static storage of the walker's
+    const Walker* walker = nullptr;
+  };
+
   std::vector<std::string> names_;
-  const ThreadSlot* checked_slot_ = nullptr;
-  uint32_t checked_parks_ = 0;
-  std::string checked_trace_;
-  const char* checked_cut_ = nullptr;  // static storage of the walker's
-  const Walker* checked_walker_ = nullptr;
+  std::array<Checked, static_cast<size_t>(WalkerId::count)> checked_;
 };
 
 const RegisteredOracle<TruthOracle> kRegistered({.name = "truth",
