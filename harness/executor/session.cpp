@@ -260,7 +260,7 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
 }
 
 bool Session::step_on(ScenarioId focus, uint64_t random) {
-  const Victim& victim = victims_->of(focus);
+  Victim& victim = victims_->of(focus);
   if (scenario_info(focus).halt != Halt::busy || victim.slot == nullptr) return false;
   const auto code_cache = jvm_.code_map().code_cache();
   const CodeRange ranges[] = {{code_cache.first, code_cache.second}, natives_};
@@ -277,7 +277,7 @@ bool Session::step_on(ScenarioId focus, uint64_t random) {
     goal.stay_in = *own;
   }
   World::get().step(victim.slot, goal);
-  victims_->observe_halted();
+  victims_->observe_again(victim);
   ++steps_on_;
   return true;
 }

@@ -24,6 +24,8 @@ TEST_F(JvmTest, AVictimGoesOnInItsOwnCode) {
   const ThreadSlot* const other = World::get().find(victim(kOther).tid);
   ASSERT_NE(other, nullptr);
   const uint32_t parked = other->parks;
+  const uint64_t observed = session().victims().observed();
+  victim(kScenario).kept = 3;
   std::set<uintptr_t> places;
   for (int i = 0; i < 40; ++i) {
     ASSERT_TRUE(session().step_on(kScenario, random_of(i)));
@@ -38,6 +40,8 @@ TEST_F(JvmTest, AVictimGoesOnInItsOwnCode) {
   }
   EXPECT_GE(places.size(), 6U) << "a loop of a dozen instructions";
   EXPECT_EQ(other->parks, parked) << "it has stood all the time";
+  EXPECT_EQ(session().victims().observed(), observed) << "it is one halt";
+  EXPECT_EQ(victim(kScenario).kept, 3) << "the thread has not come to where JFR takes them";
   EXPECT_EQ(session().halts() + 40, session().places());
 }
 

@@ -291,6 +291,16 @@ void Victims::observe_halted() {
   }
 }
 
+void Victims::observe_again(Victim& victim) {
+  victim.exact_depth = 0;
+  if (victim.slot->phase.load(std::memory_order_acquire) == ThreadPhase::parked) {
+    observe(victim, victim.slot);
+  } else {
+    victim.slot = nullptr;
+    std::erase(halted_, &victim);
+  }
+}
+
 void Victims::observe(Victim& victim, ThreadSlot* slot) {
   const ThreadLayout& layout = jvm_.layout();
   victim.slot = slot;

@@ -18,7 +18,8 @@ namespace framestorm {
 
 inline constexpr size_t kScenarios = static_cast<size_t>(ScenarioId::count);
 
-// A victim as it stands halted. Valid from Victims::observe_halted until the world is released.
+// A victim as it stands halted. Valid from Victims::observe_halted until the world is released, or the victim is
+// stepped on: Victims::observe_again.
 struct Victim {
   ScenarioId scenario = ScenarioId::count;
   int tid = 0;
@@ -94,7 +95,9 @@ class Victims {
 
   // After World::halt_all: fills in every victim that is parked.
   void observe_halted();
-  // How often that was; not 0 while anybody is halted.
+  // In the same halt, after one of them was stepped on. What walkers keep in its thread is still there.
+  void observe_again(Victim& victim);
+  // How often halts were observed; not 0 while anybody is halted.
   uint64_t observed() const { return observed_; }
   // Whether stack, context and thread of a halted victim are as they were at the halt; names the
   // first difference. Restores them when `repair`.
