@@ -5,7 +5,8 @@
 //   ──────────────────────────── ───────────────────────────────────────────────────────────────────
 //   any that has an sp           the sp is that of a word on the stack of the thread that was walked;
 //                                where nothing is mutated, not below the thread's: but a word, where
-//                                the frame has nothing on the stack and its caller is at it
+//                                the frame has nothing on the stack and its caller is at it, or is not
+//                                found
 //   compiled, with its inlined   its Java frames are those that the code's debug information has at pc
 //                                or, where there is none, at the next place that has some
 //   compiled, a caller           pc has debug information, or stands behind a call (of a leaf); below a
@@ -92,10 +93,12 @@ class PlacesOracle final : public Oracle {
   static bool is_live(const WalkView& view, size_t index, const Frame& frame) {
     const uintptr_t sp = given_sp(view);
     if (frame.sp == 0 || frame.sp >= sp) return true;
-    const bool has_nothing =
-        index + 1 < view.record.frame_count() && view.frame(index + 1).sp == sp;
+    const bool is_last = index + 1 == view.record.frame_count();
+    const bool has_nothing = !is_last && view.frame(index + 1).sp == sp;
+    // A mutated frame pointer leads to no caller.
+    const bool lacks_its_caller = is_last && view.subject.mutated;
     return frame.sp == sp - sizeof(uintptr_t) &&
-           (has_nothing || view.record.result == view.record.depth);
+           (has_nothing || lacks_its_caller || view.record.result == view.record.depth);
   }
 
   // java_ has the frame's and what is inlined into it. False when something is wrong.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "harness/executor/jvm_fixture.h"
+#include "harness/input/thread_state.h"
 #include "harness/jvm/call_site.h"
 
 namespace framestorm {
@@ -87,6 +88,8 @@ class PlacesTest : public JvmTest {
     record.depth = record.result + 1;
     record.frames = reinterpret_cast<const std::byte*>(trace.data());
     record.options = options;
+    record.thread_state = state_;
+    record.expected_context = &spinning().context_copy;
     record.has_facts = true;
     record.facts.stopped = stopped;
     Jvm& jvm = session().jvm();
@@ -125,6 +128,7 @@ class PlacesTest : public JvmTest {
   using Clauses = std::vector<std::string>;
   uintptr_t pc_ = 0;
   std::shared_ptr<const DebugInfo> debug_;
+  uint32_t state_ = 0;
 };
 
 TEST_F(PlacesTest, ACompiledFrameIsWhatIsCompiledThere) {
@@ -200,6 +204,21 @@ TEST_F(PlacesTest, OnlyAFrameWithNothingOnTheStackIsBelowTheThreadsSp) {
   EXPECT_EQ(judge(trace), Clauses{}) << "a mutated sp is another one";
   for (size_t i = 1; i < trace.size(); ++i) trace[i].sp = spinning().sp;
   EXPECT_EQ(judge(trace, /*unmutated=*/true), Clauses{}) << "its caller is there";
+}
+
+// In Java the thread's own sp says what it has left, whatever is mutated. Where that is the frame pointer, the
+// trace may end at a method that is being entered.
+TEST_F(PlacesTest, AMutatedFramePointerLosesTheCallerOfAFrameWithNothingOnTheStack) {
+  ASSERT_FALSE(HasFatalFailure());
+  state_ = kThreadInJava;
+  std::vector<Given> trace = trace_at(pc_, debug_->at(pc_));
+  ASSERT_GT(trace.size(), 1U);
+  trace.back().sp = spinning().sp - 8;
+  EXPECT_EQ(judge(trace), Clauses{});
+  EXPECT_EQ(judge(trace, /*unmutated=*/true), Clauses{"contract:sp-below-the-threads"});
+  for (Given& frame : trace) frame.sp = spinning().sp + 64;
+  trace.front().sp = spinning().sp - 8;
+  EXPECT_EQ(judge(trace), Clauses{"contract:sp-below-the-threads"}) << "its caller is elsewhere";
 }
 
 TEST(CallSite, IsBehindACall) {
