@@ -10,8 +10,7 @@
 namespace framestorm {
 namespace {
 
-// How long the world stays halted at one set of points, in processor time; halting the world takes
-// no larger share then.
+// How long the world stays halted, in processor time; halting it takes no larger share then.
 constexpr uint64_t kHaltNs = 30'000'000;
 // Places of the victim in one halt, at most. Signals come at instructions that take long, and hardly ever
 // at the others; to halt the world takes 5 to 20 ms, and to step one thread on less than one.

@@ -129,10 +129,6 @@ Session::Session(const SessionOptions& options) : jvm_(start_jvm(options)) {
       unavailable_[scenario] = reason;
     }
   }
-  const Modules modules = Modules::snapshot();
-  if (const Module* module = modules.find(reinterpret_cast<uintptr_t>(&natives::pause))) {
-    natives_ = {module->text_begin, module->text_end};
-  }
   if (!available_.empty()) {
     // Frames as they are in a program that has run for a while: with what a collection has left to do.
     if (jvm_.collections().leaves_frames_to_threads()) jvm_.jvmti()->ForceGarbageCollection();
@@ -259,22 +255,26 @@ Session::Halted Session::halt_world(ScenarioId focus, const HaltPoint& halt, uin
   return result;
 }
 
+AddressRange Session::own_code_around(uintptr_t pc) {
+  const auto [low, high] = jvm_.code_map().code_cache();
+  if (const AddressRange code_cache = {low, high}; code_cache.has(pc)) return code_cache;
+  // Where victims in C are, and all that is linked with them.
+  const Module* const module = executor_->addresses().modules().find(pc);
+  if (module == nullptr) return {};
+  const AddressRange text = {module->text_begin, module->text_end};
+  const bool is_of_victims = text.has(reinterpret_cast<uintptr_t>(&natives::pause));
+  return is_of_victims && text.has(pc) ? text : AddressRange();
+}
+
 bool Session::step_on(ScenarioId focus, uint64_t random) {
   Victim& victim = victims_->of(focus);
   if (scenario_info(focus).halt != Halt::busy || victim.slot == nullptr) return false;
-  const auto code_cache = jvm_.code_map().code_cache();
-  const CodeRange ranges[] = {{code_cache.first, code_cache.second}, natives_};
-  const auto* const own = std::ranges::find_if(
-      ranges, [&](const CodeRange& range) { return range.contains(victim.pc); });
-  if (own == std::ranges::end(ranges)) return false;
-  StepGoal goal;
+  const AddressRange own = own_code_around(victim.pc);
+  if (own.empty()) return false;
+  StepGoal goal = {.steps = steps_of(random, kMaxStepsOn), .stay_in = own};
   const CodeEntry* const code = jvm_.code_map().find(victim.pc);
   if (const bool to_other_code = (random >> 40 & 1) != 0; to_other_code && code != nullptr) {
-    goal.steps = kMaxStepsOn;
-    goal.stay_in = {code->begin, code->end};
-  } else {
-    goal.steps = steps_of(random, kMaxStepsOn);
-    goal.stay_in = *own;
+    goal = {.steps = kMaxStepsOn, .stay_in = {code->begin, code->end}};
   }
   World::get().step(victim.slot, goal);
   victims_->observe_again(victim);

@@ -97,6 +97,8 @@ class Session {
   std::unique_ptr<Walker> make(const WalkerTraits& walker, const SessionOptions& options);
   void let_run(ScenarioId focus, uint64_t random);
   bool seek(Victim& victim, const HaltPoint& halt);
+  // In which a victim needs no other thread; empty: it may need one.
+  AddressRange own_code_around(uintptr_t pc);
 
   Jvm& jvm_;
   std::unique_ptr<Victims> victims_;
@@ -105,7 +107,6 @@ class Session {
   std::vector<ScenarioId> available_;
   std::map<ScenarioId, std::string> unavailable_;
   std::map<WalkerId, std::string> missing_walkers_;
-  CodeRange natives_;               // code of victims in C, and all that is linked with it
   std::vector<ScenarioId> active_;  // resumed for the present halt
   bool halted_ = false;
   uint64_t halts_ = 0;

@@ -16,16 +16,14 @@
 #include <memory>
 #include <vector>
 
+#include "harness/base/address_range.h"
 #include "harness/guard/guard.h"
 
 namespace framestorm {
 
 class WriteWatch {
  public:
-  struct Range {
-    uintptr_t begin = 0, end = 0;
-    bool has(uintptr_t address) const { return address >= begin && address < end; }
-  };
+  using Range = AddressRange;
 
   // Throws std::system_error.
   WriteWatch();

@@ -13,8 +13,7 @@ bool ExecutableMemory::contains(uintptr_t address) {
 }
 
 bool ExecutableMemory::knows(uintptr_t address) const {
-  return std::ranges::any_of(
-      ranges_, [&](const Range& one) { return one.begin <= address && address < one.end; });
+  return std::ranges::any_of(ranges_, [&](const AddressRange& one) { return one.has(address); });
 }
 
 void ExecutableMemory::learn() {

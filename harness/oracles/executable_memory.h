@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "harness/base/address_range.h"
+
 namespace framestorm {
 
 // Learns the mappings when an address is in none that it knows, so that code that was loaded since is code.
@@ -13,13 +15,10 @@ class ExecutableMemory {
   bool contains(uintptr_t address);
 
  private:
-  struct Range {
-    uintptr_t begin = 0, end = 0;
-  };
   bool knows(uintptr_t address) const;
   void learn();
 
-  std::vector<Range> ranges_;
+  std::vector<AddressRange> ranges_;
 };
 
 }  // namespace framestorm

@@ -1,9 +1,9 @@
 // An unmutated walk shows what the scenario is known to be executing, and its own methods call each
-// other where they have a call. In Java none is refused, at no instruction, by walkers that do not distrust
-// what they meet (WalkerTraits::ends_where_it_distrusts_a_frame). Those that do refuse none in Java code
-// whose frame stands, and none of either kind outside Java with an anchor that says where, where the scenario
-// promises all of AsyncGetCallTrace's (ScenarioInfo::asgct_percent). A whole trace is not said to be cut,
-// and one without the frames in the heap is. A native method that the walker does not name, in the
+// other where they have a call. A walker that trusts what it meets refuses no thread in Java, at no
+// instruction. One that does not (WalkerTraits::ends_where_it_distrusts_a_frame) refuses none in Java code
+// whose frame stands. Neither refuses one outside Java with an anchor that says where. The last two hold where
+// the scenario promises all of AsyncGetCallTrace's (ScenarioInfo::asgct_percent). A whole trace is not said
+// to be cut, and one without the frames in the heap is. A native method that the walker does not name, in the
 // interpreter, is taken for whichever one is right there; whether a native method's frame is right there,
 // the other walkers say (agreement.cpp).
 #include <algorithm>

@@ -285,7 +285,7 @@ void World::on_step_signal(int signo, siginfo_t* info, void* raw_context) {
   const uintptr_t pc = get_register(*context, Register::pc);
   const bool there = goal.pc != 0 && pc == goal.pc &&
                      (goal.sp == 0 || is_as_deep(get_register(*context, Register::sp), goal.sp));
-  const bool has_left = !goal.stay_in.empty() && !goal.stay_in.contains(pc);
+  const bool has_left = !goal.stay_in.empty() && !goal.stay_in.has(pc);
   if (there || has_left || goal.steps == 0) {
     slot->stepping = false;
     slot->goal_met = there || goal.pc == 0;

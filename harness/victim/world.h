@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "harness/base/address_range.h"
+
 namespace framestorm {
 
 // `ended`: back in glibc, which takes it down with all signals blocked; it touches nothing a walk
@@ -50,21 +52,13 @@ constexpr bool is_as_deep(uintptr_t one, uintptr_t other) {
   return difference % kUnit == 0 && difference <= kMost;
 }
 
-// Addresses from `begin` up to `end`, which is not among them.
-struct CodeRange {
-  uintptr_t begin = 0;
-  uintptr_t end = 0;
-  bool empty() const { return begin == end; }
-  bool contains(uintptr_t pc) const { return pc >= begin && pc < end; }
-};
-
 // What a stepped thread is to stop at. All conditions that are set must hold.
 struct StepGoal {
   uint64_t steps = 0;  // stop after this many instructions in any case
   uintptr_t pc = 0;    // or at this pc ...
   uintptr_t sp = 0;    // ... as deep as with this sp; 0: anywhere
   // Or at the first instruction outside; empty: anywhere.
-  CodeRange stay_in = {};
+  AddressRange stay_in = {};
   // Instead of stopping anywhere: is asked at each trap, on the thread, in signal context.
   StepAnswer (*observe)(ucontext_t* context, bool single_step) = nullptr;
 };
