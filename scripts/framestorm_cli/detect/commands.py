@@ -14,6 +14,7 @@ from framestorm_cli.base.options import exit_with
 @click.option("--mutants", is_flag=True,
               help="Instead of bugs of the past: delete checks, shift bounds by one, invert comparisons."
               )  # fmt: skip
+@click.option("--statements", is_flag=True, help="With --mutants: delete statements instead.")
 @click.option("--contestant", "contestants", multiple=True,
               help="What looks for the bugs; repeatable. --list explains each.  "
               "[default: libfuzzer]")  # fmt: skip

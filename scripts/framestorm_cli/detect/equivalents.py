@@ -8,7 +8,7 @@ import msgspec
 
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.detect.catalogue import FOLDER
-from framestorm_cli.detect.mutation import Mutant
+from framestorm_cli.detect.mutation import NOTHING, Mutant
 
 FILE = FOLDER / "equivalent.toml"
 
@@ -44,6 +44,9 @@ def among(mutants: Sequence[Mutant]) -> set[int]:
 
 
 def strangers(mutants: Sequence[Mutant]) -> list[Named]:
-    """Entries that name none of them."""
+    """Entries that name none of them, where all are deleted statements, or none is."""
     names = {name(one) for one in mutants}
-    return [named for named in read() if named not in names]
+    are_statements = any(becomes == NOTHING for *_, becomes in names)
+    return [
+        named for named in read() if named not in names and (named[3] == NOTHING) == are_statements
+    ]

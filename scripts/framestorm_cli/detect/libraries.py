@@ -77,13 +77,14 @@ def flags_alone(added: Additions) -> Additions:
 
 
 @cache
-def mutated(variant: str) -> Path:
-    """The JDK with every mutant, built when it is not there; read_mutants() says which. Raises
-    FramestormError."""
+def mutated(variant: str, *, statements: bool = False) -> Path:
+    """The JDK with every mutant, built when it is not there; read_mutants() says which. `statements`: as
+    Mutator has it. Raises FramestormError."""
     with writing(store.folder()):
         added = additions.load()
         build = building.build_of(Request(variant=variant), added)
-        home = _home(variant, "mutants", build, mutation.rules() + _ADDITIONS.encode())
+        name = "statements" if statements else "mutants"
+        home = _home(variant, name, build, mutation.rules() + _ADDITIONS.encode())
         if home.exists():
             return home
         without = control(variant)
@@ -92,7 +93,7 @@ def mutated(variant: str) -> Path:
             if not home.exists():
                 # What make keeps of each file's command is there once it was compiled.
                 build.library(lock)
-                more, mutants = _mutations(build, added)
+                more, mutants = _mutations(build, added, statements=statements)
                 library = building.build_of(Request(variant=variant), more).library(lock)
                 sources = {f"{_ADDITIONS}/{name}": content for name, content in more.files.items()}
                 _assemble(
@@ -117,11 +118,13 @@ def _home(variant: str, name: str, build: Build, more: bytes = b"") -> Path:
     return store.folder() / "planted" / f"{variant}-{name}-{key[:12]}"
 
 
-def _mutations(build: Build, added: Additions) -> tuple[Additions, list[Mutant]]:
+def _mutations(
+    build: Build, added: Additions, *, statements: bool
+) -> tuple[Additions, list[Mutant]]:
     """What is added to a source tree so that the floor's functions have all their mutants."""
     objects = build.folder / "hotspot" / "variant-server" / "libjvm" / "objs"
     source = build.patched.source
-    mutator = Mutator(set(tables.read_floor(FLOOR)))
+    mutator = Mutator(set(tables.read_floor(FLOOR)), statements=statements)
     edits = []
     stems = tables.walker_stems()
     for command in sorted(objects.glob("*.o.cmdline")):

@@ -1,4 +1,5 @@
-"""Mutants: each check deleted, each bound off by one, each comparison turned, in the walkers' functions.
+"""Mutants: each check deleted, each bound off by one, each comparison turned, in the walkers' functions; or,
+in another libjvm, each statement deleted.
 
 All mutants of a file stand in one text: `framestorm_mutant` says which is in force, the environment's
 FRAMESTORM_MUTANT which that is, so that one libjvm has all of them and a run is as short as its JVM's start.
@@ -24,6 +25,7 @@ from framestorm_cli.detect.catalogue import FOLDER, INCLUDE, canary_files
 _INCLUDED = FOLDER / "canary" / "src" / "hotspot" / "share"
 _MUTANT = re.compile(r"FRAMESTORM_MUTANT(?:_IF)?\((\d+)[,)]")
 DELETED, OFF_BY_ONE, TURNED = "check deleted", "off by one", "comparison turned"
+STATEMENT, NOTHING = "statement deleted", ";"
 _OFF_BY_ONE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 _TURNED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _FUNCTIONS = frozenset(
@@ -36,6 +38,15 @@ _FUNCTIONS = frozenset(
 )
 _LEAVES = frozenset(
     (CursorKind.RETURN_STMT, CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT, CursorKind.GOTO_STMT)
+)
+# Expressions that are a statement for what they do.
+_DOING = frozenset(
+    (
+        CursorKind.BINARY_OPERATOR,
+        CursorKind.COMPOUND_ASSIGNMENT_OPERATOR,
+        CursorKind.UNARY_OPERATOR,
+        CursorKind.CALL_EXPR,
+    )
 )
 
 
@@ -58,21 +69,25 @@ class Mutant:
 
 @dataclass(frozen=True)
 class _Site:
-    """An expression [start, end) of the text: a guarding condition, or an operator with its operands."""
+    """An expression [start, end) of the text: a guarding condition, an operator with its operands, or a
+    statement without its semicolon."""
 
     start: int
     end: int
     function: str
-    operator: str = ""  # none: a guarding condition
+    operator: str = ""  # none: a guarding condition, or a statement
     left: tuple[int, int] = (0, 0)
     right: tuple[int, int] = (0, 0)
+    is_statement: bool = False
 
 
 class Mutator:
-    """Numbers mutants over several files. `functions`: qualified names of those to mutate."""
+    """Numbers mutants over several files. `functions`: qualified names of those to mutate. `statements`:
+    these are deleted, instead of checks and comparisons changed."""
 
-    def __init__(self, functions: AbstractSet[str]) -> None:
+    def __init__(self, functions: AbstractSet[str], *, statements: bool = False) -> None:
         self._functions = functions
+        self._sites_in = _statements_in if statements else _checks_in
         self.mutants: list[Mutant] = []
 
     def mutated(self, path: Path, name: str, arguments: Sequence[str]) -> str | None:
@@ -106,12 +121,38 @@ class Mutator:
             if child.kind in _FUNCTIONS and child.is_definition():
                 name = _qualified(child)
                 if name in self._functions:
-                    yield from _in_function(child, name, source)
+                    yield from self._sites_in(child, name, source)
             else:
                 yield from self._sites(child, path, source)
 
 
-def _in_function(cursor: Cursor, function: str, source: bytes) -> Iterator[_Site]:
+def _statements_in(cursor: Cursor, function: str, source: bytes) -> Iterator[_Site]:
+    for block in cursor.walk_preorder():
+        for child in _statements_of(block):
+            place = _extent(child, source)
+            if place and _without_cleanups(child).kind in _DOING:
+                yield _Site(*place, function, is_statement=True)
+
+
+def _statements_of(block: Cursor) -> Sequence[Cursor]:
+    children = list(block.get_children())
+    if block.kind == CursorKind.IF_STMT:
+        declares = children[0].kind in (CursorKind.DECL_STMT, CursorKind.VAR_DECL)
+        return children[2:] if declares else children[1:]
+    return children if block.kind == CursorKind.COMPOUND_STMT else ()
+
+
+def _without_cleanups(expression: Cursor) -> Cursor:
+    """What clang has below the destructors of temporaries."""
+    while expression.kind == CursorKind.UNEXPOSED_EXPR:
+        children = list(expression.get_children())
+        if len(children) != 1:
+            break
+        (expression,) = children
+    return expression
+
+
+def _checks_in(cursor: Cursor, function: str, source: bytes) -> Iterator[_Site]:
     for child in cursor.walk_preorder():
         if child.kind == CursorKind.IF_STMT:
             parts = list(child.get_children())
@@ -195,6 +236,11 @@ class _Text:
 
     def _write(self, index: int) -> bytes:
         site = self._sites[index]
+        if site.is_statement:
+            inner = self.render(site.start, site.end, index + 1)
+            return (
+                _acts(self._add(site, STATEMENT, NOTHING)) + b" ? (void)0 : (void)(" + inner + b")"
+            )
         if not site.operator:
             inner = self.render(site.start, site.end, index + 1)
             return b"((" + inner + b") && !" + _acts(self._add(site, DELETED, "false")) + b")"

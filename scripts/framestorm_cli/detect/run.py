@@ -38,11 +38,14 @@ def detect_command(
     out: Path | None,
     again: bool,
     mutants: bool,
+    statements: bool,
     whole: bool,
 ) -> int:
     """Returns the exit code: 0 every triggered bug was found, 1 not, 2 a run did not look."""
     if listing and not mutants:
         return _list(catalogue.chosen(names))
+    if statements and not mutants:
+        raise FramestormError("--statements goes with --mutants")
     known("contestant", contestants, list(CONTESTANTS))
     contestants = tuple(dict.fromkeys(contestants)) or _DEFAULT
     if again and out is None:
@@ -56,7 +59,7 @@ def detect_command(
     if not again:
         if mutants:
             _check_mutants(contestants, runs, whole=whole)
-            chosen = _mutants(names, contestants, folder)
+            chosen = _mutants(names, contestants, folder, statements=statements)
         else:
             chosen = [subjects.of_bug(bug) for bug in catalogue.chosen(names)]
         _prepare(chosen, contestants)
@@ -70,10 +73,13 @@ def detect_command(
     return _conclude(measuring.read(folder), folder)
 
 
-def _mutants(names: tuple[str, ...], contestants: Sequence[str], folder: Path) -> list[Subject]:
+def _mutants(
+    names: tuple[str, ...], contestants: Sequence[str], folder: Path, *, statements: bool
+) -> list[Subject]:
     """Those of these names, or all. Raises FramestormError for a name that is none."""
     variants = dict.fromkeys(CONTESTANTS[name].variant for name in contestants)
-    lists = [libraries.read_mutants(libraries.mutated(variant)) for variant in variants]
+    homes = [libraries.mutated(variant, statements=statements) for variant in variants]
+    lists = [libraries.read_mutants(home) for home in homes]
     if any(one != lists[0] for one in lists):
         raise FramestormError(
             f"the builds {', '.join(variants)} have different mutants: survey each in a folder of its own"

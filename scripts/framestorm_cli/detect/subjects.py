@@ -8,12 +8,13 @@ from pathlib import Path
 
 from framestorm_cli.detect import catalogue, libraries
 from framestorm_cli.detect.catalogue import Bug
-from framestorm_cli.detect.mutation import Mutant
+from framestorm_cli.detect.mutation import STATEMENT, Mutant
 from framestorm_cli.native.walkers import Table
 
 CONTROL = "control"  # the JDK without a bug
 UNMUTATED = "unmutated"  # the JDK of the mutants with none in force
-CONTROLS = (CONTROL, UNMUTATED)
+WHOLE = "whole"  # the same of deleted statements
+CONTROLS = (CONTROL, UNMUTATED, WHOLE)
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class Subject:
 
     def home(self, variant: str) -> Path:
         """The JDK to look on, built when it is not there. Raises FramestormError."""
-        if self.control == UNMUTATED:
-            return libraries.mutated(variant)
+        if self.control in (UNMUTATED, WHOLE):
+            return libraries.mutated(variant, statements=self.control == WHOLE)
         if self.id == CONTROL:
             return libraries.control(variant)
         return libraries.planted(catalogue.chosen((self.id,))[0], variant)
@@ -53,7 +54,8 @@ def of_mutant(mutant: Mutant, table: Table) -> Subject:
         if walker.origin == ("added" if jfr or name.startswith("async") else "jdk")
         and walker.comparable != jfr
     )
-    return Subject(mutant.id, UNMUTATED, walkers, (mutant.function,))
+    control = WHOLE if mutant.rule == STATEMENT else UNMUTATED
+    return Subject(mutant.id, control, walkers, (mutant.function,))
 
 
 def controls(subjects: Sequence[Subject]) -> list[Subject]:

@@ -9,7 +9,15 @@ import pytest
 from framestorm_cli.base.errors import FramestormError
 from framestorm_cli.detect import canary, catalogue, mutation
 from framestorm_cli.detect.canary import Canary
-from framestorm_cli.detect.mutation import DELETED, OFF_BY_ONE, TURNED, Mutant, Mutator
+from framestorm_cli.detect.mutation import (
+    DELETED,
+    NOTHING,
+    OFF_BY_ONE,
+    STATEMENT,
+    TURNED,
+    Mutant,
+    Mutator,
+)
 
 SOURCE = """\
 #include <cstdio>
@@ -42,10 +50,12 @@ ORIGINAL = "-1 0 -1 2 4 -1 100 2 -2"
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Mutant]]:
-    folder = tmp_path_factory.mktemp("mutation")
+    return _compiled(tmp_path_factory.mktemp("mutation"), SOURCE, Mutator(FUNCTIONS))
+
+
+def _compiled(folder: Path, text_of_it: str, mutator: Mutator) -> tuple[Path, list[Mutant]]:
     source = folder / "program.cpp"
-    source.write_text(SOURCE)
-    mutator = Mutator(FUNCTIONS)
+    source.write_text(text_of_it)
     text = mutator.mutated(source, "program.cpp", ["-std=c++14"])
     assert text is not None
     mutated = folder / "mutated.cpp"
@@ -115,6 +125,40 @@ def test_macros_constants_and_other_functions_are_left_alone(
     assert {one.line for one in program[1]} == {5, 10, 13, 18}
     assert [one.number for one in program[1]] == list(range(1, len(program[1]) + 1))
     assert {one.function for one in program[1]} == FUNCTIONS
+
+
+STATEMENTS = """\
+#include <cstdio>
+#include <string>
+void note(std::string* to, const char* word) { *to = *to + word; }
+int walk(int x) {
+  std::string words;
+  if (x > 2) note(&words, "many ");
+  else x = 8;
+  x++;
+  if (int twice = x * 2; twice > 8) { x -= 3; }
+  [&] { words = words + "end"; }();
+  std::printf("%s%d ", words.c_str(), x);
+  return x;
+}
+int main() { for (int x : {1, 4}) walk(x); }
+"""
+
+
+def test_each_statement_is_deleted(tmp_path: Path) -> None:
+    program, mutants = _compiled(tmp_path, STATEMENTS, Mutator({"walk"}, statements=True))
+    assert output(program, 0) == "end6 many end2 "
+    assert {one.rule for one in mutants} == {STATEMENT}
+    assert {one.becomes for one in mutants} == {NOTHING}
+    assert {one.was.split("(")[0]: output(program, one.number) for one in mutants} == {
+        "note": "end6 end2 ",
+        "x = 8": "end2 many end2 ",
+        "x++": "end5 many end4 ",
+        "x -= 3": "end9 many end5 ",
+        '[&] { words = words + "end"; }': "6 many 2 ",
+        'words = words + "end"': "6 many 2 ",
+        "std::printf": "",
+    }
 
 
 def test_a_file_without_such_functions_has_no_text(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from framestorm_cli.detect import (
 from framestorm_cli.detect.canary import Tried
 from framestorm_cli.detect.conftest import MUTANT, ONE, planned, surveyed
 from framestorm_cli.detect.measuring import Kill
-from framestorm_cli.detect.mutation import Mutant
+from framestorm_cli.detect.mutation import DELETED, NOTHING, STATEMENT, Mutant
 from framestorm_cli.findings.finding import Signature
 from framestorm_cli.native import walkers
 from framestorm_cli.native.toolchain import NATIVE
@@ -131,10 +131,37 @@ def test_mutants_are_looked_for_by_who_can_say_where_they_act(framestorm: Run) -
     assert f"{able}; not with stress" in err
 
 
+def test_statements_are_deleted_as_mutants_only(framestorm: Run) -> None:
+    code, _, err = framestorm("detect", "--statements")
+    assert code == 2
+    assert "--statements goes with --mutants" in err
+
+
+def test_deleted_statements_are_in_a_libjvm_of_their_own(
+    fakes: FakePrograms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "mutated", lambda _, *, statements: Path(f"{statements}"))
+    table = walkers.table(fakes.tools.program(NATIVE))
+    checks, deleted = (
+        subjects.of_mutant(replace(MUTANT, rule=rule), table) for rule in (DELETED, STATEMENT)
+    )
+    assert checks.home("sanitized") == checks.against().home("sanitized") == Path("False")
+    assert deleted.home("sanitized") == deleted.against().home("sanitized") == Path("True")
+
+
+def test_an_entry_that_names_no_mutant_is_told_beside_those_of_its_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = [("a.cpp", "f", "x == 7", "false"), ("a.cpp", "f", "x++", NOTHING)]
+    monkeypatch.setattr(equivalents, "read", lambda: named)
+    assert equivalents.strangers([MUTANT]) == named[:1]
+    assert equivalents.strangers([replace(MUTANT, becomes=NOTHING)]) == named[1:]
+
+
 def test_mutants_have_the_same_numbers_in_each_build(
     framestorm: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(libraries, "mutated", Path)
+    monkeypatch.setattr(libraries, "mutated", lambda variant, **_: Path(variant))
     monkeypatch.setattr(
         libraries, "read_mutants", lambda home: [replace(MUTANT, line=len(home.name))]
     )
