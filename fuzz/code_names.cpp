@@ -41,7 +41,8 @@ void CodeNameList::add(NamedCode code) {
     nmethods_.push_back(std::move(code));
     return;
   }
-  if (is_returned_to(code.ref.name)) returned_to_.push_back(blobs_.size());
+  code.is_returned_to = is_returned_to(code.ref.name);
+  if (code.is_returned_to) returned_to_.push_back(blobs_.size());
   blobs_.push_back(std::move(code));
 }
 

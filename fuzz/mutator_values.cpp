@@ -232,6 +232,8 @@ void pick_code(const CodeNames* names, Rng& rng, SymbolicValue* value) {
   }
   value->kind = code;
   value->code = named->ref;
+  value->delta = 0;
+  if (named->is_returned_to && rng.one_in(2)) return;  // HotSpot compares with just that
   const auto size = static_cast<int32_t>(std::clamp<uint32_t>(named->size, 1, 1U << 24));
   switch (rng.below(8)) {
     case 0:

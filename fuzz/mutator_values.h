@@ -10,8 +10,9 @@ namespace framestorm {
 
 // Code that exists now, and its size.
 struct NamedCode {
-  CodeRef ref;        // legal; anchor entry
-  uint32_t size = 0;  // bytes from its entry to its end; offsets beyond it leave the blob
+  CodeRef ref;                  // legal; anchor entry
+  uint32_t size = 0;            // bytes from its entry to its end; offsets beyond it leave the blob
+  bool is_returned_to = false;  // HotSpot may compare return addresses with its entry
 };
 
 // Random existing code. Implemented over the live code map, faked in tests.
