@@ -326,9 +326,8 @@ TEST_F(WorldTest, ParksOutsideTheAllocator) {
 TEST_F(WorldTest, AFileCanBeOpenedWhileThreadsThatOpenFilesStand) {
   TestThread victim([](const std::atomic<bool>& stop) {
     while (!stop) {
-      FILE* const file = fopen("/dev/null", "r");
-      ASSERT_NE(file, nullptr);
-      fclose(file);
+      const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/dev/null", "r"), &fclose);
+      ASSERT_NE(file.get(), nullptr);
     }
   });
   for (int i = 0; i < 3000; ++i) {
