@@ -1,7 +1,7 @@
 """`framestorm detect`: the runs, then what they come to."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -89,9 +89,20 @@ def _mutants(
     for file, function, was, becomes in equivalents.strangers(list(every.values())):
         steps.say(f"{equivalents.FILE.name}: no mutant of {file}, {function}: {was} -> {becomes}")
     chosen = [every[name] for name in names] if names else list(every.values())
+    _check_numbers(folder, every)
     files.write_bytes(folder / _MUTANTS, msgspec.json.encode(chosen))
     table = walkers.table(toolchain.native_program())
     return [subjects.of_mutant(one, table) for one in chosen]
+
+
+def _check_numbers(folder: Path, every: Mapping[str, Mutant]) -> None:
+    """Runs know mutants by their numbers. Raises FramestormError where the folder's have those of others."""
+    if not (folder / _MUTANTS).exists():
+        return
+    for before in msgspec.json.decode((folder / _MUTANTS).read_bytes(), type=list[Mutant]):
+        now = every.get(before.id)
+        if now is None or equivalents.name(now) != equivalents.name(before):
+            raise FramestormError(f"{folder} has runs of other mutants: choose another --out")
 
 
 def _check_mutants(contestants: Sequence[str], runs: int, *, whole: bool) -> None:

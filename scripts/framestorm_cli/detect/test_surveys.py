@@ -149,6 +149,21 @@ def test_deleted_statements_are_in_a_libjvm_of_their_own(
     assert deleted.home("sanitized") == deleted.against().home("sanitized") == Path("True")
 
 
+def test_runs_of_checks_and_of_statements_do_not_share_a_folder(
+    framestorm: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = msgspec.json.encode([MUTANT])
+    (tmp_path / "runs.jsonl").touch()
+    (tmp_path / "mutants.json").write_bytes(kept)
+    monkeypatch.setattr(libraries, "mutated", lambda *_, **__: Path())
+    deleted = replace(MUTANT, rule=STATEMENT, becomes=NOTHING)
+    monkeypatch.setattr(libraries, "read_mutants", lambda _: [deleted])
+    code, _, err = framestorm("detect", "--mutants", "--statements", "--out", str(tmp_path))
+    assert code == 2
+    assert "has runs of other mutants: choose another --out" in err
+    assert (tmp_path / "mutants.json").read_bytes() == kept
+
+
 def test_an_entry_that_names_no_mutant_is_told_beside_those_of_its_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
