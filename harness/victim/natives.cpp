@@ -28,6 +28,7 @@ struct Entry {
   std::atomic<uintptr_t> stack_end{0};
   std::atomic<uint32_t> permits{0};  // futex word of churnPermit
   std::atomic<uint32_t> paused{0};   // futex word of spin()
+  std::atomic<bool> spinning{false};
 };
 
 std::array<Entry, static_cast<size_t>(ScenarioId::count)> entries;
@@ -59,6 +60,7 @@ Entry* entry_of_current_thread() {
 template <typename Work>
 [[gnu::always_inline]] inline void work_until_stopped(Work work) {
   Entry* entry = entry_of_current_thread();
+  if (entry != nullptr) entry->spinning.store(true);
   while (!stopping.load(std::memory_order_relaxed)) {
     if (entry != nullptr && entry->paused.load(std::memory_order_relaxed) != 0) {
       syscall(SYS_futex, &entry->paused, FUTEX_WAIT_PRIVATE, 1, nullptr, nullptr, 0);
@@ -66,6 +68,7 @@ template <typename Work>
       work();
     }
   }
+  if (entry != nullptr) entry->spinning.store(false);
 }
 
 [[gnu::noinline]] void spin() {
@@ -122,19 +125,24 @@ void step_when_armed(Armed which) {
   World::get().step_self({.steps = armed_steps.load(), .pc = armed_pc.load()});
 }
 
-void JNICALL enter(JNIEnv* env, jclass, jstring name) {
+// Null, and an exception is pending, where there is none of this name.
+Entry* entry_named(JNIEnv* env, jstring name) {
   const char* chars = env->GetStringUTFChars(name, nullptr);
   ScenarioId scenario = ScenarioId::count;
   const bool known = parse_name(chars, &scenario);
   env->ReleaseStringUTFChars(name, chars);
-  if (!known) {
-    env->ThrowNew(env->FindClass("java/lang/IllegalArgumentException"), "unknown scenario");
-    return;
-  }
+  if (known) return &entry_of(scenario);
+  env->ThrowNew(env->FindClass("java/lang/IllegalArgumentException"), "unknown scenario");
+  return nullptr;
+}
+
+void JNICALL enter(JNIEnv* env, jclass, jstring name) {
+  Entry* const named = entry_named(env, name);
+  if (named == nullptr) return;
+  Entry& entry = *named;
   jclass thread_class = env->FindClass("java/lang/Thread");
   const jmethodID current =
       env->GetStaticMethodID(thread_class, "currentThread", "()Ljava/lang/Thread;");
-  Entry& entry = entry_of(scenario);
   const jobject thread = env->CallStaticObjectMethod(thread_class, current);
   // A remounted virtual thread enters again: same thread, maybe another carrier. Its reference may be in
   // use.
@@ -149,6 +157,11 @@ void JNICALL enter(JNIEnv* env, jclass, jstring name) {
 
 void JNICALL leave(JNIEnv*, jclass) {
   if (Entry* entry = entry_of_current_thread()) entry->tid.store(0);
+}
+
+jboolean JNICALL is_named_spinning(JNIEnv* env, jclass, jstring name) {
+  const Entry* const entry = entry_named(env, name);
+  return entry != nullptr && entry->spinning.load() ? JNI_TRUE : JNI_FALSE;
 }
 
 void JNICALL spin_in_native(JNIEnv*, jclass) { spin(); }
@@ -246,6 +259,7 @@ void bind(const Jvm& jvm) {
   const std::array methods = {
       method("enter", "(Ljava/lang/String;)V", &enter),
       method("leave", "()V", &leave),
+      method("isSpinning", "(Ljava/lang/String;)Z", &is_named_spinning),
       method("spinInNative", "()V", &spin_in_native),
       method("spinBelowUntabled", "()V", &spin_below_untabled),
       method("spinBelowNoReturn", "()V", &spin_below_no_return),
@@ -269,6 +283,8 @@ Registration registration(ScenarioId scenario) {
   return {entry.tid.load(), entry.thread.load(), entry.java_id.load(), entry.stack_base.load(),
           entry.stack_end.load()};
 }
+
+bool is_spinning(ScenarioId scenario) { return entry_of(scenario).spinning.load(); }
 
 bool start_thread(ScenarioId scenario, JavaVM* vm) {
   auto start = std::make_unique<NativeStart>(scenario, vm);

@@ -27,6 +27,9 @@ struct Registration {
 };
 Registration registration(ScenarioId scenario);
 
+// Whether the scenario's victim is in a function in C that spins until stop(); any thread.
+bool is_spinning(ScenarioId scenario);
+
 // Starts a native victim, attached to `vm` unless that is null, and returns once it spins. It spins
 // until stop(). Its thread is detached, as HotSpot's are, so that its stack is fenced like theirs
 // (guard/fenced_stack.h). False when it could not be started or attached.

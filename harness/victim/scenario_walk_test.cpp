@@ -11,6 +11,7 @@
 #include "harness/executor/jvm_fixture.h"
 #include "harness/input/thread_state.h"
 #include "harness/oracles/walk_view.h"
+#include "harness/victim/natives.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
@@ -237,6 +238,27 @@ TEST_P(ScenarioWalk, IsWalkedByTheThreadOfTheMode) {
   input.mode = Mode::separate_thread;
   walk(input);
   EXPECT_EQ(walked_by, static_cast<int>(syscall(SYS_gettid)));
+}
+
+// Stepped, a victim takes long from its registering to the call that brings it to its point.
+TEST_F(JvmTest, AVictimThatIsStartedHasCalledTheFunctionThatSpins) {
+  start({ScenarioId::parked});
+  ASSERT_FALSE(HasFatalFailure());
+  natives::set_stepping(
+      [](JNIEnv*) {
+        World::get().step_self({.observe = [](ucontext_t*, bool) { return StepAnswer::go_on; }});
+      },
+      nullptr);
+  for (const ScenarioId scenario :
+       {ScenarioId::native_method, ScenarioId::jni_sandwich, ScenarioId::native_untabled,
+        ScenarioId::native_no_return, ScenarioId::ffi_downcall}) {
+    if (session().jvm().feature() < scenario_info(scenario).min_feature) continue;
+    std::string reason;
+    EXPECT_TRUE(session().victims().start(scenario, &reason)) << reason;
+    EXPECT_TRUE(natives::is_spinning(scenario)) << name_of(scenario);
+    World::get().end_step(natives::registration(scenario).tid);
+  }
+  natives::set_stepping(nullptr, nullptr);
 }
 
 // C2's code relies on which classes there are.

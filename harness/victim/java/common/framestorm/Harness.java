@@ -13,6 +13,11 @@ public final class Harness {
   /** The calling OS thread is no victim any more. */
   static native void leave();
 
+  /**
+   * Whether the victim of this scenario is in C code that runs until the harness stops its victims.
+   */
+  static native boolean isSpinning(String scenario);
+
   /** Spins in C until the harness stops its victims. */
   static native void spinInNative();
 

@@ -12,6 +12,11 @@ final class JniSandwich extends Scenario {
     outer();
   }
 
+  @Override
+  boolean isAtPoint() {
+    return isSpinning();
+  }
+
   private void outer() {
     Harness.callBack(new Inner(this));
   }

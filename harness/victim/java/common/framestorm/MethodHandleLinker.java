@@ -25,6 +25,11 @@ final class MethodHandleLinker extends Scenario {
     handle.invokeExact(this);
   }
 
+  @Override
+  boolean isAtPoint() {
+    return sink != 0; // call() is left
+  }
+
   private void spin() {
     called = false;
     enter();

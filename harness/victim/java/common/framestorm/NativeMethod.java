@@ -14,6 +14,11 @@ final class NativeMethod extends Scenario {
     call();
   }
 
+  @Override
+  boolean isAtPoint() {
+    return isSpinning();
+  }
+
   private void call() {
     enter();
     while (!Harness.stopped) {

@@ -39,6 +39,20 @@ abstract class Scenario {
     return null;
   }
 
+  /**
+   * Whether the victim is at the program point; on the starting thread. Where that is in a method
+   * called after {@link #enter}, it is not enough that this has returned: the thread may stay
+   * before the call for as long as the kernel or a suspension keeps it there.
+   */
+  boolean isAtPoint() {
+    return entered;
+  }
+
+  /** The same, where the program point is one of the functions in C that spin. */
+  final boolean isSpinning() {
+    return entered && Harness.isSpinning(name);
+  }
+
   /** Undoes what keeps the victim blocked, once {@link Harness#stopped} is set. */
   void release() {}
 
@@ -56,10 +70,6 @@ abstract class Scenario {
   final void named(String scenarioName, int victimIndex) {
     name = scenarioName;
     index = victimIndex;
-  }
-
-  final boolean entered() {
-    return entered;
   }
 
   final Throwable failure() {

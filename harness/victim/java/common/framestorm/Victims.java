@@ -100,12 +100,12 @@ public final class Victims {
   private static void awaitPoint(Scenario scenario, Thread thread) {
     Thread.State blocked = scenario.blockedState();
     long deadline = System.nanoTime() + REACH_NANOS;
-    while (!scenario.entered() || (blocked != null && thread.getState() != blocked)) {
+    while (!scenario.isAtPoint() || (blocked != null && thread.getState() != blocked)) {
       Throwable failure = scenario.failure();
       if (failure != null) {
         throw new IllegalStateException(reasonOf(failure), failure);
       }
-      if (!thread.isAlive() && !scenario.entered()) {
+      if (!thread.isAlive() && !scenario.isAtPoint()) {
         throw new IllegalStateException("the victim ended before its program point");
       }
       if (System.nanoTime() > deadline) {

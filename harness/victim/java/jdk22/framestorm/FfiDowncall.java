@@ -28,6 +28,11 @@ final class FfiDowncall extends Scenario {
     leave();
   }
 
+  @Override
+  boolean isAtPoint() {
+    return isSpinning();
+  }
+
   private void call(MemorySegment address) throws Throwable {
     function.invokeExact(address);
   }
