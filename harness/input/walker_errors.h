@@ -18,6 +18,7 @@ struct WalkerError {
   bool exiting = false;     // what is answered of a thread that is exiting
 
   constexpr bool says_not_walkable() const { return name.starts_with("not_walkable"); }
+  constexpr bool says_unknown_in_java() const { return name == "unknown_Java"; }
 };
 
 namespace walker_table {

@@ -11,10 +11,14 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace framestorm {
+
+// Of the frame in which a continuation begins.
+inline constexpr std::string_view kEntersContinuation = "jdk/internal/vm/Continuation.enterSpecial";
 
 struct MethodInfo {
   std::string name;             // "pkg/Class.method"

@@ -28,7 +28,10 @@ class ContractOracle final : public Oracle {
 
  private:
   static void check_error(const WalkView& view, Violations* out) {
-    if (!view.subject.walker->documented_error(view.record.result)) {
+    // Other walkers have no such mark, and errors of their own.
+    if (view.record.result == kNoResult && view.subject.walker->traits().is_in_libjvm()) {
+      out->broken("result-not-written", "neither a count of frames nor an error");
+    } else if (!view.subject.walker->documented_error(view.record.result)) {
       out->broken("undocumented-error",
                   "result " + std::to_string(view.record.result) + " is not documented");
     } else if (view.record.result == 0 && view.record.depth > 0 &&
@@ -47,7 +50,7 @@ class ContractOracle final : public Oracle {
   }
 
   // Of walkers that tell both, of threads whose Java frames they look for: whether the answer is that a frame
-  // cannot be walked, and why.
+  // cannot be walked, and why. Where they cannot begin they say why, too, unless there was no context.
   static void check_reason(const WalkView& view, Violations* out) {
     const WalkerTraits& walker = view.subject.walker->traits();
     // A mutated sp may be another thread's.
@@ -60,7 +63,9 @@ class ContractOracle final : public Oracle {
     const WalkerError* const error = walker.find_error(view.record.result);
     const bool not_walkable = error != nullptr && error->says_not_walkable();
     const bool stopped = view.record.stopped() != nullptr;
-    if (not_walkable && !stopped) {
+    const bool cannot_begin =
+        error != nullptr && error->says_unknown_in_java() && view.record.context != nullptr;
+    if ((not_walkable || cannot_begin) && !stopped) {
       out->broken("not-walkable-without-reason", std::string(error->name) + ", and not why");
     } else if (view.record.result == 0 && stopped) {
       out->broken("no-frame-and-stopped",
@@ -128,6 +133,8 @@ class ContractOracle final : public Oracle {
           return;
         }
       }
+      if (info != nullptr && frame.method != nullptr && !check_method(view, i, frame, *info, out))
+        return;
       if (layout.sp >= 0 && frame.sp != 0) {
         const bool one_physical = callee.type == FrameType::inlined;
         const bool nothing_left = frame.sp == callee.sp &&
@@ -159,6 +166,38 @@ class ContractOracle final : public Oracle {
     if (callee.type == FrameType::inlined && view.record.result < view.record.depth) {
       out->broken("inlined-without-caller", "the last frame is an inlined one");
     }
+  }
+
+  // Of walkers whose answers the headers of harness/hotspot describe, and a frame whose method is known. False
+  // when something is wrong.
+  static bool check_method(const WalkView& view, size_t index, const Frame& frame,
+                           const MethodInfo& info, Violations* out) {
+    const WalkerTraits& walker = view.subject.walker->traits();
+    if (!walker.is_added()) return true;
+    const auto wrong = [&](std::string_view clause, const std::string& what) {
+      out->broken(clause, "frame " + std::to_string(index) + " " + info.name + what);
+      return false;
+    };
+    const auto& types = walker.layout.types;
+    const bool tells_native = std::ranges::find(types, FrameType::native) != types.end();
+    const bool native = frame.type == FrameType::native;
+    if (tells_native && native != view.subject.methods->is_native(frame.method)) {
+      return wrong("type-disagrees-with-method", native ? " is of a native method, which it is not"
+                                                        : " is not of a native method");
+    }
+    // While bytecodes run it is in a register, at calls in the frame.
+    const bool may_guess = index == 0 && walker.guesses_innermost_bci;
+    if (walker.layout.tier >= 0 && frame.tier == 0 && !native && !may_guess &&
+        view.subject.unmutated && frame.bci == kNoBci) {
+      return wrong("bci-missing", " is interpreted and has no bci");
+    }
+    const WalkFacts* const facts = view.record.facts_if_any();
+    const bool put_together = facts != nullptr && facts->put_together;
+    if ((view.record.options & walker.options & kEndAtContinuation) != 0 && !put_together &&
+        index + 1 < view.record.frame_count() && info.name == kEntersContinuation) {
+      return wrong("goes-on-behind-a-continuation", " is not the last frame, as the options ask");
+    }
+    return true;
   }
 
   // Beside their method.
@@ -253,6 +292,10 @@ class ContractOracle final : public Oracle {
       return wrong("tier-out-of-range", "has tier " + std::to_string(tier));
     }
     const bool tells_tier = view.subject.walker->layout().tier >= 0;
+    if (tells_tier && tier == kNoTier && view.subject.walker->traits().is_added() &&
+        view.subject.walker->layout().names(frame.type)) {
+      return wrong("tier-missing", "is a method's and has no tier");
+    }
     if ((frame.type == FrameType::interpreted && tells_tier && tier != 0) ||
         ((frame.type == FrameType::compiled || frame.type == FrameType::inlined) && tier == 0)) {
       return wrong("tier-disagrees-with-type", "has tier " + std::to_string(tier));

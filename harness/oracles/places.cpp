@@ -9,6 +9,7 @@
 //                                found
 //   compiled, with its inlined   its Java frames are those that the code's debug information has at pc
 //                                or, where there is none, at the next place that has some
+//   the same                     its tier is that of the code at pc
 //   compiled, a caller           pc has debug information, or stands behind a call (of a leaf); below a
 //                                Java frame, which no leaf is, it has some, where stubs are in the trace
 //   C or C++                     not right below a Java frame: a stub stands between
@@ -56,6 +57,7 @@ class PlacesOracle final : public Oracle {
         return;
       }
       if (is_compiled(frame) || frame.type == FrameType::inlined) {
+        if (tells_pc && !has_tier_of_code(view, i, frame, out)) return;
         java_.push_back({frame.method, std::max(frame.bci, kNoBci)});
       }
       if (tells_pc && is_compiled(frame) && !check_code(view, i, frame, callee, out)) return;
@@ -99,6 +101,18 @@ class PlacesOracle final : public Oracle {
     const bool lacks_its_caller = is_last && view.subject.mutated;
     return frame.sp == sp - sizeof(uintptr_t) &&
            (has_nothing || lacks_its_caller || view.record.result == view.record.depth);
+  }
+
+  // False when it has another one.
+  static bool has_tier_of_code(const WalkView& view, size_t index, const Frame& frame,
+                               Violations* out) {
+    const CodeEntry* const entry = view.subject.jvm->code_map().find(frame.pc);
+    if (entry == nullptr || entry->tier == 0 || entry->tier == frame.tier) return true;
+    out->broken("tier-of-other-code", "frame " + std::to_string(index) + " has tier " +
+                                          std::to_string(frame.tier) + ", the code at its pc is " +
+                                          entry->name + "'s of tier " +
+                                          std::to_string(entry->tier));
+    return false;
   }
 
   // java_ has the frame's and what is inlined into it. False when something is wrong.

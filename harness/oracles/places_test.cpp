@@ -12,7 +12,6 @@ using jvm_test::clauses_of;
 using jvm_test::JvmTest;
 
 constexpr uint8_t kJava = 1, kInlined = 2, kC = 4;
-constexpr int8_t kTier = 4;
 
 // As the iterators give it (walker_table.h).
 struct Given {
@@ -71,8 +70,9 @@ class PlacesTest : public JvmTest {
                                  .pc = session().jvm().code_map().code_cache().first,
                                  .sp = spinning().sp,
                                  .bci = 0}};
+    const auto tier = static_cast<int8_t>(session().jvm().code_map().find(pc)->tier);
     for (const auto& frame : compiled) {
-      trace.push_back({frame.method, pc, spinning().sp + 64, frame.bci, kTier, kInlined});
+      trace.push_back({frame.method, pc, spinning().sp + 64, frame.bci, tier, kInlined});
     }
     trace.back().type = kJava;
     return trace;
@@ -139,6 +139,15 @@ TEST_F(PlacesTest, ACompiledFrameIsWhatIsCompiledThere) {
   EXPECT_EQ(judge(trace), Clauses{"contract:not-what-is-compiled-there"}) << "another bci";
   trace = trace_at(pc_, debug_->at(pc_).last(1));
   EXPECT_EQ(judge(trace), Clauses{"contract:not-what-is-compiled-there"}) << "inlined ones lost";
+}
+
+TEST_F(PlacesTest, ACompiledFrameHasTheTierOfItsCode) {
+  ASSERT_FALSE(HasFatalFailure());
+  for (const size_t frame : {1U, 2U}) {  // inlined or not
+    std::vector<Given> trace = trace_at(pc_, debug_->at(pc_).last(2));
+    trace[frame].tier ^= 1;
+    EXPECT_EQ(judge(trace), Clauses{"contract:tier-of-other-code"});
+  }
 }
 
 TEST_F(PlacesTest, ACallerHasCalled) {

@@ -38,9 +38,8 @@ bool same_bci(const Frame& mine, const Frame& theirs) {
 
 std::string compare_thawed(const std::vector<Frame>& trace, const std::vector<Frame>& reference,
                            const MethodTable& methods) {
-  const auto entered = std::ranges::find_if(trace, [&](const Frame& frame) {
-    return is_method(frame, methods, "jdk/internal/vm/Continuation.enterSpecial");
-  });
+  const auto entered = std::ranges::find_if(
+      trace, [&](const Frame& frame) { return is_method(frame, methods, kEntersContinuation); });
   if (entered == trace.end()) return "the trace has no Continuation.enterSpecial";
   const auto thawed = static_cast<size_t>(entered - trace.begin());
   const size_t own = find_innermost_own(trace, methods);

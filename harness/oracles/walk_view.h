@@ -72,7 +72,7 @@ struct WalkView {
       return false;
     }
     const MethodInfo* const last = method_of(frame(record.frame_count() - 1));
-    return last != nullptr && last->name == "jdk/internal/vm/Continuation.enterSpecial";
+    return last != nullptr && last->name == kEntersContinuation;
   }
   // A walker that finds its thread by the context's sp may be led to another one, and one that is told
   // its thread may be told of another one, or of none, which is the calling one. These say whom they

@@ -203,6 +203,18 @@ INSTANTIATE_TEST_SUITE_P(
                     "frame-type-out-of-range"},
         WrongWalker{"TierOutOfRange", Defect::tier_out_of_range, WalkerId::asgst,
                     "tier-out-of-range"},
+        WrongWalker{"TierMissing", Defect::tier_missing, WalkerId::asgst, "tier-missing"},
+        WrongWalker{"BciMissing", Defect::bci_missing, WalkerId::asgst, "bci-missing"},
+        WrongWalker{"TypeOfANativeMethod", Defect::java_as_native, WalkerId::asgst,
+                    "type-disagrees-with-method"},
+        WrongWalker{"WritesNoResult", Defect::writes_nothing, WalkerId::asgst,
+                    "result-not-written"},
+        WrongWalker{"WritesNoInfo", Defect::writes_nothing, WalkerId::asgst,
+                    "frame-info-not-written"},
+        WrongWalker{"Asgct2WritesNoResult", Defect::writes_nothing, WalkerId::asgct2,
+                    "result-not-written"},
+        WrongWalker{"Asgct2WritesNoInfo", Defect::writes_nothing, WalkerId::asgct2,
+                    "frame-info-not-written"},
         WrongWalker{"InlinedIntoNative", Defect::inlined_into_native, WalkerId::asgst,
                     "tier-disagrees-with-type"},
         WrongWalker{"EndsWithInlined", Defect::ends_with_inlined, WalkerId::asgst,
@@ -244,6 +256,8 @@ INSTANTIATE_TEST_SUITE_P(
         WrongWalker{"Refuses", Defect::refuses, WalkerId::asgst, "refuses-what-asgct-walks"},
         WrongWalker{"NotWalkableWithoutReason", Defect::not_walkable_without_reason,
                     WalkerId::asgst, "not-walkable-without-reason"},
+        WrongWalker{"RefusesWithoutReason", Defect::refuses, WalkerId::asgst,
+                    "not-walkable-without-reason"},
         WrongWalker{"NoFrameAndStopped", Defect::no_frame_and_stopped, WalkerId::asgst,
                     "no-frame-and-stopped"},
         WrongWalker{"EnvLeavesOutAFrame", Defect::leaves_out_a_frame, WalkerId::asgst_env,
@@ -413,6 +427,19 @@ TEST_F(WalkerOracleTest, ANativeMethodsFrameInTheInterpreterIsOfSomething) {
   EXPECT_EQ(reported(nullptr, (*codelet).begin), 1);
   EXPECT_EQ(reported(native, (*codelet).begin), 0);
   EXPECT_EQ(reported(nullptr, victim(ScenarioId::c1).pc), 0) << "compiled, as linkers are";
+}
+
+// The stand-in goes on into the carrier's frames, whatever it is asked.
+TEST_F(WalkerOracleTest, ATraceThatIsToEndAtAContinuationDoes) {
+  start_if_had(ScenarioId::virtual_fresh);
+  if (HasFatalFailure() || IsSkipped()) return;
+  stand(ScenarioId::virtual_fresh);
+  ASSERT_FALSE(HasFatalFailure());
+  Input asked = input(WalkerId::asgst);
+  asked.scenario = ScenarioId::virtual_fresh;
+  EXPECT_EQ(times_reported(asked, "goes-on-behind-a-continuation"), 0);
+  asked.call.options = kEndAtContinuation;
+  EXPECT_EQ(times_reported(asked, "goes-on-behind-a-continuation"), 1);
 }
 
 TEST_F(WalkerOracleTest, AFaultThatTheVmContainedIsAFault) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "harness/jvm/methods.h"
 #include "harness/victim/scenario.h"
 
 namespace framestorm {
@@ -153,8 +154,8 @@ constexpr std::string_view kRunsContinuations = "jdk/internal/vm/Continuation.ru
 // What is left of a thawed trace of a walker that stops at the frame in which continuations begin,
 // or behind it.
 std::string until_continuation(std::string_view thawed) {
-  constexpr std::string_view kBegin = "jdk/internal/vm/Continuation.enterSpecial";
-  return std::string(thawed.substr(0, thawed.find(kBegin))) + std::string(kBegin) + "?";
+  return std::string(thawed.substr(0, thawed.find(kEntersContinuation))) +
+         std::string(kEntersContinuation) + "?";
 }
 
 }  // namespace

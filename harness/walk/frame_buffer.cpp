@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -15,6 +16,8 @@ constexpr size_t kGuardBytes = size_t{64} << 10;
 constexpr size_t kCanaryBytes = 64;
 constexpr int kCanary = 0xC5;
 constexpr size_t kPage = 4096;
+// Of the array's beginning, which has most of what walkers write.
+constexpr size_t kFreshBytes = 2048;
 
 constexpr auto kExpected = [] {
   std::array<std::byte, kPage> expected = {};
@@ -52,7 +55,8 @@ FrameBuffer::~FrameBuffer() { munmap(mapping_, mapping_size_); }
 
 std::byte* FrameBuffer::place(int32_t depth) {
   std::byte* frames = depth <= 0 ? end_ : end_ - static_cast<size_t>(depth) * stride_;
-  std::memset(frames - kCanaryBytes, kCanary, kCanaryBytes);
+  const size_t fresh = std::min(kFreshBytes, static_cast<size_t>(end_ - frames));
+  std::memset(frames - kCanaryBytes, kCanary, kCanaryBytes + fresh);
   // Of no bytes it is slow: libc's masked store there, in the guard, costs a tenth of a microsecond.
   if (end_canary_size_ != 0) std::memset(end_, kCanary, end_canary_size_);
   return frames;

@@ -23,7 +23,9 @@ class FrameBuffer {
   FrameBuffer(const FrameBuffer&) = delete;
   FrameBuffer& operator=(const FrameBuffer&) = delete;
 
-  // The array for that depth, with its canary set. A depth of 0 or less gives the guard page.
+  // The array for that depth, with its canary set. A depth of 0 or less gives the guard page. Its first
+  // frames have nothing that was there before, and so nothing of a walk before: what this walk leaves out of
+  // a frame is no method, type or tier.
   std::byte* place(int32_t depth);
   bool canary_intact(const std::byte* frames) const;
   // Whether something was written to frames[depth] or beyond, as far as that can be seen afterwards.

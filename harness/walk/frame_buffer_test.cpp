@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "harness/guard/guard.h"
@@ -53,6 +54,16 @@ TEST_F(FrameBufferTest, HoldsExactlyTheFramesOfTheDepth) {
       EXPECT_TRUE(buffer.in_upper_guard(fault.address)) << depth;
     }
     EXPECT_FALSE(buffer.in_upper_guard(reinterpret_cast<uintptr_t>(end - 1)));
+  }
+}
+
+TEST_F(FrameBufferTest, HasNothingOfTheWalkBefore) {
+  FrameBuffer buffer(kStride);
+  for (const int32_t depth : {1, 17, 2048}) {
+    const size_t size = std::min<size_t>(static_cast<size_t>(depth), 100) * kStride;
+    std::memset(buffer.place(depth), 1, size);
+    const std::byte* const frames = buffer.place(depth);
+    EXPECT_EQ(std::count(frames, frames + size, std::byte{1}), 0) << depth;
   }
 }
 

@@ -28,7 +28,7 @@ class Asgct final : public Walker {
 
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
-    CallTrace trace = {static_cast<JNIEnv*>(target.jni_env), 0,
+    CallTrace trace = {static_cast<JNIEnv*>(target.jni_env), kNoResult,
                        reinterpret_cast<CallFrame*>(frames)};
     function_(&trace, depth, ucontext);
     return trace.num_frames;

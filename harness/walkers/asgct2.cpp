@@ -1,6 +1,7 @@
 // AsyncGetCallTrace2 of asgct2.h, in both of its layouts.
 #include <asgct2.h>
 
+#include "harness/walkers/complaint.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {
@@ -49,9 +50,10 @@ class Asgct2 final : public Walker {
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
     facts_.clear();
-    CallTrace trace = {static_cast<JNIEnv*>(target.jni_env), 0,
-                       reinterpret_cast<CallFrame*>(frames), nullptr};
+    CallTrace trace = {static_cast<JNIEnv*>(target.jni_env), kNoResult,
+                       reinterpret_cast<CallFrame*>(frames), const_cast<char*>(kNoInfo)};
     function_(&trace, depth, ucontext);
+    if (trace.frame_info == kNoInfo) complain_of_no_info(&facts_);
     facts_.stopped = static_cast<const char*>(trace.frame_info);
     return trace.num_frames;
   }

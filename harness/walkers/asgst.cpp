@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "harness/walkers/complaint.h"
 #include "harness/walkers/walker.h"
 
 namespace framestorm {
@@ -67,12 +68,13 @@ class Asgst final : public Walker {
   int32_t walk(const WalkTarget& target, std::byte* frames, int32_t depth,
                void* ucontext) noexcept override {
     facts_.clear();
-    ASGST_CallTrace trace = {nullptr,
-                             0,
+    // What is in it is known to nobody before the walk, but for the masks.
+    ASGST_CallTrace trace = {reinterpret_cast<JNIEnv*>(&facts_),
+                             kNoResult,
                              target.accepted_kinds,
                              static_cast<jint>(target.accepted_states),
                              reinterpret_cast<ASGST_CallFrame*>(frames),
-                             nullptr};
+                             const_cast<char*>(kNoInfo)};
     const jlong contained = contained_faults_();
     if constexpr (kFinds == FindsVictim::by_tid) {
       function_(&trace, depth, ucontext, options_of(target), target.asked_tid);
@@ -89,6 +91,7 @@ class Asgst final : public Walker {
     facts_.has_env = trace.num_frames > 0;
     facts_.env = trace.env_id;
     const auto* const info = static_cast<const char*>(trace.frame_info);
+    if (info == kNoInfo) complain_of_no_info(&facts_);
     facts_.left_out_frozen = info != nullptr && std::string_view(info) == ASGST_FRAMES_FROZEN;
     if (!facts_.left_out_frozen) facts_.stopped = info;
     return trace.num_frames;

@@ -20,4 +20,11 @@ struct ComplaintPlace {
 void complain(WalkFacts* facts, const ComplaintPlace& place, std::string_view what, int64_t got,
               int64_t wanted);
 
+// What ASGST_CallTrace::frame_info and its likes are before the walk, which writes them in any case.
+inline constexpr const char kNoInfo[] = "frame_info was not written";
+inline void complain_of_no_info(WalkFacts* facts) {
+  complain(facts, {"frame-info-not-written", ComplaintScope::always, 0, {}},
+           "bytes written of frame_info", 0, sizeof(void*));
+}
+
 }  // namespace framestorm

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,6 +61,9 @@ struct WalkTarget {
     queue_calls = {};
   }
 };
+
+// What a result is before the walk. No API documents it: a walker that returns without writing one is heard.
+inline constexpr int32_t kNoResult = std::numeric_limits<int32_t>::min();
 
 // Of which walks a complaint is right.
 enum class ComplaintScope : uint8_t {

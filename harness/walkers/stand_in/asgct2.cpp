@@ -65,6 +65,7 @@ void walk(CallTrace* trace, jint depth, void* ucontext) {
   static std::array<Frame, 4096> stack;
   Control& control = *framestorm_stand_in();
   control.asked_env = trace->env_id;
+  if (control.defect == Defect::writes_nothing) return;
   trace->frame_info = nullptr;
   if (trace->env_id == nullptr && control.defect != Defect::walks_without_an_env) {
     trace->num_frames = -8;

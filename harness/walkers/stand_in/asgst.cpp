@@ -31,6 +31,12 @@ void put(const Frame& frame, Defect defect, ASGST_CallFrame* to) {
   to->java_frame.method_id = frame.method;
   if (defect == Defect::unknown_type) to->java_frame.type = 7;
   if (defect == Defect::tier_out_of_range) to->java_frame.comp_level = 5;
+  if (defect == Defect::tier_missing) to->java_frame.comp_level = -1;
+  if (defect == Defect::bci_missing) to->java_frame.bci = 65535;
+  if (defect == Defect::java_as_native) {
+    to->java_frame.type = ASGST_FRAME_JAVA_NATIVE;
+    to->java_frame.bci = 65535;
+  }
   if (defect == Defect::native_bci_zero && frame.type == Type::native) to->java_frame.bci = 0;
 }
 
@@ -73,6 +79,7 @@ void walk(ASGST_CallTrace* trace, jint depth, void* context, uint32_t options) {
   control.options = options;
   control.accepted_kinds = trace->kind;
   control.accepted_states = trace->state;
+  if (defect == Defect::writes_nothing) return;
   trace->env_id = static_cast<JNIEnv*>(control.env);
   const bool stopped = defect == Defect::says_cut || defect == Defect::no_frame_and_stopped;
   const char* const info = stopped                         ? "the frame cannot be walked"

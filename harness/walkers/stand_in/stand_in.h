@@ -28,6 +28,8 @@ enum class Defect : uint8_t {
   // AsyncGetStackTrace
   unknown_type,
   tier_out_of_range,
+  tier_missing,
+  bci_missing,
   native_bci_zero,
   ends_with_inlined,
   inlined_into_native,
@@ -47,6 +49,7 @@ enum class Defect : uint8_t {
   contains_and_does_not_tell,
   needs_the_context,
   // AsyncGetStackTrace and AsyncGetCallTrace2
+  writes_nothing,
   leaves_out_a_frame,
   gives_another_bci,  // of the second Java frame; AsyncGetCallTrace2 and ...Packed only
   refuses,
@@ -60,7 +63,7 @@ enum class Defect : uint8_t {
   walks_without_an_env,
   // AsyncGetCallTrace2Packed
   cpp_as_stub,
-  java_as_native,
+  java_as_native,  // AsyncGetStackTrace, too
   native_elsewhere,
   says_collecting,
   // iterators
