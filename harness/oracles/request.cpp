@@ -5,7 +5,7 @@
 //   null         the innermost frame that is not below sp is at pc: JFR takes that one when it
 //                answers, and pc for where it is. A pc in the stubs at the end of that frame's own
 //                nmethod has no debug information: JFR then takes the frame's own
-//   not null     sp is the frame pointer of an interpreted frame. Whether bcp is in its method JFR
+//   not null     sp is the frame pointer of an interpreted frame, whose method is below it. Whether bcp is in its method JFR
 //                looks at when it answers, and if it is not, takes the frame's own; where it is,
 //                that is where the frame is. 1 stands for a native method, and for no other.
 //                Of an interrupted frame it is the register's (old-bytecode: it is what the frame
@@ -75,6 +75,8 @@ class RequestOracle final : public Oracle {
         !is_machine(frame.type) && frame.type != FrameType::inlined && frame.tier == 0;
     if (!is_interpreted || frame.sp > request.sp) {
       report(view, request, "is of no interpreted frame", out);
+    } else if (frame.method != nullptr && method_at(view, request.sp) != frame.method) {
+      report(view, request, "is not at its frame's pointer", out);
     } else if (request.bcp == kBcpOfNative && frame.type != FrameType::native &&
                !(is_interrupted && is_by_java_sampler(view) && has_no_bytecode(view))) {
       report(view, request, "says that its method is native", out);
@@ -94,6 +96,20 @@ class RequestOracle final : public Oracle {
   // Words from an interpreted frame's pointer to its method (frame_x86.hpp).
   static constexpr uintptr_t kMethodBelow = 3;
 
+  // Whether it can be the pointer of a frame of the thread's.
+  static bool has_method_slot(const WalkView& view, uintptr_t frame_pointer) {
+    const Victim& victim = *view.subject.victim;
+    return frame_pointer % sizeof(uintptr_t) == 0 && frame_pointer <= victim.stack_base &&
+           frame_pointer - kMethodBelow * sizeof(uintptr_t) >= victim.sp;
+  }
+
+  // Of the interpreted frame with that pointer. Null: there is none.
+  static jmethodID method_at(const WalkView& view, uintptr_t frame_pointer) {
+    if (!has_method_slot(view, frame_pointer)) return nullptr;
+    const auto* const slot = reinterpret_cast<void* const*>(frame_pointer) - kMethodBelow;
+    return Jvm::get().methods().id_of(*slot);  // it may have to learn new ones
+  }
+
   // Whatever was mutated: a request has a bci only of the method that is in its frame.
   static void check_bytecode(const WalkView& view, Violations* out) {
     if (view.subject.walker->layout().bcp < 0 || view.record.end != WalkEnd::returned ||
@@ -101,14 +117,8 @@ class RequestOracle final : public Oracle {
       return;
     }
     const Frame request = view.frame(0);
-    const Victim& victim = *view.subject.victim;
-    const uintptr_t slot = request.sp - kMethodBelow * sizeof(uintptr_t);
-    if (request.bci < 0 || request.sp % sizeof(uintptr_t) != 0 || slot < victim.sp ||
-        request.sp > victim.stack_base) {
-      return;
-    }
-    const void* const method = *reinterpret_cast<void* const*>(slot);
-    const jmethodID id = Jvm::get().methods().id_of(method);  // it may have to learn new ones
+    if (request.bci < 0 || !has_method_slot(view, request.sp)) return;
+    const jmethodID id = method_at(view, request.sp);
     const MethodInfo* const info = id == nullptr ? nullptr : view.subject.methods->find(id);
     if (info == nullptr || request.bci > info->last_bci) {
       out->broken(

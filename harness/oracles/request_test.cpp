@@ -13,20 +13,42 @@ namespace {
 using jvm_test::clauses_of;
 using stand_in::Defect;
 
+uintptr_t innermost_frame_pointer = 0;
+
+// Of a victim whose frames are the interpreter's: each has its own, and stands on its caller's.
 size_t stack_with_frame_pointers(void* context, stand_in::Frame* out, size_t room) {
   const size_t size = stack_of_victim(context, out, room);
-  for (size_t i = 0; i < size; ++i) out[i].fp = out[i].sp + 2 * sizeof(uintptr_t);
+  uintptr_t fp = innermost_frame_pointer;
+  uintptr_t sp = out[0].sp;
+  for (size_t i = 0; i < size; ++i) {
+    out[i].sp = sp;
+    sp += 2 * sizeof(uintptr_t);
+    if (out[i].type == stand_in::Type::cpp) continue;
+    out[i].fp = fp;
+    sp = fp + 2 * sizeof(uintptr_t);
+    fp = *reinterpret_cast<const uintptr_t*>(fp);
+  }
   return size;
 }
+
+class RequestOracleTest : public WalkerOracleTest {
+ protected:
+  bool start_and_stand_interpreted() {
+    if (!start_and_stand(ScenarioId::interpreted_recursion)) return false;
+    innermost_frame_pointer =
+        get_register(victim(ScenarioId::interpreted_recursion).context_copy, Register::fp);
+    control_->stack = &stack_with_frame_pointers;
+    return true;
+  }
+};
 
 const char* native_entry() {
   return Jvm::get().feature() < 21 ? "method entry point (kind = native)"
                                    : "native method entry point (kind = native)";
 }
 
-TEST_F(WalkerOracleTest, AnInterruptedFrameIsAtTheBytecodeOfTheRegister) {
-  ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
-  control_->stack = &stack_with_frame_pointers;
+TEST_F(RequestOracleTest, AnInterruptedFrameIsAtTheBytecodeOfTheRegister) {
+  ASSERT_TRUE(start_and_stand_interpreted());
   Input plain = input(WalkerId::jfr_request);
   plain.scenario = ScenarioId::interpreted_recursion;
   const auto clauses = [&](uint32_t sampler) {
@@ -46,8 +68,8 @@ TEST_F(WalkerOracleTest, AnInterruptedFrameIsAtTheBytecodeOfTheRegister) {
   }
 }
 
-TEST_F(WalkerOracleTest, ARequestIsOfTheInnermostFrameThatStands) {
-  ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
+TEST_F(RequestOracleTest, ARequestIsOfTheInnermostFrameThatStands) {
+  ASSERT_TRUE(start_and_stand_interpreted());
   Victim& spinning = session().victims().of(ScenarioId::interpreted_recursion);
   static int32_t innermost_tier = 0;
   control_->stack = [](void* context, stand_in::Frame* out, size_t room) {
@@ -80,6 +102,29 @@ TEST_F(WalkerOracleTest, ARequestIsOfTheInnermostFrameThatStands) {
   spinning.pc = was;
 }
 
+TEST_F(RequestOracleTest, ARequestInTheInterpreterIsAtAFramePointer) {
+  ASSERT_TRUE(start_and_stand_interpreted());
+  static ptrdiff_t words = 0;
+  control_->stack = [](void* context, stand_in::Frame* out, size_t room) {
+    const size_t size = stack_with_frame_pointers(context, out, room);
+    out[0].fp += static_cast<uintptr_t>(words) * sizeof(uintptr_t);
+    return size;
+  };
+  Input plain = input(WalkerId::jfr_request);
+  plain.scenario = ScenarioId::interpreted_recursion;
+  const auto reported = [&](ptrdiff_t beside) {
+    words = beside;
+    return times_reported(plain, "request-of-no-frame");
+  };
+  EXPECT_EQ(reported(0), 0);
+  EXPECT_EQ(reported(-1), 1) << "another word of the frame";
+  const auto& spinning = victim(ScenarioId::interpreted_recursion);
+  EXPECT_EQ(reported(static_cast<ptrdiff_t>(spinning.sp - innermost_frame_pointer) /
+                     static_cast<ptrdiff_t>(sizeof(uintptr_t))),
+            1)
+      << "the thread's sp";
+}
+
 // Whatever was mutated.
 TEST_F(WalkerOracleTest, ARequestHasABytecodeOfTheMethodInItsFrame) {
   ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
@@ -106,9 +151,8 @@ TEST_F(WalkerOracleTest, ARequestHasABytecodeOfTheMethodInItsFrame) {
   EXPECT_EQ(reported(spinning.sp, 1), 0) << "below the thread's sp";
 }
 
-TEST_F(WalkerOracleTest, ARequestOfBytecodesDoesNotSayThatTheyAreNative) {
-  ASSERT_TRUE(start_and_stand(ScenarioId::interpreted_recursion));
-  control_->stack = &stack_with_frame_pointers;
+TEST_F(RequestOracleTest, ARequestOfBytecodesDoesNotSayThatTheyAreNative) {
+  ASSERT_TRUE(start_and_stand_interpreted());
   Input plain = input(WalkerId::jfr_request);
   plain.scenario = ScenarioId::interpreted_recursion;
   EXPECT_EQ(clauses_of(walk(plain).findings), std::vector<std::string>{});
