@@ -5,9 +5,11 @@
 //   null         the innermost frame that is not below sp is at pc: JFR takes that one when it
 //                answers, and pc for where it is. A pc in the stubs at the end of that frame's own
 //                nmethod has no debug information: JFR then takes the frame's own
-//   not null     sp is the frame pointer of an interpreted frame, whose method is below it. Whether bcp is in its method JFR
-//                looks at when it answers, and if it is not, takes the frame's own; where it is,
-//                that is where the frame is. 1 stands for a native method, and for no other.
+//   not null     sp is the frame pointer of an interpreted frame, whose method is below it. Whether
+//                bcp is in that method JFR looks at when it answers, and if it is not, takes the
+//                frame's own; where it is, that is where the frame is. 1 stands for a native method,
+//                and for no other; one that is called for the first time has a bcp
+//                (prepare_native_call, templateInterpreterGenerator_x86.cpp).
 //                Of an interrupted frame it is the register's (old-bytecode: it is what the frame
 //                had at its last call or poll)
 //
