@@ -160,7 +160,8 @@ TEST_F(StepperTest, EachEventTakesEffect) {
     // is wrong at some instructions, leaves out replaced methods, which have no ID, and has few right
     // traces inside a walk or HotSpot's handler.
     if (!is_of_a_walk(event) && event != StepEvent::redefine) {
-      EXPECT_LT(tally.verdicts[static_cast<size_t>(Verdict::wrong)], right) << name_of(event);
+      EXPECT_LT(tally.verdicts[static_cast<size_t>(Verdict::wrong)], right)
+          << name_of(event) << ": " << testing::PrintToString(tally.verdicts);
     }
     EXPECT_TRUE(stepper.counts().lost.empty())
         << name_of(event) << ": " << testing::PrintToString(stepper.counts().lost);
