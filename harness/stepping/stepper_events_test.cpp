@@ -158,9 +158,11 @@ TEST_F(StepperTest, EachEventTakesEffect) {
     EXPECT_GT(right, 0U) << name_of(event);
     // A truth that goes astray stays so, and all that follows is wrong by it. AsyncGetCallTrace itself
     // is wrong at some instructions, leaves out replaced methods, which have no ID, and has few right
-    // traces inside a walk or HotSpot's handler.
+    // traces inside a walk or HotSpot's handler. It ends at a frame that was deoptimised: where that is a
+    // caller of the method that stays, nearly all traces are right as far as they go.
     if (!is_of_a_walk(event) && event != StepEvent::redefine) {
-      EXPECT_LT(tally.verdicts[static_cast<size_t>(Verdict::wrong)], right)
+      const uint64_t agree = right + tally.verdicts[static_cast<size_t>(Verdict::too_short)];
+      EXPECT_LT(tally.verdicts[static_cast<size_t>(Verdict::wrong)], agree)
           << name_of(event) << ": " << testing::PrintToString(tally.verdicts);
     }
     EXPECT_TRUE(stepper.counts().lost.empty())
