@@ -58,7 +58,6 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
   call_frame buffer[256];
   call_trace own = {(JNIEnv*)thread->jni_env, 0, buffer};
   get_call_trace(&own, depth < 256 ? depth : 256, (void*)ucontext);
-  trace->num_frames = own.num_frames;
 #if PLANTED == 5
   const greg_t pc = ((const ucontext_t*)ucontext)->uc_mcontext.gregs[REG_RIP];
   if (own.num_frames > 2 && *(const unsigned char*)pc == 0xe8) {
@@ -72,6 +71,7 @@ void framestorm_walk(framestorm_trace* trace, int32_t depth, const void* ucontex
     --own.num_frames;
   }
 #endif
+  trace->num_frames = own.num_frames;
   for (int i = 0; i < own.num_frames; ++i) {
     const int wrong = PLANTED == 3 && i == 0 && own.num_frames > 1;
     const call_frame* from = &buffer[wrong ? i + 1 : i];
