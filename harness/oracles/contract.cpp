@@ -132,9 +132,8 @@ class ContractOracle final : public Oracle {
                                               ", its last is " + std::to_string(info->last_bci));
           return;
         }
+        if (!check_method(view, i, frame, *info, out)) return;
       }
-      if (info != nullptr && frame.method != nullptr && !check_method(view, i, frame, *info, out))
-        return;
       if (layout.sp >= 0 && frame.sp != 0) {
         const bool one_physical = callee.type == FrameType::inlined;
         const bool nothing_left = frame.sp == callee.sp &&

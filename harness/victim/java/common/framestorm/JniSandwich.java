@@ -1,7 +1,7 @@
 package framestorm;
 
 /** Java, native, Java, native. */
-final class JniSandwich extends Scenario {
+final class JniSandwich extends SpinningScenario {
   @Override
   void prepare(Compiler compiler) {
     compiler.compileAnyway(Compiler.method(JniSandwich.class, "outer"), Compiler.C1);
@@ -10,11 +10,6 @@ final class JniSandwich extends Scenario {
   @Override
   void run() {
     outer();
-  }
-
-  @Override
-  boolean isAtPoint() {
-    return isSpinning();
   }
 
   private void outer() {

@@ -1,7 +1,7 @@
 package framestorm;
 
 /** A native method called by compiled Java through its compiled wrapper. */
-final class NativeMethod extends Scenario {
+final class NativeMethod extends SpinningScenario {
   @Override
   void prepare(Compiler compiler) {
     compiler.requireCompiled();
@@ -12,11 +12,6 @@ final class NativeMethod extends Scenario {
   @Override
   void run() {
     call();
-  }
-
-  @Override
-  boolean isAtPoint() {
-    return isSpinning();
   }
 
   private void call() {

@@ -1,7 +1,7 @@
 package framestorm;
 
 /** A native method below whose C code are calls that are their functions' last instructions. */
-final class NativeNoReturn extends Scenario {
+final class NativeNoReturn extends SpinningScenario {
   @Override
   void prepare(Compiler compiler) {
     compiler.requireCompiled();
@@ -12,11 +12,6 @@ final class NativeNoReturn extends Scenario {
   @Override
   void run() {
     call();
-  }
-
-  @Override
-  boolean isAtPoint() {
-    return isSpinning();
   }
 
   private void call() {

@@ -1,7 +1,7 @@
 package framestorm;
 
 /** A native method below C code with unusual unwind tables, and some with none. */
-final class NativeUntabled extends Scenario {
+final class NativeUntabled extends SpinningScenario {
   @Override
   void prepare(Compiler compiler) {
     compiler.requireCompiled();
@@ -12,11 +12,6 @@ final class NativeUntabled extends Scenario {
   @Override
   void run() {
     call();
-  }
-
-  @Override
-  boolean isAtPoint() {
-    return isSpinning();
   }
 
   private void call() {

@@ -48,11 +48,6 @@ abstract class Scenario {
     return entered;
   }
 
-  /** The same, where the program point is one of the functions in C that spin. */
-  final boolean isSpinning() {
-    return entered && Harness.isSpinning(name);
-  }
-
   /** Undoes what keeps the victim blocked, once {@link Harness#stopped} is set. */
   void release() {}
 
@@ -65,6 +60,10 @@ abstract class Scenario {
   /** To be called before the program point is left. */
   final void leave() {
     Harness.leave();
+  }
+
+  final String name() {
+    return name;
   }
 
   final void named(String scenarioName, int victimIndex) {

@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /** In a C function called through java.lang.foreign. */
-final class FfiDowncall extends Scenario {
+final class FfiDowncall extends SpinningScenario {
   private MethodHandle function;
   private MemorySegment spin;
 
@@ -26,11 +26,6 @@ final class FfiDowncall extends Scenario {
       call(spin);
     }
     leave();
-  }
-
-  @Override
-  boolean isAtPoint() {
-    return isSpinning();
   }
 
   private void call(MemorySegment address) throws Throwable {
