@@ -73,7 +73,7 @@ class Driver final : public InputLoop {
                  options.modes, declared_in(loop_.session())),
         mutator_(profile_of(target, loop_.session(), walkers_, options.baseline), &loop_.names()),
         guidance_(make_guidance(options)),
-        halts_(make_halt_policy(options, engine_, walkers_.modes(), *guidance_, loop_)) {
+        halts_(make_halt_policy(options, engine_, walkers_, *guidance_, loop_)) {
     const bool free = options.engine.source == InputSource::engine;
     Executor& executor = loop_.session().executor();
     if (!free) executor.set_rigour(Rigour::everything);

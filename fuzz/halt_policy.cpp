@@ -34,14 +34,15 @@ void halt_if_elsewhere(const Input& input, WalkLoop& loop) {
 
 class ScheduledHalts final : public HaltPolicy {
  public:
-  ScheduledHalts(const FuzzOptions& options, const std::vector<Mode>& modes,
-                 const Guidance& guidance, WalkLoop& loop)
+  ScheduledHalts(const FuzzOptions& options, const WalkerChoice& walkers, const Guidance& guidance,
+                 WalkLoop& loop)
       : options_(options),
+        walkers_(walkers),
         guidance_(guidance),
         loop_(loop),
         schedule_(loop.session().available().empty() ? std::vector{ScenarioId::c1}
                                                      : loop.session().available(),
-                  modes, options.seed) {}
+                  walkers.modes(), options.seed) {}
 
   void begin() override {
     const auto [scenario, mode] =
@@ -63,11 +64,13 @@ class ScheduledHalts final : public HaltPolicy {
     } else if (loop_.is_halted_longer_than(places_ * kHaltNs / kPlaces)) {
       ++places_;
       loop_.step_on();
+      if (places_ == kPlaces) loop_.walk_along(walkers_.walkers_in(loop_.mode()));
     }
   }
 
  private:
   const FuzzOptions& options_;
+  const WalkerChoice& walkers_;
   const Guidance& guidance_;
   WalkLoop& loop_;
   HaltSchedule schedule_;
@@ -168,8 +171,8 @@ class OriginHalts final : public HaltPolicy {
 }  // namespace
 
 std::unique_ptr<HaltPolicy> make_halt_policy(const FuzzOptions& options, const FuzzEngine& engine,
-                                             const std::vector<Mode>& modes,
-                                             const Guidance& guidance, WalkLoop& loop) {
+                                             const WalkerChoice& walkers, const Guidance& guidance,
+                                             WalkLoop& loop) {
   if (!engine.mutates_here()) {
     return std::make_unique<FollowingHalts>(options.one_halt ? UINT64_MAX : kFollowedHaltNs, loop);
   }
@@ -181,7 +184,7 @@ std::unique_ptr<HaltPolicy> make_halt_policy(const FuzzOptions& options, const F
     case InputSource::engine:
       break;
   }
-  return std::make_unique<ScheduledHalts>(options, modes, guidance, loop);
+  return std::make_unique<ScheduledHalts>(options, walkers, guidance, loop);
 }
 
 }  // namespace framestorm

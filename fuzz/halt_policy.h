@@ -10,6 +10,7 @@
 
 #include "fuzz/guidance.h"
 #include "fuzz/walk_loop.h"
+#include "fuzz/walker_choice.h"
 
 namespace framestorm {
 
@@ -29,9 +30,9 @@ class HaltPolicy {
   virtual void tick() {}
 };
 
-// The policy that the options ask for. `modes`: those to walk in. All have to outlive it.
+// The policy that the options ask for. All have to outlive it.
 std::unique_ptr<HaltPolicy> make_halt_policy(const FuzzOptions& options, const FuzzEngine& engine,
-                                             const std::vector<Mode>& modes,
-                                             const Guidance& guidance, WalkLoop& loop);
+                                             const WalkerChoice& walkers, const Guidance& guidance,
+                                             WalkLoop& loop);
 
 }  // namespace framestorm

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "harness/base/clock.h"
 #include "harness/executor/poll_answer.h"
 #include "harness/executor/recorded_trace.h"
+#include "harness/input/binary.h"
 #include "harness/walkers/profiler.h"
 
 namespace framestorm {
@@ -25,6 +27,9 @@ uint64_t used_ns() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 // Of walks with a request, one is answered when the halt ends: the first, or one of so many later ones.
 constexpr uint32_t kAskedShare = 64;
+// Instructions that a victim is walked at one after the other: a call with prologue, body and epilogue.
+constexpr int kAlong = 128;
+
 // Unmutated ones are as rare as that, and of their answers more is known.
 constexpr uint32_t kAskedShareOfUnmutated = 2;
 
@@ -70,7 +75,7 @@ Feedback::Ending WalkLoop::walk(const Input& input, std::span<const uint8_t> byt
 
 void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {
   const Coverage::Aside aside(coverage());
-  watcher_->halt_ends(mode_, monotonic_ns() - halt_start_ns_);
+  watcher_->halt_ends(mode_, monotonic_ns() - halt_start_ns_ - moving_ns_);
   answer_asked();
   scenario_ = scenario;
   mode_ = mode;
@@ -84,15 +89,43 @@ void WalkLoop::halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt) {
   told_();
   survey_.recheck(scenario);
   if (session_.executor().not_reusable()) wear_out();
+  moving_ns_ = 0;
   halt_start_ns_ = monotonic_ns();
   halt_start_used_ns_ = used_ns();
 }
 
 void WalkLoop::step_on() {
   const Coverage::Aside aside(coverage());
+  if (moved([&] { return session_.step_on(scenario_, rng_.next()); })) told_();
+}
+
+// By what moves a halted victim, on the control thread.
+bool WalkLoop::moved(const std::function<bool()>& move) {
+  const uint64_t begin = monotonic_ns();
   bool moved = false;
-  session_.on_control_thread([&] { moved = session_.step_on(scenario_, rng_.next()); });
-  if (moved) told_();
+  session_.on_control_thread([&] { moved = move(); });
+  moving_ns_ += monotonic_ns() - begin;
+  return moved;
+}
+
+void WalkLoop::walk_along(std::span<const WalkerId> walkers) {
+  const Coverage::Aside aside(coverage());
+  // Nearly all are unmutated here, and mutated requests are to be answered, too.
+  const std::optional<Input> asked = asked_;
+  const std::span<uint8_t> counters = coverage().counters();
+  Input input;
+  input.scenario = scenario_;
+  input.mode = mode_;
+  std::vector<uint8_t> bytes;
+  for (int i = 0; i < kAlong && moved([&] { return session_.step_once(scenario_); }); ++i) {
+    input.walker = walkers[rng_.below(walkers.size())];
+    encode(input, &bytes);
+    if (records_edges_) std::ranges::fill(counters, uint8_t{0});
+    walk(input, bytes);
+    reached(counters);
+  }
+  asked_ = asked;
+  told_();
 }
 
 // World halted. The walk is made once more, since others were made meanwhile; it ends the halt.

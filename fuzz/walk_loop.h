@@ -29,7 +29,7 @@ class LoopWatcher {
 
   // After each walk of the loop, with the bytes of its input.
   virtual void walked(std::span<const uint8_t>, const Outcome&) {}
-  // The world is still halted, as it was for `ns`.
+  // The world is still halted, as it was for `ns` and while its victim went on.
   virtual void halt_ends(Mode, uint64_t) {}
   virtual void loop_ends() {}
   // Control thread, last of all.
@@ -68,6 +68,9 @@ class WalkLoop {
   void halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt = {});
   // In the same halt, the victim goes on by some instructions, where it can.
   void step_on();
+  // The same instruction by instruction, and one of `walkers`, of which there are some, walks it at each,
+  // unmutated.
+  void walk_along(std::span<const WalkerId> walkers);
   // What the world was last halted for.
   ScenarioId scenario() const { return scenario_; }
   Mode mode() const { return mode_; }
@@ -83,6 +86,7 @@ class WalkLoop {
   [[noreturn]] void fail(const std::exception& error);
 
  private:
+  bool moved(const std::function<bool()>& move);
   void refresh_names();
   void write_figures();
   void let_run(ScenarioId scenario);
@@ -111,6 +115,7 @@ class WalkLoop {
   Mode mode_ = Mode::same_thread;
   uint64_t halt_start_ns_ = 0;
   uint64_t halt_start_used_ns_ = 0;
+  uint64_t moving_ns_ = 0;  // of this halt, in which its victim went on
   double last_figures_ = 0;
 };
 

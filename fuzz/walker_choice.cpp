@@ -36,14 +36,18 @@ bool WalkerChoice::fits(WalkerId id, Mode mode) const {
   return std::ranges::find(walkers_, id) != walkers_.end() && walks_in_(id, mode);
 }
 
+std::vector<WalkerId> WalkerChoice::walkers_in(Mode mode) const {
+  std::vector<WalkerId> fitting;
+  std::ranges::copy_if(walkers_, std::back_inserter(fitting),
+                       [&](WalkerId id) { return walks_in_(id, mode); });
+  return fitting;
+}
+
 bool WalkerChoice::choose(Input* input) const {
   if (fits(input->walker, input->mode)) return false;
-  const auto fitting = [&](WalkerId id) { return fits(id, input->mode); };
-  const auto count = static_cast<size_t>(std::ranges::count_if(walkers_, fitting));
-  if (count == 0) return false;
-  auto choice = static_cast<size_t>(input->walker) % count;
-  input->walker =
-      *std::ranges::find_if(walkers_, [&](WalkerId id) { return fitting(id) && choice-- == 0; });
+  const std::vector<WalkerId> fitting = walkers_in(input->mode);
+  if (fitting.empty()) return false;
+  input->walker = fitting[static_cast<size_t>(input->walker) % fitting.size()];
   return true;
 }
 

@@ -23,6 +23,8 @@ class WalkerChoice {
 
   const std::vector<WalkerId>& walkers() const { return walkers_; }
   const std::vector<Mode>& modes() const { return modes_; }
+  // Of walkers(), those that walk in it.
+  std::vector<WalkerId> walkers_in(Mode mode) const;
 
   // Gives the input another walker when its own is not one of them, or not in its mode: the same
   // one whenever it is asked. True when it did. The input's mode has to be one of modes().

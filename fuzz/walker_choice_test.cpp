@@ -68,6 +68,18 @@ TEST(WalkerChoice, APluginIsFuzzedInTheModesThatItDeclares) {
   EXPECT_EQ(input.walker, WalkerId::asgct);
 }
 
+TEST(WalkerChoice, TellsWhichWalkInAMode) {
+  const WalkerChoice choice({}, kUsable, {}, kBoth);
+  Walkers in_both;
+  for (const Mode mode : kBoth) {
+    for (const WalkerId id : choice.walkers_in(mode)) {
+      EXPECT_TRUE(traits_of(id).walks_in(mode));
+      in_both.push_back(id);
+    }
+  }
+  for (const WalkerId id : kUsable) EXPECT_NE(std::ranges::find(in_both, id), in_both.end());
+}
+
 TEST(WalkerChoice, GivesAnInputAWalkerOfItsMode) {
   const WalkerChoice choice({}, kUsable, {}, kBoth);
   std::set<WalkerId> given;

@@ -267,15 +267,22 @@ AddressRange Session::own_code_around(uintptr_t pc) {
 }
 
 bool Session::step_on(ScenarioId focus, uint64_t random) {
+  StepGoal goal = {.steps = steps_of(random, kMaxStepsOn)};
+  const CodeEntry* const code = jvm_.code_map().find(victims_->of(focus).pc);
+  if (const bool to_other_code = (random >> 40 & 1) != 0; to_other_code && code != nullptr) {
+    goal = {.steps = kMaxStepsOn, .stay_in = {code->begin, code->end}};
+  }
+  return step_to(focus, goal);
+}
+
+bool Session::step_once(ScenarioId focus) { return step_to(focus, {.steps = 1}); }
+
+bool Session::step_to(ScenarioId focus, StepGoal goal) {
   Victim& victim = victims_->of(focus);
   if (scenario_info(focus).halt != Halt::busy || victim.slot == nullptr) return false;
   const AddressRange own = own_code_around(victim.pc);
   if (own.empty()) return false;
-  StepGoal goal = {.steps = steps_of(random, kMaxStepsOn), .stay_in = own};
-  const CodeEntry* const code = jvm_.code_map().find(victim.pc);
-  if (const bool to_other_code = (random >> 40 & 1) != 0; to_other_code && code != nullptr) {
-    goal = {.steps = kMaxStepsOn, .stay_in = {code->begin, code->end}};
-  }
+  if (goal.stay_in.empty()) goal.stay_in = own;
   World::get().step(victim.slot, goal);
   victims_->observe_again(victim);
   ++steps_on_;

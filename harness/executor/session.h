@@ -70,6 +70,8 @@ class Session {
   // it is in, since frames are built there, and stubs jump on. It stops at the first instruction of what
   // these call. False, and it has not moved, where it is in other code, or does not move by itself.
   bool step_on(ScenarioId focus, uint64_t random);
+  // The same by one instruction.
+  bool step_once(ScenarioId focus);
   void release_world();
   bool halted() const { return halted_; }
   uint64_t halts() const { return halts_; }
@@ -97,6 +99,8 @@ class Session {
   std::unique_ptr<Walker> make(const WalkerTraits& walker, const SessionOptions& options);
   void let_run(ScenarioId focus, uint64_t random);
   bool seek(Victim& victim, const HaltPoint& halt);
+  // Within a goal that leaves open where the victim is to stay: in its own code.
+  bool step_to(ScenarioId focus, StepGoal goal);
   // In which a victim needs no other thread; empty: it may need one.
   AddressRange own_code_around(uintptr_t pc);
 

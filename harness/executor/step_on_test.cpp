@@ -1,5 +1,6 @@
 // How a victim goes on alone in a halted world: by single instructions, in its own code, and no other thread.
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -43,6 +44,26 @@ TEST_F(JvmTest, AVictimGoesOnInItsOwnCode) {
   EXPECT_EQ(session().victims().observed(), observed) << "it is one halt";
   EXPECT_EQ(victim(kScenario).kept, 3) << "the thread has not come to where JFR takes them";
   EXPECT_EQ(session().halts() + 40, session().places());
+}
+
+TEST_F(JvmTest, AVictimGoesOnByOneInstruction) {
+  constexpr ScenarioId kScenario = ScenarioId::c1;
+  constexpr int kSteps = 200;
+  start({kScenario});
+  ASSERT_FALSE(HasFatalFailure());
+  halt_in_java(kScenario);
+  ASSERT_FALSE(HasFatalFailure());
+  std::map<uintptr_t, std::set<uintptr_t>> successors;
+  for (int i = 0; i < kSteps; ++i) {
+    const uintptr_t pc = victim(kScenario).pc;
+    ASSERT_TRUE(session().step_once(kScenario));
+    successors[pc].insert(victim(kScenario).pc);
+  }
+  EXPECT_GE(successors.size(), 6U) << "a loop of a dozen instructions";
+  for (const auto& [pc, next] : successors) {
+    EXPECT_LE(next.size(), 2U) << "what is behind " << std::hex << pc << ", and what it jumps to";
+  }
+  EXPECT_EQ(session().halts() + kSteps, session().places());
 }
 
 TEST_F(JvmTest, AVictimGoesOnToOtherCode) {

@@ -437,8 +437,9 @@ inline constexpr std::array kRows = std::to_array<ScenarioInfo>({
     {.id = ScenarioId::adapters,
      .name = "adapters",
      .description = "between compiled code and an interpreted method that it calls",
-     .trace = "framestorm/Adapters.leaf? framestorm/Adapters.interpreted? "
-              "framestorm/Adapters.compiled framestorm/Adapters.run framestorm/Victim.run",
+     .trace = "framestorm/Adapters.leaf|framestorm/Adapters.cover+? "
+              "framestorm/Adapters.interpreted? framestorm/Adapters.compiled "
+              "framestorm/Adapters.run framestorm/Victim.run",
      .asgct_percent = 1,
      .note = "AsyncGetCallTrace gives -5 in adapters and stubs (JDK-8178287)"},
     {.id = ScenarioId::virtual_cycling,
