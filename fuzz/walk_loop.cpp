@@ -117,7 +117,8 @@ void WalkLoop::walk_along(std::span<const WalkerId> walkers) {
   input.scenario = scenario_;
   input.mode = mode_;
   std::vector<uint8_t> bytes;
-  for (int i = 0; i < kAlong && moved([&] { return session_.step_once(scenario_); }); ++i) {
+  int steps = 0;
+  for (; steps < kAlong && moved([&] { return session_.step_once(scenario_); }); ++steps) {
     input.walker = walkers[rng_.below(walkers.size())];
     encode(input, &bytes);
     if (records_edges_) std::ranges::fill(counters, uint8_t{0});
@@ -125,7 +126,7 @@ void WalkLoop::walk_along(std::span<const WalkerId> walkers) {
     reached(counters);
   }
   asked_ = asked;
-  told_();
+  if (steps > 0) told_();
 }
 
 // World halted. The walk is made once more, since others were made meanwhile; it ends the halt.

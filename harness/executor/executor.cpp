@@ -108,6 +108,7 @@ void Executor::measure_exact_depth(Victim* victim, WalkerId id) {
 void Executor::prepare(const Input& input, Victim* victim, Prepared* p) {
   p->input = &input;
   p->victim = victim;
+  p->asked = input.call.env == EnvArg::null ? nullptr : victim;
   p->walker = walker(input.walker);
   copy_context(*victim->slot->context, &p->expected_context);
   p->mutations = apply_mutations(input, *victim, victims_.halted(), addresses_, jvm_.layout(),
@@ -136,6 +137,7 @@ void Executor::prepare(const Input& input, Victim* victim, Prepared* p) {
       if (other == victim || other->jni_env == nullptr) continue;
       p->target.jni_env = other->jni_env;
       p->target.asked_tid = other->tid;
+      p->asked = other;
     }
   }
 }
@@ -280,6 +282,7 @@ Outcome Executor::execute(const Input& input) {
   outcome.not_reusable = ends_reuse(record, *prepared.walker);
   const Subject subject = {.input = &input,
                            .victim = &victim,
+                           .asked = prepared.asked,
                            .walker = prepared.walker,
                            .jvm = &jvm_,
                            .methods = &jvm_.methods(),

@@ -31,6 +31,7 @@ bool ends_reuse(const WalkRecord& record, const Walker& walker);
 struct Executor::Prepared {
   const Input* input = nullptr;
   Victim* victim = nullptr;
+  const Victim* asked = nullptr;  // whom the call names; null: nobody
   Walker* walker = nullptr;
   WalkTarget target;
   AppliedMutations mutations;

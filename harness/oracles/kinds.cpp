@@ -21,8 +21,9 @@ constexpr uint32_t kKinds = kJava | kCpp | kGc | kDeopt | kUnknown;
 // JVMTI thread states that the two APIs can tell: never INTERRUPTED, PARKED or the vendors' bits.
 constexpr uint32_t kAlive = 0x1;
 constexpr uint32_t kBlockedOnMonitor = 0x400;
+constexpr uint32_t kSuspended = 0x100000;
 constexpr uint32_t kStates =
-    kAlive | 0x4 | kBlockedOnMonitor | 0x80 | 0x10 | 0x20 | 0x40 | 0x100 | 0x100000 | 0x400000;
+    kAlive | 0x4 | kBlockedOnMonitor | 0x80 | 0x10 | 0x20 | 0x40 | 0x100 | kSuspended | 0x400000;
 
 uint32_t kinds_of(const WalkView& view) {
   const Victim& victim = *view.subject.victim;
@@ -123,11 +124,29 @@ class KindsOracle final : public Oracle {
     } else if (walk.error.empty() && !accepted) {
       out->broken("state-not-accepted", values);
     }
+    check_suspended(walk, out);
     if (!walk.plain || !victim.is_java_thread || Victims::is_transient(victim.scenario)) return;
     const uint32_t wanted =
         victim.scenario == ScenarioId::monitor_blocked ? kAlive | kBlockedOnMonitor : kAlive;
     if ((walk.state & wanted) != wanted) {
       out->broken("state-disagrees-with-victim", "state " + hex(walk.state));
+    }
+  }
+
+  // Of whom a walk was told by name, or by nothing that is mutated. A virtual thread is suspended, and not its
+  // carrier.
+  static void check_suspended(const Case& walk, Violations* out) {
+    const Subject& subject = walk.view.subject;
+    const FindsVictim finds = subject.walker->traits().finds_victim;
+    const bool by_name = finds == FindsVictim::by_env || finds == FindsVictim::by_tid;
+    const Victim* const whose = subject.asked;
+    if (whose == nullptr || !(by_name || walk.plain) || !whose->is_java_thread ||
+        Victims::is_transient(whose->scenario) ||
+        !scenario_info(whose->scenario).thawed_trace.empty()) {
+      return;
+    }
+    if (((walk.state & kSuspended) != 0) != whose->suspended) {
+      out->broken("suspended-disagrees-with-victim", "state " + hex(walk.state));
     }
   }
 

@@ -17,6 +17,8 @@ struct Subject {
   // Says what the walk was. Its scenario is ScenarioId::count in a program that is none of them.
   const Input* input = nullptr;
   const Victim* victim = nullptr;
+  // Whom the call names; null: nobody, or it is not known who suspends threads.
+  const Victim* asked = nullptr;
   const Walker* walker = nullptr;  // to ask about its API, not to walk with
   const Jvm* jvm = nullptr;
   const MethodTable* methods = nullptr;

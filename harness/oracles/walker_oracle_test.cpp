@@ -118,6 +118,29 @@ TEST_F(WalkerOracleTest, AThreadOfTheVmIsOfItsKind) {
   }
 }
 
+// Victims are, but for the halts that are for them.
+TEST_F(WalkerOracleTest, AThreadIsSaidToBeSuspendedIfItIs) {
+  constexpr int32_t kRunnable = 5, kSuspended = 0x100000;
+  constexpr const char* kClause = "suspended-disagrees-with-victim";
+  start({ScenarioId::c1, ScenarioId::c2_inlined});
+  ASSERT_FALSE(HasFatalFailure());
+  // The other one may run up to the halt, too.
+  do {
+    stand(ScenarioId::c1);
+    ASSERT_FALSE(HasFatalFailure());
+  } while (!victim(ScenarioId::c2_inlined).suspended);
+  Input walked = input(WalkerId::asgst_env);
+  for (const EnvArg env : {EnvArg::victim, EnvArg::other_victim}) {
+    walked.call.env = env;
+    const Victim& whose = victim(env == EnvArg::victim ? ScenarioId::c1 : ScenarioId::c2_inlined);
+    ASSERT_EQ(whose.suspended, env == EnvArg::other_victim);
+    for (const bool said : {false, true}) {
+      control_->state = kRunnable + (said ? kSuspended : 0);
+      EXPECT_EQ(times_reported(walked, kClause), said == whose.suspended ? 0 : 1);
+    }
+  }
+}
+
 // Told by an sp that is mutated.
 TEST_F(WalkerOracleTest, TheThreadIsTheOneThatHasSpOnItsStack) {
   ASSERT_TRUE(start_and_stand(ScenarioId::c1));

@@ -160,7 +160,7 @@ void Victims::pause(ScenarioId scenario) {
   // Suspension stops Java code at its next poll; C code has to be asked.
   natives::pause(scenario, true);
   if (jobject thread = natives::registration(scenario).thread) {
-    jvm_.jvmti()->SuspendThread(thread);
+    of(scenario).suspended = jvm_.jvmti()->SuspendThread(thread) == JVMTI_ERROR_NONE;
   }
   paused_[static_cast<size_t>(scenario)] = true;
 }
@@ -170,6 +170,7 @@ void Victims::resume(ScenarioId scenario) {
   if (jobject thread = natives::registration(scenario).thread) {
     jvm_.jvmti()->ResumeThread(thread);
   }
+  of(scenario).suspended = false;
   natives::pause(scenario, false);
   paused_[static_cast<size_t>(scenario)] = false;
 }

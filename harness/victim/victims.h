@@ -28,6 +28,7 @@ struct Victim {
   ThreadSlot* slot = nullptr;   // null: not halted now
   void* java_thread = nullptr;  // HotSpot's Thread*; null for a thread the JVM does not know
   bool is_java_thread = false;  // a JavaThread: has state, anchor, JNIEnv
+  bool suspended = false;       // through JVMTI
   void* jni_env = nullptr;
   uintptr_t pc = 0, sp = 0, fp = 0;
   uintptr_t stack_base = 0, stack_end = 0;  // highest and lowest address, as HotSpot has them

@@ -53,8 +53,7 @@ class Asgct2 final : public Walker {
     CallTrace trace = {static_cast<JNIEnv*>(target.jni_env), kNoResult,
                        reinterpret_cast<CallFrame*>(frames), const_cast<char*>(kNoInfo)};
     function_(&trace, depth, ucontext);
-    if (trace.frame_info == kNoInfo) complain_of_no_info(&facts_);
-    facts_.stopped = static_cast<const char*>(trace.frame_info);
+    facts_.stopped = written_info(trace.frame_info, &facts_);
     return trace.num_frames;
   }
 

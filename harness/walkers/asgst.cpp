@@ -90,8 +90,7 @@ class Asgst final : public Walker {
     facts_.state = trace.state;
     facts_.has_env = trace.num_frames > 0;
     facts_.env = trace.env_id;
-    const auto* const info = static_cast<const char*>(trace.frame_info);
-    if (info == kNoInfo) complain_of_no_info(&facts_);
+    const char* const info = written_info(trace.frame_info, &facts_);
     facts_.left_out_frozen = info != nullptr && std::string_view(info) == ASGST_FRAMES_FROZEN;
     if (!facts_.left_out_frozen) facts_.stopped = info;
     return trace.num_frames;

@@ -22,9 +22,12 @@ void complain(WalkFacts* facts, const ComplaintPlace& place, std::string_view wh
 
 // What ASGST_CallTrace::frame_info and its likes are before the walk, which writes them in any case.
 inline constexpr const char kNoInfo[] = "frame_info was not written";
-inline void complain_of_no_info(WalkFacts* facts) {
+// What a walk has left there; null where it has not written it, of which it complains.
+inline const char* written_info(const void* frame_info, WalkFacts* facts) {
+  if (frame_info != kNoInfo) return static_cast<const char*>(frame_info);
   complain(facts, {"frame-info-not-written", ComplaintScope::always, 0, {}},
            "bytes written of frame_info", 0, sizeof(void*));
+  return nullptr;
 }
 
 }  // namespace framestorm

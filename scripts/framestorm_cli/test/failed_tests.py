@@ -1,4 +1,4 @@
-"""Tests that failed, from the JUnit XML that ctest and pytest write."""
+"""Tests that failed or were skipped, from the JUnit XML that ctest and pytest write."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +25,21 @@ class FailedTest:
 def read(path: Path) -> list[FailedTest]:
     """The failed tests in a file, in its order. None where there is no such file or it is not whole:
     what wrote it has then failed as a step."""
+    return [test for case in _cases(path) if (test := _failed(case)) is not None]
+
+
+def skipped(path: Path) -> int:
+    """How many tests in a file were skipped, 0 as above."""
+    return sum(case.is_skipped and _failed(case) is None for case in _cases(path))
+
+
+def _cases(path: Path) -> list[junitparser.TestCase]:
     try:
         document = junitparser.JUnitXml.fromfile(str(path))
     except (OSError, ElementTree.ParseError, junitparser.JUnitXmlError):
         return []
     suites = [document] if isinstance(document, junitparser.TestSuite) else list(document)
-    return [test for suite in suites for case in suite if (test := _failed(case)) is not None]
+    return [case for suite in suites for case in suite]
 
 
 def _failed(case: junitparser.TestCase) -> FailedTest | None:

@@ -19,12 +19,16 @@ _BY_HAND = "// Laid out by hand: "
 _OF_JAVAC = ("api", "code", "file", "parser", "tree", "util")
 
 
-def check(jdk: Jdk, sources: Iterable[str]) -> list[str]:
-    """The command that names each file of another layout, and then fails. Raises FramestormError."""
+def command(jdk: Jdk) -> list[str]:
+    """The formatter, without options. Raises FramestormError."""
     formatter = jars.kept(FORMATTER, "leave the step java-format out")
     exports = [
         f"--add-exports=jdk.compiler/com.sun.tools.javac.{one}=ALL-UNNAMED" for one in _OF_JAVAC
     ]
+    return [str(jdk.home / "bin" / "java"), *exports, "-jar", str(formatter)]
+
+
+def check(jdk: Jdk, sources: Iterable[str]) -> list[str]:
+    """The command that names each file of another layout, and then fails. Raises FramestormError."""
     judged = [one for one in sources if _BY_HAND not in Path(one).read_text(encoding="utf-8")]
-    options = ["--dry-run", "--set-exit-if-changed"]
-    return [str(jdk.home / "bin" / "java"), *exports, "-jar", str(formatter), *options, *judged]
+    return [*command(jdk), "--dry-run", "--set-exit-if-changed", *judged]

@@ -128,10 +128,12 @@ def test_what_failed_under_ctest_is_named_with_what_it_printed(tmp_path: Path) -
         'add_test(well sh -c "echo fine")\n'
         'add_test(Guard.Holds sh -c "echo guard_test.cpp:12: Failure; exit 1")\n'
         "add_test(gone /nonexistent)\n"
+        'add_test(NotHere sh -c "exit 77")\n'
+        "set_tests_properties(NotHere PROPERTIES SKIP_RETURN_CODE 77)\n"
     )
     outcome = testing._run_ctest(["--test-dir", str(tmp_path), "--output-on-failure"], {})
     assert outcome.code == 8
-    assert outcome.words == "33% tests passed, 2 tests failed out of 3"
+    assert outcome.words == "50% tests passed, 2 tests failed out of 4, 1 skipped"
     first, second = outcome.failures
     assert first == FailedTest("Guard.Holds", "guard_test.cpp:12: Failure")
     assert second.name == "gone"
