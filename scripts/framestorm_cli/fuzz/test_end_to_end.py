@@ -50,8 +50,12 @@ def test_it_fuzzes(run: tuple[Path, "subprocess.CompletedProcess[str]"]) -> None
     assert set(data["targets"]) == set(paths.TARGETS) - {"fuzz_iterator", "fuzz_queue"}
     for figures in data["targets"].values():
         assert figures["walks"] > 0
-        assert figures["halts"] > 0
-        assert figures["places"] > 8 * figures["halts"], "few victims were walked along"
+        assert figures["places"] > figures["halts"] > 0
+    # Not of each target: one that makes reports smaller has no time for other places meanwhile.
+    halts, places = (
+        sum(one[key] for one in data["targets"].values()) for key in ("halts", "places")
+    )
+    assert places > 8 * halts, "few victims were walked along"
     assert data["liveness"]["ok"]
     assert (data["exit"] == 1) == bool(data["buckets"])
 
