@@ -27,8 +27,8 @@ uint64_t used_ns() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 // Of walks with a request, one is answered when the halt ends: the first, or one of so many later ones.
 constexpr uint32_t kAskedShare = 64;
-// Instructions that a victim is walked at one after the other: a call with prologue, body and epilogue.
-constexpr int kAlong = 128;
+// Instructions of a way: a call with prologue, body and epilogue.
+constexpr int kWayLength = 128;
 
 // Unmutated ones are as rare as that, and of their answers more is known.
 constexpr uint32_t kAskedShareOfUnmutated = 2;
@@ -118,7 +118,7 @@ void WalkLoop::walk_along(std::span<const WalkerId> walkers) {
   input.mode = mode_;
   std::vector<uint8_t> bytes;
   int steps = 0;
-  for (; steps < kAlong && moved([&] { return session_.step_once(scenario_); }); ++steps) {
+  for (; steps < kWayLength && moved([&] { return session_.step_once(scenario_); }); ++steps) {
     input.walker = walkers[rng_.below(walkers.size())];
     encode(input, &bytes);
     if (records_edges_) std::ranges::fill(counters, uint8_t{0});

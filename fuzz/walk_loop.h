@@ -68,8 +68,7 @@ class WalkLoop {
   void halt_at(ScenarioId scenario, Mode mode, const HaltPoint& halt = {});
   // In the same halt, the victim goes on by some instructions, where it can.
   void step_on();
-  // The same instruction by instruction, and one of `walkers`, of which there are some, walks it at each,
-  // unmutated.
+  // The same on a way, at each instruction of which one of `walkers`, which is not empty, walks it unmutated.
   void walk_along(std::span<const WalkerId> walkers);
   // What the world was last halted for.
   ScenarioId scenario() const { return scenario_; }

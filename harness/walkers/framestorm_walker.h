@@ -59,6 +59,7 @@ extern "C" {
  * trace a truncated one. */
 #define FRAMESTORM_FRAME_ERROR 8
 
+/* A walk writes each member of the frames that it gives: they hold anything before. */
 typedef struct framestorm_frame {
   const void* pc; /* machine pc, or NULL where the walker does not know it */
   const void* sp; /* stack pointer of the frame, or NULL. Where given it advances strictly, but for
@@ -77,11 +78,9 @@ typedef struct framestorm_frame {
 #define FRAMESTORM_TRACE_ERROR 2     /* there is no trace; num_frames is 0 or an error code */
 
 typedef struct framestorm_trace {
-  int32_t num_frames; /* out: frames written, or a negative error code of the walker */
-  int32_t status;     /* out: FRAMESTORM_TRACE_..., complete at first */
-  framestorm_frame*
-      frames;         /* in: where they go; a walk writes each member of those that it gives, which
-                               hold anything before */
+  int32_t num_frames;       /* out: frames written, or a negative error code of the walker */
+  int32_t status;           /* out: FRAMESTORM_TRACE_..., complete at first */
+  framestorm_frame* frames; /* in: where they go */
   const char* reason; /* out: why truncated or no trace, NULL at first. As framestorm_frame.name */
   uint64_t contained_faults; /* out: from which the walker recovered in this walk; 0 at first */
 } framestorm_trace;
