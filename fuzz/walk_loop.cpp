@@ -27,11 +27,11 @@ uint64_t used_ns() { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 // Of walks with a request, one is answered when the halt ends: the first, or one of so many later ones.
 constexpr uint32_t kAskedShare = 64;
-// Instructions of a way: a call with prologue, body and epilogue.
-constexpr int kWayLength = 128;
-
 // Unmutated ones are as rare as that, and of their answers more is known.
 constexpr uint32_t kAskedShareOfUnmutated = 2;
+
+// Instructions of a way: a call with prologue, body and epilogue.
+constexpr int kWayLength = 128;
 
 }  // namespace
 

@@ -70,14 +70,14 @@ TEST(WalkerChoice, APluginIsFuzzedInTheModesThatItDeclares) {
 
 TEST(WalkerChoice, TellsWhichWalkInAMode) {
   const WalkerChoice choice({}, kUsable, {}, kBoth);
-  Walkers in_both;
+  Walkers in_either;
   for (const Mode mode : kBoth) {
     for (const WalkerId id : choice.walkers_in(mode)) {
       EXPECT_TRUE(traits_of(id).walks_in(mode));
-      in_both.push_back(id);
+      in_either.push_back(id);
     }
   }
-  for (const WalkerId id : kUsable) EXPECT_NE(std::ranges::find(in_both, id), in_both.end());
+  for (const WalkerId id : kUsable) EXPECT_NE(std::ranges::find(in_either, id), in_either.end());
 }
 
 TEST(WalkerChoice, GivesAnInputAWalkerOfItsMode) {

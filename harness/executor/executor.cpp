@@ -27,6 +27,19 @@ constexpr Needs kOffered = {Need::halted_world, Need::further_walks,  Need::grou
                             Need::incidents,    Need::guarded_frames, Need::unsafe_calls,
                             Need::trace,        Need::standing_code};
 
+// Whom the call names; null: nobody. The victim, where no other one has a JNIEnv.
+const Victim* asked_by(const Input& input, const Victim* victim,
+                       const std::vector<Victim*>& halted) {
+  if (input.call.env == EnvArg::null) return nullptr;
+  const Victim* asked = victim;
+  if (input.call.env == EnvArg::other_victim) {
+    for (const Victim* other : halted) {
+      if (other != victim && other->jni_env != nullptr) asked = other;
+    }
+  }
+  return asked;
+}
+
 }  // namespace
 
 Executor::Executor(Jvm& jvm, Victims& victims)
@@ -108,7 +121,7 @@ void Executor::measure_exact_depth(Victim* victim, WalkerId id) {
 void Executor::prepare(const Input& input, Victim* victim, Prepared* p) {
   p->input = &input;
   p->victim = victim;
-  p->asked = input.call.env == EnvArg::null ? nullptr : victim;
+  p->asked = asked_by(input, victim, victims_.halted());
   p->walker = walker(input.walker);
   copy_context(*victim->slot->context, &p->expected_context);
   p->mutations = apply_mutations(input, *victim, victims_.halted(), addresses_, jvm_.layout(),
@@ -116,30 +129,18 @@ void Executor::prepare(const Input& input, Victim* victim, Prepared* p) {
   p->context.set(p->expected_context,
                  p->walker->traits().called_as_handler ? ContextArg::victim : input.call.context);
   p->target = {.java_thread = victim->java_thread,
-               .jni_env = victim->jni_env,
+               .jni_env = p->asked == nullptr ? nullptr : p->asked->jni_env,
                .thread = victim->thread,
                .tid = victim->tid,
                .same_thread = input.mode == Mode::same_thread,
                .stack_base = victim->stack_base,
                .stack_end = victim->stack_end,
-               .asked_tid = victim->tid,
+               .asked_tid = p->asked == nullptr ? -1 : p->asked->tid,
                .options = input.call.options,
                .accepted_kinds = input.call.accepted_kinds,
                .accepted_states = input.call.accepted_states,
                .iterator_calls = input.iterator_calls,
                .queue_calls = input.queue_calls};
-  if (input.call.env == EnvArg::null) {
-    p->target.jni_env = nullptr;
-    p->target.asked_tid = -1;
-  }
-  if (input.call.env == EnvArg::other_victim) {
-    for (const Victim* other : victims_.halted()) {
-      if (other == victim || other->jni_env == nullptr) continue;
-      p->target.jni_env = other->jni_env;
-      p->target.asked_tid = other->tid;
-      p->asked = other;
-    }
-  }
 }
 
 Needs Executor::offered_by(const Walker& walker) const {
