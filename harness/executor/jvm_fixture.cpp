@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "harness/base/hex.h"
 #include "harness/input/thread_state.h"
 #include "harness/jvm/modules.h"
 #include "harness/victim/context.h"
@@ -46,6 +47,10 @@ std::string explain(const Walked& walked) {
   for (const Finding& finding : walked.findings) {
     text +=
         "; " + std::string(name_of(finding.kind)) + ":" + finding.clause + ": " + finding.detail;
+    if (finding.fault.address != 0) text += ", address " + hex(finding.fault.address);
+    for (uint32_t i = 0; i < std::min<uint32_t>(finding.fault.stack_size, 4); ++i) {
+      text += (i == 0 ? ", from " : " < ") + hex(finding.fault.stack[i]);
+    }
   }
   for (const std::string& method : walked.methods) text += "\n  " + method;
   return text;

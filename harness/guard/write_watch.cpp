@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <system_error>
 
@@ -23,10 +24,26 @@ namespace framestorm {
 namespace {
 
 // glibc's heaps, but for the first, begin at multiples of their largest size (malloc/arena.c,
-// HEAP_MAX_SIZE). A Java heap, which begins so, too, is larger, and takes milliseconds to protect.
-constexpr uintptr_t kMostOfArena = uintptr_t{64} << 20;
-bool may_be_arena(const WriteWatch::Range& range) {
-  return range.begin % kMostOfArena == 0 && range.end - range.begin <= kMostOfArena;
+// HEAP_MAX_SIZE), and with a heap_info. Of other memory, such as the walk's own stack and the array of
+// its frames, one mapping in 16,384 begins there by chance.
+constexpr uintptr_t kMostOfHeap = uintptr_t{64} << 20;
+constexpr size_t kMostOfHeapInfo = 64;
+struct HeapInfo {
+  uintptr_t arena, previous;
+  size_t size, accessible_size;
+};
+bool is_heap_of_glibc(const WriteWatch::Range& range, std::ifstream* memory) {
+  if (range.begin % kMostOfHeap != 0 || range.end - range.begin > kMostOfHeap) return false;
+  HeapInfo info = {};
+  // By the file, since a thread that ends may unmap it meanwhile.
+  memory->clear();
+  memory->seekg(static_cast<std::streamoff>(range.begin));
+  if (!memory->read(reinterpret_cast<char*>(&info), sizeof info)) return false;
+  // The arena is behind the heap_info of its first heap.
+  const uintptr_t first = info.arena - info.arena % kMostOfHeap;
+  return (info.previous == 0 ? first == range.begin : info.previous % kMostOfHeap == 0) &&
+         first != 0 && info.arena - first >= sizeof info && info.arena - first <= kMostOfHeapInfo &&
+         info.size != 0 && info.size <= info.accessible_size && info.accessible_size <= kMostOfHeap;
 }
 // The allocators of LLVM's and of GCC's ASan on x86-64 (sanitizer_common's kAllocatorSpace and size).
 constexpr WriteWatch::Range kAsanAllocated = {0x500000000000, 0x540000000000};
@@ -47,10 +64,11 @@ void end_after(long seconds) {
   setitimer(ITIMER_REAL, &limit, nullptr);
 }
 
-bool is_allocated(const WriteWatch::Range& range, const char* name) {
+bool is_allocated(const WriteWatch::Range& range, const char* name, std::ifstream* memory) {
   return std::strcmp(name, "[heap]") == 0 ||
-         (name[0] == '\0' && (may_be_arena(range) || kAsanAllocated.has(range.begin) ||
-                              kGccAsanAllocated.has(range.begin)));
+         (name[0] == '\0' &&
+          (kAsanAllocated.has(range.begin) || kGccAsanAllocated.has(range.begin) ||
+           is_heap_of_glibc(range, memory)));
 }
 
 }  // namespace
@@ -64,6 +82,11 @@ WriteWatch::WriteWatch() {
     throw std::system_error(errno, std::generic_category(), "memory for what walks write");
   }
   writes_.reset(new (shared) WalkWrites);
+  memory_.rdbuf()->pubsetbuf(nullptr, 0);
+  memory_.open("/proc/self/mem", std::ios::binary);
+  if (!memory_) {
+    throw std::system_error(errno, std::generic_category(), "opening /proc/self/mem");
+  }
 }
 
 void WriteWatch::prepare(const Range& writer, const Range& owned) {
@@ -76,7 +99,7 @@ void WriteWatch::prepare(const Range& writer, const Range& owned) {
     Mapping one;
     one.begin = mapped.begin;
     one.end = mapped.end;
-    if (!is_allocated(one, mapped.name)) {
+    if (!is_allocated(one, mapped.name, &memory_)) {
       one.begin = std::max(one.begin, owned.begin);
       one.end = std::min(one.end, owned.end);
     }

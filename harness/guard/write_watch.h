@@ -13,6 +13,7 @@
 #include <ucontext.h>
 
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <vector>
 
@@ -63,6 +64,7 @@ class WriteWatch {
   void note(uintptr_t address, const ucontext_t* context) const;
 
   std::vector<Mapping> mappings_;
+  std::ifstream memory_;  // of this process
   Range writer_, exempt_;
   std::unique_ptr<WalkWrites, Unmap> writes_;  // shared with the copies
   uint64_t ns_ = 0;

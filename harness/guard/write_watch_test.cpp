@@ -45,7 +45,7 @@ class WriteWatchTest : public testing::Test {
     in_copy_ = static_cast<InCopy*>(
         mmap(nullptr, sizeof(InCopy), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   }
-  ~WriteWatchTest() override {
+  void TearDown() override {
     munmap(in_copy_, sizeof(InCopy));
     munmap(pages_, 2 * kPage);
   }
@@ -108,6 +108,32 @@ TEST_F(WriteWatchTest, WhatIsAllocatedIsWatched) {
   target = block.get();
   EXPECT_EQ(watched(kAnywhere, {}).count, 2U);
   EXPECT_EQ(in_copy_->words[2], 12U);
+}
+
+// In a heap of glibc's that it has mapped for the thread.
+TEST_F(WriteWatchTest, WhatAnotherThreadAllocatesIsWatched) {
+  std::unique_ptr<uintptr_t[]> block;
+  std::thread([&block] {
+    block = std::make_unique<uintptr_t[]>(2 * kPage / sizeof(uintptr_t));
+  }).join();
+  target = block.get();
+  EXPECT_EQ(watched(kAnywhere, {}).count, 2U);
+}
+
+// As a walk's own stack or the array of its frames may, where the kernel puts it there by chance.
+TEST_F(WriteWatchTest, OtherMemoryThatBeginsWhereAHeapMayIsNotWatched) {
+  constexpr uintptr_t kMostOfHeap = uintptr_t{64} << 20;
+  void* memory = MAP_FAILED;
+  uintptr_t at = reinterpret_cast<uintptr_t>(pages_) / kMostOfHeap * kMostOfHeap;
+  for (; memory == MAP_FAILED && at > kMostOfHeap; at -= kMostOfHeap) {
+    memory = mmap(reinterpret_cast<void*>(at), 2 * kPage, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  }
+  ASSERT_NE(memory, MAP_FAILED);
+  target = static_cast<uintptr_t*>(memory);
+  EXPECT_EQ(watched(kAnywhere, {}).count, 0U);
+  EXPECT_EQ(in_copy_->words[2], 12U);
+  munmap(memory, 2 * kPage);
 }
 
 TEST_F(WriteWatchTest, OthersAndWhatIsExemptAreNotNoted) {
