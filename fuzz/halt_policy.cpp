@@ -12,9 +12,6 @@ namespace {
 
 // How long the world stays halted, in processor time; halting it takes no larger share then.
 constexpr uint64_t kHaltNs = 30'000'000;
-// Places of the victim in one halt, at most. Signals come at instructions that take long, and hardly ever
-// at the others; to halt the world takes 5 to 20 ms, and to step one thread on less than one.
-constexpr uint64_t kPlaces = 4;
 // The same where inputs come from elsewhere, at a tenth of the rate.
 constexpr uint64_t kFollowedHaltNs = 200'000'000;
 // An artifact is walked at this many halts, every other one its own, as long as it shows nothing.
@@ -32,14 +29,40 @@ void halt_if_elsewhere(const Input& input, WalkLoop& loop) {
   }
 }
 
+// Where a halt's victim stands, one place after the other; from the last one it goes its way. Signals come at
+// instructions that take long, and hardly ever at the others; to halt the world takes 5 to 20 ms, and to
+// step one thread on less than one.
+class Places {
+ public:
+  Places(const WalkerChoice& walkers, WalkLoop& loop) : walkers_(walkers), loop_(loop) {}
+
+  // The world is halted anew.
+  void begin() { number_ = 1; }
+  // To the next place, when it is time.
+  void go_on() {
+    if (number_ == kMost || !loop_.is_halted_longer_than(number_ * kHaltNs / kMost)) return;
+    ++number_;
+    loop_.step_on();
+    if (number_ < kMost) return;
+    const std::vector<WalkerId> walkers = walkers_.walkers_in(loop_.mode());
+    if (!walkers.empty()) loop_.walk_along(walkers);  // none: of inputs that others have made
+  }
+
+ private:
+  static constexpr uint64_t kMost = 4;
+  const WalkerChoice& walkers_;
+  WalkLoop& loop_;
+  uint64_t number_ = kMost;
+};
+
 class ScheduledHalts final : public HaltPolicy {
  public:
   ScheduledHalts(const FuzzOptions& options, const WalkerChoice& walkers, const Guidance& guidance,
                  WalkLoop& loop)
       : options_(options),
-        walkers_(walkers),
         guidance_(guidance),
         loop_(loop),
+        places_(walkers, loop),
         schedule_(loop.session().available().empty() ? std::vector{ScenarioId::c1}
                                                      : loop.session().available(),
                   walkers.modes(), options.seed) {}
@@ -48,7 +71,7 @@ class ScheduledHalts final : public HaltPolicy {
     const auto [scenario, mode] =
         schedule_.next([this](ScenarioId id) { return guidance_.is_saturated(id); });
     loop_.halt_at(scenario, mode);
-    places_ = 1;
+    places_.begin();
   }
 
   void before(const Input& input, std::span<const uint8_t>) override {
@@ -61,40 +84,44 @@ class ScheduledHalts final : public HaltPolicy {
     }
     if (loop_.is_halted_longer_than(kHaltNs)) {
       begin();
-    } else if (loop_.is_halted_longer_than(places_ * kHaltNs / kPlaces)) {
-      ++places_;
-      loop_.step_on();
-      if (places_ == kPlaces) loop_.walk_along(walkers_.walkers_in(loop_.mode()));
+    } else {
+      places_.go_on();
     }
   }
 
  private:
   const FuzzOptions& options_;
-  const WalkerChoice& walkers_;
   const Guidance& guidance_;
   WalkLoop& loop_;
+  Places places_;
   HaltSchedule schedule_;
-  uint64_t places_ = 1;  // of the present halt, so far
 };
 
 // An input's scenario, halted, as long as others of it follow. The same bytes again are always
-// walked at the same halt, because AFL++ takes what differs then for noise. Time is limited by
+// walked at the same place, because AFL++ takes what differs then for noise. Time is limited by
 // somebody else.
 class FollowingHalts final : public HaltPolicy {
  public:
-  FollowingHalts(uint64_t longest_ns, WalkLoop& loop) : longest_ns_(longest_ns), loop_(loop) {}
+  // `one`: as long as the scenario stays the same, all inputs are walked at one place.
+  FollowingHalts(bool one, const WalkerChoice& walkers, WalkLoop& loop)
+      : one_(one), loop_(loop), places_(walkers, loop) {}
 
   void before(const Input& input, std::span<const uint8_t> bytes) override {
     if (std::ranges::equal(bytes, followed_)) return;
     const bool there = !followed_.empty() && input.scenario == loop_.scenario();
     followed_.assign(bytes.begin(), bytes.end());
-    if (there && !loop_.is_halted_longer_than(longest_ns_)) return;
+    if (there && (one_ || !loop_.is_halted_longer_than(kFollowedHaltNs))) {
+      places_.go_on();
+      return;
+    }
     loop_.halt_at(input.scenario, input.mode);
+    if (!one_) places_.begin();
   }
 
  private:
-  uint64_t longest_ns_;
+  const bool one_;
   WalkLoop& loop_;
+  Places places_;
   std::vector<uint8_t> followed_;  // the input that was last seen
 };
 
@@ -174,7 +201,7 @@ std::unique_ptr<HaltPolicy> make_halt_policy(const FuzzOptions& options, const F
                                              const WalkerChoice& walkers, const Guidance& guidance,
                                              WalkLoop& loop) {
   if (!engine.mutates_here()) {
-    return std::make_unique<FollowingHalts>(options.one_halt ? UINT64_MAX : kFollowedHaltNs, loop);
+    return std::make_unique<FollowingHalts>(options.one_halt, walkers, loop);
   }
   switch (options.engine.source) {
     case InputSource::files:

@@ -166,6 +166,7 @@ def test_it_fuzzes_with_afl(tmp_path: Path) -> None:
     figures = data["targets"]["fuzz_ucontext"]
     assert figures["walks"] > 0
     assert set(figures["by_mode"]) == {"same-thread", "separate-thread"}
+    assert figures["places"] > 2 * figures["halts"]
     (instance,) = data["afl"]
     assert instance["stability_percent"] > 98
     assert instance["corpus"] > len(list((paths.SEEDS / "fuzz_ucontext").glob("*.txt")))
