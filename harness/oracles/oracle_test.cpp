@@ -395,6 +395,35 @@ TEST_F(OracleTest, ARightWalkerIsNotReported) {
   }
 }
 
+// One wrong trace has another cause in another kind of code, and a bucket of its own.
+TEST_F(OracleTest, AWrongTraceSaysWhatItsVictimIsIn) {
+  struct In {
+    ScenarioId scenario;
+    const char* place;
+  };
+  constexpr In kVictims[] = {{ScenarioId::c1, "compiled code: "},
+                             {ScenarioId::interpreted_recursion, "interpreter"},
+                             {ScenarioId::native_method, "native code: "}};
+  start(
+      [](const FakeWalk& walk) -> int32_t {
+        walk.right();
+        return walk.right(walk.frames, 1);
+      },
+      {ScenarioId::c1, ScenarioId::interpreted_recursion, ScenarioId::native_method});
+  ASSERT_FALSE(HasFatalFailure());
+  for (const In& one : kVictims) {
+    halt(one.scenario);
+    if (one.scenario != ScenarioId::native_method) halt_in_java(one.scenario);
+    ASSERT_FALSE(HasFatalFailure());
+    std::vector<std::string> details;
+    for (const Finding& finding : walk(input(Mode::same_thread, one.scenario)).findings) {
+      if (finding.clause == "wrong-frames") details.push_back(finding.detail);
+    }
+    ASSERT_EQ(details.size(), 1U) << name_of(one.scenario);
+    EXPECT_TRUE(details.front().starts_with(one.place)) << details.front();
+  }
+}
+
 int32_t asserts_its_caller(const FakeWalk&) {
   report_as_hotspot("forte.cpp", 7,
                     "assert(thread == JavaThread::thread_from_jni_environment(trace->env_id)) "

@@ -26,7 +26,8 @@ class TruthOracle final : public Oracle {
     if (is_refused_without_need(view, scenario)) {
       const bool between = view.record.thread_state == kThreadInJava && !view.frame_stands();
       out->broken(between ? "refuses-between-frames" : "refuses-a-standing-frame",
-                  std::string(view.subject.walker->error_name(view.record.result)));
+                  std::string(view.place()) + ": " +
+                      std::string(view.subject.walker->error_name(view.record.result)));
     }
     if (view.record.frame_count() == 0) return;
     const ThreadSlot* const slot = view.subject.victim->slot;
@@ -55,7 +56,7 @@ class TruthOracle final : public Oracle {
         (walker.needs_registers_only || walker.says_when_cut) && view.record.stopped() != nullptr;
     const bool truncated = view.record.result == view.record.depth || lost || view.ends_as_asked();
     if (!matches(names_, scenario, walker, &why, truncated)) {
-      out->broken(kWrongFrames, why);
+      out->broken(kWrongFrames, std::string(view.place()) + ": " + why);
     } else if (!calls_where_it_can(view, &why)) {
       out->broken("caller-not-at-a-call", why);
     } else if (walker.is_added() && !truncated && scenario.thawed_trace.empty() &&

@@ -60,6 +60,16 @@ struct WalkView {
     };
     return !is_code(0) && !is_code(1);
   }
+  // What the victim is in, without a number: what goes wrong there seldom has the cause that it has elsewhere.
+  std::string_view place() const {
+    const CodeEntry* const entry = subject.jvm->code_map().find(subject.victim->pc);
+    if (entry == nullptr) return "native code";
+    if (entry->kind == CodeKind::stub) return "stub";
+    if (entry->kind == CodeKind::codelet) {
+      return frame_stands() ? "interpreter" : "interpreter between frames";
+    }
+    return frame_stands() ? "compiled code" : "compiled code between frames";
+  }
   // Whether frames of C, C++ and stubs are in the trace.
   bool gives_c_frames() const {
     const WalkerTraits& walker = subject.walker->traits();

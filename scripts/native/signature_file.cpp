@@ -39,7 +39,11 @@ SignatureFile::SignatureFile(const std::filesystem::path& path) {
 
 bool SignatureFile::matches(const Finding& finding) const {
   if (name_of(finding.kind) != kind_ || finding.clause != clause_) return false;
-  if (detail_class_ && *detail_class_ != detail_class(finding)) return false;
+  if (detail_class_) {
+    const std::string did = detail_class(finding);
+    // Older ones do not say where it did it: `compiled code: frame * is *`.
+    if (did != *detail_class_ && !did.ends_with(": " + *detail_class_)) return false;
+  }
   if (walker_ && *walker_ != name_of(finding.input.walker)) return false;
   size_t next = 0;
   for (uint32_t i = 0; i < finding.fault.stack_size && next < frames_.size(); ++i) {

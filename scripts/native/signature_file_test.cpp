@@ -85,6 +85,10 @@ TEST_F(SignatureFileTest, WhatAContractsWalkerDidCountsWhereItIsSaid) {
       contract(R"(, "detail_class": "frame * has bci *", "walker": "asgst")").matches(finding));
   EXPECT_FALSE(contract(R"(, "detail_class": "frame * has none")").matches(finding));
   EXPECT_FALSE(contract(R"(, "walker": "asgct")").matches(finding));
+  finding.detail = "compiled code: frame 7 has bci 3";
+  EXPECT_TRUE(contract(R"(, "detail_class": "frame * has bci *")").matches(finding))
+      << "one of before, which does not say where";
+  EXPECT_FALSE(contract(R"(, "detail_class": "stub: frame * has bci *")").matches(finding));
 }
 
 TEST_F(SignatureFileTest, DamagedFilesAreSetupErrors) {

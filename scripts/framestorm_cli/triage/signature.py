@@ -81,13 +81,19 @@ def _by_victim(finding: Finding) -> Signature:
 
 
 def signatures_of(finding: Finding) -> tuple[Signature, ...]:
-    """Its own, and of a broken contract the ones it had when these were told apart by victim, or by the
-    state of a sampled thread: expectations and lists of known buckets may still have those."""
-    if finding.kind != "contract" or finding.signature.frames:
-        return (finding.signature,)
+    """Its own, and of a broken contract the ones it had when these were told apart by victim, by the state
+    of a sampled thread, or not by the kind of code: expectations and lists of known buckets may still have
+    those."""
+    own = finding.signature
+    if finding.kind != "contract" or own.frames:
+        return (own,)
     state = finding.context.get("thread_state", "")
     sampled = Signature(finding.kind, finding.clause, (f"a thread {thread_state(state)}",))
-    return (finding.signature, _by_victim(finding), *((sampled,) if state else ()))
+    _, place, did = own.did.partition(": ")
+    anywhere = Signature(own.kind, own.clause, (), did, own.walker)
+    return (
+        own, _by_victim(finding), *((anywhere,) if place else ()), *((sampled,) if state else ())
+    )  # fmt: skip
 
 
 def _places(name: str, library: Path, symbolizer: Symbolizer) -> list[Any]:

@@ -204,6 +204,11 @@ def test_signatures_of_before_are_still_a_findings_own() -> None:
     assert Signature("contract", "x", ("victim c1",)) not in found
     sampled = contract("osr", context={"thread_state": "_thread_blocked"})
     assert Signature("contract", "x", ("a thread blocked",)) in signatures_of(sampled)
+    placed = contract("osr")
+    placed.detail_class = "native code: it wrote"
+    placed.signature = signature_of(placed)
+    assert placed.signature not in found
+    assert contract("osr").signature in signatures_of(placed)
     assert signatures_of(case("a")) == (case("a").signature,)
 
 
