@@ -137,15 +137,17 @@ class Cause:
 
 
 def causes_on(label: str, base: Path = paths.CRASHES, *, profiler: str = "") -> list[Cause]:
-    """The causes that are open on a JDK (Jdk.label), of a profiler of this name or else of other walkers.
-    Raises FramestormError when one makes no sense."""
+    """The causes that are open on a JDK (Jdk.label), of a profiler of this name or else of other walkers. Of
+    an instrumented JDK that a cause does not mention they are those of its release. Raises FramestormError
+    when one makes no sense."""
     found = []
     for folder in folders(base):
-        signatures = open_signatures(folder).get(label)
-        if signatures is None:
-            continue
         path = folder / "expected.json"
         data = records.read_json(path)
+        of = label if label in data.get("per_jdk", ()) else label.partition("-")[0]
+        signatures = open_signatures(folder).get(of)
+        if signatures is None:
+            continue
         if _profiler_in(data) != profiler:
             continue
         try:

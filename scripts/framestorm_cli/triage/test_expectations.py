@@ -88,8 +88,20 @@ def test_a_bucket_in_a_state_nearer_to_a_real_one_is_like_the_cause_only(tmp_pat
 
 def test_a_cause_counts_only_where_it_is_open(tmp_path: Path) -> None:
     write(tmp_path)
-    for label in ("17", "25-sanitized", "21"):
+    for label in ("17", "17-sanitized", "21"):
         assert expectations.causes_on(label, tmp_path) == []
+
+
+def test_an_instrumented_jdk_has_the_causes_of_its_release_that_do_not_mention_it(
+    tmp_path: Path,
+) -> None:
+    of_25 = {"status": "open", "signature": msgspec.to_builtins(FAULT)}
+    write(tmp_path, per_jdk={"25": of_25, "25-sanitized": {"status": "unaffected"}})
+    named = {
+        label: expectations.causes_on(label, tmp_path) for label in ("25-plain", "25-sanitized")
+    }
+    assert [cause.name for cause in named["25-plain"]] == ["sender"]
+    assert named["25-sanitized"] == []
 
 
 def test_a_cause_of_a_profiler_is_of_no_other(tmp_path: Path) -> None:
