@@ -9,6 +9,7 @@
 
 #include "harness/executor/fake_walker.h"
 #include "harness/executor/jvm_fixture.h"
+#include "harness/victim/scenario.h"
 
 namespace framestorm::oracle_test {
 
@@ -35,6 +36,14 @@ class OracleTest : public jvm_test::JvmTest {
     JvmTest::start(scenarios, {.cpu_ns = 50'000'000, .wall_ns = 5'000'000'000});
     if (HasFatalFailure()) return;
     executor().add_walker(std::make_unique<FakeWalker>(executor().walker(WalkerId::asgct), walk));
+  }
+  void halt_where_it_mostly_is(ScenarioId scenario) {
+    const TopCode top = scenario_info(scenario).top;
+    if (top == TopCode::nmethod || top == TopCode::interpreter) {
+      halt_in_java(scenario);
+    } else {
+      halt(scenario);
+    }
   }
   static Input input(Mode mode, ScenarioId scenario = ScenarioId::c1) {
     Input input;

@@ -16,7 +16,6 @@
 
 #include "harness/guard/vm_error.h"
 #include "harness/oracles/oracle_fixture.h"
-#include "harness/victim/scenario.h"
 
 namespace framestorm::oracle_test {
 namespace {
@@ -374,12 +373,7 @@ TEST_F(OracleTest, ARightWalkerIsNotReported) {
   start([](const FakeWalk& walk) { return walk.right(); }, scenarios);
   ASSERT_FALSE(HasFatalFailure());
   for (const ScenarioId scenario : scenarios) {
-    const TopCode top = scenario_info(scenario).top;
-    if (top == TopCode::nmethod || top == TopCode::interpreter) {
-      halt_in_java(scenario);
-    } else {
-      halt(scenario);
-    }
+    halt_where_it_mostly_is(scenario);
     ASSERT_FALSE(HasFatalFailure());
     for (const Mode mode : {Mode::same_thread, Mode::separate_thread}) {
       for (const DepthKind depth : {DepthKind::normal, DepthKind::one, DepthKind::exact,
@@ -412,8 +406,7 @@ TEST_F(OracleTest, AWrongTraceSaysWhatItsVictimIsIn) {
       {ScenarioId::c1, ScenarioId::interpreted_recursion, ScenarioId::native_method});
   ASSERT_FALSE(HasFatalFailure());
   for (const In& one : kVictims) {
-    halt(one.scenario);
-    if (one.scenario != ScenarioId::native_method) halt_in_java(one.scenario);
+    halt_where_it_mostly_is(one.scenario);
     ASSERT_FALSE(HasFatalFailure());
     std::vector<std::string> details;
     for (const Finding& finding : walk(input(Mode::same_thread, one.scenario)).findings) {

@@ -87,13 +87,13 @@ def signatures_of(finding: Finding) -> tuple[Signature, ...]:
     own = finding.signature
     if finding.kind != "contract" or own.frames:
         return (own,)
-    state = finding.context.get("thread_state", "")
-    sampled = Signature(finding.kind, finding.clause, (f"a thread {thread_state(state)}",))
-    _, place, did = own.did.partition(": ")
-    anywhere = Signature(own.kind, own.clause, (), did, own.walker)
-    return (
-        own, _by_victim(finding), *((anywhere,) if place else ()), *((sampled,) if state else ())
-    )  # fmt: skip
+    every = [own, _by_victim(finding)]
+    if state := finding.context.get("thread_state", ""):
+        every.append(Signature(own.kind, own.clause, (f"a thread {thread_state(state)}",)))
+    _, separator, anywhere = own.did.partition(": ")
+    if separator:
+        every.append(Signature(own.kind, own.clause, (), anywhere, own.walker))
+    return tuple(every)
 
 
 def _places(name: str, library: Path, symbolizer: Symbolizer) -> list[Any]:
